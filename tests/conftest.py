@@ -1,0 +1,70 @@
+"""What all tests share: real PostgreSQL databases, and the settings of hypothesis."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import psycopg
+import pytest
+
+from tests.postgres_server import fresh_database, server_url, stop_server
+
+# The same examples in every run, so that a failure is the change's and not the dice's.
+# HYPOTHESIS_PROFILE=explore looks further, with new examples each time.
+hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+_FOLDER = pytest.StashKey[Path]()
+_SESSION_PID = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The session has one folder for its server; xdist hands it to the workers."""
+    given = getattr(config, "workerinput", None)
+    if given is None:
+        # A developer's own settings must not reach the tests.
+        for name in [n for n in os.environ if n.startswith("OSTINATO_") and n != "OSTINATO_TEST_PG"]:
+            del os.environ[name]
+        config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="ostinato-pg-"))
+        config.stash[_SESSION_PID] = os.getpid()
+    else:
+        config.stash[_FOLDER] = Path(given["postgres_folder"])
+        config.stash[_SESSION_PID] = given["session_pid"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Called by xdist in the controller, for each worker it starts."""
+    node.workerinput["postgres_folder"] = str(node.config.stash[_FOLDER])
+    node.workerinput["session_pid"] = node.config.stash[_SESSION_PID]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and _FOLDER in config.stash:
+        stop_server(config.stash[_FOLDER])
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> str:
+    """The URL of the session's PostgreSQL server."""
+    return server_url(pytestconfig.stash[_FOLDER], pytestconfig.stash[_SESSION_PID])
+
+
+@pytest.fixture(scope="session")
+def postgres_admin(postgres_server: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection that may create and drop databases, one per worker."""
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def postgres_url(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[str]:
+    """The URL of a fresh, empty database of this test alone; any process on this machine can connect."""
+    with fresh_database(postgres_admin, postgres_server) as url:
+        yield url
