@@ -1,0 +1,62 @@
+"""Durations as people write them: a timedelta, a number of seconds, or text such as `90s`, `1h30m`, `2d`.
+
+Used by timings, policies and settings alike; pure.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from ostinato.errors import InvalidInput
+
+__all__ = ["Duration", "duration_text", "parse_duration"]
+
+Duration = timedelta | float | str
+
+_UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, seconds in _UNITS.items()}}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
+_HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h30m, 2d"
+
+
+def parse_duration(value: Duration, *, field: str = "duration") -> timedelta:
+    """The timedelta of a duration in any of its forms; a negative or malformed one is an InvalidInput."""
+    if isinstance(value, timedelta):
+        result = value
+    elif isinstance(value, bool):
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=_HINT)
+    elif isinstance(value, (int, float)):
+        result = timedelta(seconds=value)
+    else:
+        result = _parse_text(value, field)
+    if result < timedelta(0):
+        raise InvalidInput(f"{field} cannot be negative: {value!r}", field=field, hint=_HINT)
+    return result
+
+
+def _parse_text(text: str, field: str) -> timedelta:
+    compact = text.strip().lower()
+    position, microseconds = 0, 0.0
+    while position < len(compact):
+        part = _PART.match(compact, position)
+        if part is None:
+            break
+        microseconds += float(part[1]) * _MICROSECONDS[part[2]]
+        position = part.end()
+        while position < len(compact) and compact[position] == " ":
+            position += 1
+    if not compact or position < len(compact):
+        raise InvalidInput(f"{field} {text!r} is not a duration", field=field, hint=_HINT)
+    return timedelta(microseconds=round(microseconds))
+
+
+def duration_text(value: timedelta) -> str:
+    """The shortest text that parses back to the same duration: `1h30m`, `500ms`, `0s`."""
+    microseconds = value // timedelta(microseconds=1)
+    parts = []
+    for unit in ("d", "h", "m", "s", "ms", "us"):
+        amount, microseconds = divmod(microseconds, _MICROSECONDS[unit])
+        if amount:
+            parts.append(f"{amount}{unit}")
+    return "".join(parts) or "0s"

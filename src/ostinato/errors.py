@@ -1,0 +1,148 @@
+"""Every error that Ostinato raises on purpose.
+
+OstinatoError
+├── TimingError          a timing that cannot be: says where and shows a right one
+├── InvalidInput         a wrong value somewhere else, with the field's name
+├── NotFound             no such schedule, run, task, lane or node
+├── Conflict             the thing is not in a state that allows this
+│   ├── AlreadyActive    a trigger while the schedule's overlap policy says no
+│   ├── ChecksFailed     a schedule cannot be enabled: carries each failed check
+│   └── VersionConflict  somebody else changed the row since it was read
+├── IllegalTransition    a run cannot go from this state to that one
+├── NotLoadable          a stored row that this program cannot read
+├── StoreError           the database said no
+│   ├── SchemaOutdated   the database is older than the program: migrate
+│   ├── SchemaTooNew     the database is newer than the program: upgrade it
+│   └── StoreUnavailable the database cannot be reached just now
+├── WaitTimeout          a wait ran out before what it waited for
+├── NotRunning           an engine is needed and none is started
+├── Abort                raised by a task: fail now and do not retry
+└── Snooze               raised by a task: try later, without counting this attempt
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+__all__ = [
+    "Abort",
+    "AlreadyActive",
+    "ChecksFailed",
+    "Conflict",
+    "IllegalTransition",
+    "InvalidInput",
+    "NotFound",
+    "NotLoadable",
+    "NotRunning",
+    "OstinatoError",
+    "SchemaOutdated",
+    "SchemaTooNew",
+    "Snooze",
+    "StoreError",
+    "StoreUnavailable",
+    "TimingError",
+    "VersionConflict",
+    "WaitTimeout",
+]
+
+
+class OstinatoError(Exception):
+    """The root: catch this to catch all of them."""
+
+
+class TimingError(OstinatoError, ValueError):
+    """A timing that cannot be. `position` is the index in `text` of what is wrong, `hint` a right form."""
+
+    def __init__(self, message: str, *, text: str = "", position: int = 0, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.text:
+            lines += [f"  {self.text}", "  " + " " * self.position + "^"]
+        if self.hint:
+            lines.append(f"try: {self.hint}")
+        return "\n".join(lines)
+
+
+class InvalidInput(OstinatoError, ValueError):
+    """A value that cannot be used. `field` names where it was given, `hint` a right form."""
+
+    def __init__(self, message: str, *, field: str = "", hint: str = "") -> None:
+        super().__init__(message if not hint else f"{message}; {hint}")
+        self.field = field
+        self.hint = hint
+
+
+class NotFound(OstinatoError, LookupError):
+    """There is no such thing; the message names it and where to look."""
+
+
+class Conflict(OstinatoError):
+    """The thing exists but is not in a state that allows this."""
+
+
+class AlreadyActive(Conflict):
+    """A trigger was refused: a run of the schedule is queued or running. Force it, or change the overlap policy."""
+
+
+class ChecksFailed(Conflict):
+    """A schedule cannot be enabled. `failures` maps each failed check to its reason."""
+
+    def __init__(self, name: str, failures: dict[str, str]) -> None:
+        listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
+        super().__init__(f"schedule {name!r} cannot be enabled, checks failed: {listed}")
+        self.failures = failures
+
+
+class VersionConflict(Conflict):
+    """The row changed since it was read: read it again and repeat the change."""
+
+
+class IllegalTransition(OstinatoError):
+    """A run cannot go from this state to that one. It is a bug in the caller."""
+
+
+class NotLoadable(OstinatoError):
+    """A stored row that this program cannot read; it is shown as broken and never deleted."""
+
+
+class StoreError(OstinatoError):
+    """The database refused."""
+
+
+class SchemaOutdated(StoreError):
+    """The database is older than the program: run 'ostinato db migrate'."""
+
+
+class SchemaTooNew(StoreError):
+    """The database was migrated by a newer Ostinato: upgrade this one."""
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached just now; the engine retries with backoff."""
+
+
+class WaitTimeout(OstinatoError, TimeoutError):
+    """A wait ran out of time; what it waited for goes on."""
+
+
+class NotRunning(OstinatoError):
+    """This needs a started engine: call app.start() or run 'ostinato up'."""
+
+
+class Abort(OstinatoError):
+    """Raise it in a task to fail the run at once, whatever retries are left."""
+
+
+class Snooze(OstinatoError):
+    """Raise it in a task to be tried again after `delay`; the attempt is not counted."""
+
+    def __init__(self, delay: timedelta | float | str, reason: str = "") -> None:
+        super().__init__(reason or f"snoozed for {delay}")
+        self.delay = delay
+        self.reason = reason

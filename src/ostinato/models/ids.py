@@ -1,0 +1,11 @@
+"""Typed ids: a schedule's number is not a run's number."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+__all__ = ["NodeId", "RunId", "ScheduleId"]
+
+ScheduleId = NewType("ScheduleId", int)
+RunId = NewType("RunId", int)
+NodeId = NewType("NodeId", str)

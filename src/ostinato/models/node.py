@@ -1,0 +1,47 @@
+"""Nodes: processes whose engine is started. A node that does not renew its lease is lost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ostinato.clock import Micros
+from ostinato.models.ids import NodeId
+
+__all__ = ["Node", "NodeBeat"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBeat:
+    """What a node writes to keep its lease."""
+
+    id: NodeId
+    host: str
+    pid: int
+    slots: int
+    running: int
+    draining: bool
+    tasks: tuple[str, ...]
+    started_at: Micros
+    now: Micros
+    lease_until: Micros
+    services: str
+    """JSON: each engine service and how it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node as people see it."""
+
+    id: NodeId
+    host: str
+    pid: int
+    state: str
+    """alive, draining or lost."""
+    slots: int
+    running: int
+    tasks: tuple[str, ...]
+    started_at: datetime
+    seen_at: datetime
+    services: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,243 @@
+"""How to treat a schedule and its runs: overlap, catch-up, retry, timeout, breaker, lane and the rest.
+
+One frozen value with defaults; stored as JSON that holds only what differs from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ostinato.durations import Duration, duration_text, parse_duration
+from ostinato.errors import InvalidInput, NotLoadable
+
+__all__ = ["CatchUp", "Keep", "Overlap", "Policy", "Retry", "load_policy", "make_policy", "policy_json", "policy_text"]
+
+
+class Overlap(StrEnum):
+    """What to do with a due time whose schedule still has a run under way."""
+
+    SKIP = "skip"
+    QUEUE_ONE = "queue_one"
+    QUEUE_ALL = "queue_all"
+    CANCEL_RUNNING = "cancel_running"
+    ALLOW = "allow"
+
+
+class CatchUp(StrEnum):
+    """Which due times of a downtime are run afterwards."""
+
+    NONE = "none"
+    LATEST = "latest"
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """`max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`."""
+
+    max: int = 3
+    base: timedelta = timedelta(seconds=2)
+    longest: timedelta = timedelta(seconds=30)
+    spread: float = 0.25
+
+    def __post_init__(self) -> None:
+        # Accept durations in any form, so that Retry(5, base="1s") works as users write it.
+        object.__setattr__(self, "base", parse_duration(self.base, field="retry.base"))
+        object.__setattr__(self, "longest", parse_duration(self.longest, field="retry.longest"))
+        if isinstance(self.max, bool) or not isinstance(self.max, int) or self.max < 0:
+            raise InvalidInput(f"retry.max cannot be {self.max!r}", field="retry", hint="give 0 or more attempts")
+        if not 0 <= self.spread <= 1:
+            raise InvalidInput(f"retry.spread cannot be {self.spread!r}", field="retry", hint="give 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How long ended runs stay: at most this old and at most so many for each schedule; None is no bound."""
+
+    age: timedelta | None = timedelta(days=30)
+    count: int | None = 1000
+
+    def __post_init__(self) -> None:
+        if self.age is not None:
+            object.__setattr__(self, "age", parse_duration(self.age, field="keep.age"))
+        if self.count is not None and (isinstance(self.count, bool) or self.count < 1):
+            raise InvalidInput(f"keep.count cannot be {self.count!r}", field="keep", hint="give 1 or more, or None")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The defaults are those of docs/reference; each field is explained there."""
+
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = CatchUp.LATEST
+    catch_up_window: timedelta = timedelta(hours=24)
+    catch_up_cap: int = 1000
+    retry: Retry = Retry()
+    timeout: timedelta | None = None
+    max_age: timedelta | None = None
+    break_after: int = 3
+    lane: str = "cron"
+    priority: int = 0
+    checks: tuple[str, ...] = ()
+    keep: Keep = Keep()
+    remaining: int | None = None
+    delete_after_run: bool = False
+
+
+DEFAULT = Policy()
+_NAMES = frozenset(field.name for field in fields(Policy))
+
+
+def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
+    """`base` with the given fields, in any form that users write; a wrong one is an InvalidInput with its name."""
+    changes: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "run_once":
+            if not isinstance(value, bool):
+                raise InvalidInput(f"run_once cannot be {value!r}", field=name, hint="give True or False")
+            changes["remaining"] = 1 if value else None
+        elif name not in _NAMES:
+            known = ", ".join(sorted(_NAMES | {"run_once"}))
+            raise InvalidInput(f"there is no policy {name!r}", field=name, hint=f"the policies are {known}")
+        else:
+            changes[name] = _coerce(name, value)
+    return replace(base, **changes)
+
+
+def _coerce(name: str, value: Any) -> Any:
+    match name:
+        case "overlap":
+            return _choice(Overlap, name, value)
+        case "catch_up":
+            return _choice(CatchUp, name, value)
+        case "retry":
+            return _retry(value)
+        case "keep":
+            return _keep(value)
+        case "catch_up_window":
+            return parse_duration(value, field=name)
+        case "timeout" | "max_age":
+            return None if value is None else _positive_duration(name, value)
+        case "checks":
+            return _names(name, value)
+        case "lane":
+            return _lane(value)
+        case "delete_after_run":
+            if not isinstance(value, bool):
+                raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give True or False")
+            return value
+        case "priority":
+            return _whole(name, value, -1_000_000)
+        case "remaining":
+            return None if value is None else _whole(name, value, 1)
+        case _:
+            return _whole(name, value, 1)
+
+
+def _choice(kind: type[StrEnum], name: str, value: Any) -> StrEnum:
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(kind)
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"it is one of {choices}") from None
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
+    return value
+
+
+def _positive_duration(name: str, value: Duration) -> timedelta:
+    result = parse_duration(value, field=name)
+    if not result:
+        raise InvalidInput(
+            f"{name} cannot be zero", field=name, hint="give a duration such as 30s, or None for no limit"
+        )
+    return result
+
+
+def _names(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    names = tuple(value) if isinstance(value, Iterable) else ()
+    if not isinstance(value, Iterable) or not all(isinstance(item, str) and item for item in names):
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give a list of names")
+    return names
+
+
+def _lane(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"lane cannot be {value!r}", field="lane", hint="give the name of a lane, such as main")
+    return value
+
+
+def _retry(value: Any) -> Retry:
+    if isinstance(value, Retry):
+        return value
+    if isinstance(value, Mapping):
+        try:
+            return Retry(**value)
+        except TypeError as error:
+            raise InvalidInput(
+                f"retry cannot be {value!r}", field="retry", hint="its fields are max, base, longest, spread"
+            ) from error
+    return Retry(max=_whole("retry", value, 0))
+
+
+def _keep(value: Any) -> Keep:
+    if isinstance(value, Keep):
+        return value
+    if isinstance(value, Mapping):
+        try:
+            return Keep(**value)
+        except TypeError as error:
+            raise InvalidInput(f"keep cannot be {value!r}", field="keep", hint="its fields are age, count") from error
+    return Keep(age=parse_duration(value, field="keep"))
+
+
+def policy_json(policy: Policy) -> dict[str, Any]:
+    """Every field as scripts see it; durations are text."""
+    return {field.name: _plain(getattr(policy, field.name)) for field in fields(Policy)}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case timedelta():
+            return duration_text(value)
+        case StrEnum():
+            return str(value)
+        case tuple():
+            return list(value)
+        case Retry() | Keep():
+            return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        case _:
+            return value
+
+
+@lru_cache(maxsize=1024)
+def policy_text(policy: Policy) -> str:
+    """The JSON text that is stored: only what differs from the defaults, so that most rows say `{}`."""
+    given = {
+        field.name: _plain(value)
+        for field in fields(Policy)
+        if (value := getattr(policy, field.name)) != getattr(DEFAULT, field.name)
+    }
+    return msgspec.json.encode(given).decode()
+
+
+@lru_cache(maxsize=4096)
+def load_policy(text: str) -> Policy:
+    """The policy of a stored text; NotLoadable when it says what this program does not know."""
+    try:
+        given = msgspec.json.decode(text, type=dict[str, Any])
+        return make_policy(given)
+    except (msgspec.DecodeError, InvalidInput) as error:
+        raise NotLoadable(f"its policy is not readable: {error}") from error

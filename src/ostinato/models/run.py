@@ -1,0 +1,177 @@
+"""A run: one row of the ledger, and the smaller values that carry it through the house.
+
+`NewRun` goes in, `ClaimedRun` comes to the runner, `Finish` goes back, `Run` is what people read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ostinato.clock import Micros
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.models.work import Unreadable, Work
+
+__all__ = ["Attempt", "ClaimedRun", "Finish", "NewRun", "Progress", "Report", "Run", "RunFilter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the work says it is."""
+
+    done: float = 0
+    total: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One execution of a run."""
+
+    started_at: datetime
+    finished_at: datetime | None
+    state: str
+    error: str | None
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A row of the ledger as people and scripts see it."""
+
+    id: RunId
+    schedule: str | None
+    task: str | None
+    state: RunState
+    reason: str | None
+    trigger: Trigger
+    due_at: datetime
+    last_due_at: datetime | None
+    count: int
+    ready_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int
+    attempts: tuple[Attempt, ...]
+    totals: Mapping[str, float]
+    progress: Progress | None
+    result: Any
+    error: str | None
+    lane: str
+    priority: int
+    session: str | None
+    key: str
+    node: str | None
+    work: Work | Unreadable
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state in ENDS
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A row to insert: queued, or at its end already (skipped, missed)."""
+
+    kind: str
+    task: str | None
+    work: str
+    policy: str
+    trigger: Trigger
+    due_at: Micros
+    ready_at: Micros
+    lane: str
+    state: RunState = RunState.QUEUED
+    reason: str | None = None
+    schedule_id: ScheduleId | None = None
+    last_due_at: Micros | None = None
+    count: int = 1
+    priority: int = 0
+    expires_at: Micros | None = None
+    session: str | None = None
+    waiting: bool = False
+    key: str | None = None
+
+
+@dataclass(slots=True)
+class ClaimedRun:
+    """A run that this node may execute while it holds the token."""
+
+    id: RunId
+    token: int
+    kind: str
+    task: str | None
+    work: str
+    policy: str
+    trigger: Trigger
+    due_at: Micros
+    ready_at: Micros
+    attempt: int
+    schedule_id: ScheduleId | None
+    schedule: str | None
+    session: str | None
+    key: str | None
+    count: int = 1
+    node: NodeId | None = None
+    started_at: Micros | None = None
+
+
+@dataclass(slots=True)
+class Finish:
+    """What became of a claimed run: an end, or (state queued) another try at `ready_at`.
+
+    Written only while `token` still holds.
+    """
+
+    id: RunId
+    token: int
+    state: RunState
+    started_at: Micros | None
+    finished_at: Micros
+    reason: str | None = None
+    error: str | None = None
+    result: str | None = None
+    totals: str | None = None
+    progress: str | None = None
+    output: str | None = None
+    schedule_id: ScheduleId | None = None
+    session: str | None = None
+    ready_at: Micros | None = None
+    counted: bool = True
+    """False for a try that does not count: a snooze, or a drain that cut it off."""
+    attempt_state: str | None = None
+    """How the ended attempt is called in the list of attempts, for a run that goes back to the queue."""
+    breaks: bool | None = None
+    """For scheduled runs: True counts towards the breaker, False resets it, None leaves it."""
+    break_after: int = 0
+    broken: str | None = None
+    """The reason that the schedule gets when the breaker trips."""
+    delete_schedule: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What running work says of itself before it ends."""
+
+    id: RunId
+    token: int
+    progress: str | None = None
+    totals: str | None = None
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list, newest first."""
+
+    schedule_id: ScheduleId | None = None
+    task: str | None = None
+    states: tuple[RunState, ...] = ()
+    due_from: Micros | None = None
+    due_until: Micros | None = None
+    before_id: RunId | None = None
+    limit: int = 50

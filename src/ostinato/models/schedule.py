@@ -1,0 +1,134 @@
+"""A schedule: timing + work + policy under a name.
+
+`ScheduleDraft` goes in, `DueSchedule` comes to the planner, `Schedule` is what people read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.policy import Policy
+from ostinato.models.run import NewRun, Run
+from ostinato.models.work import Unreadable, Work
+
+__all__ = ["DueSchedule", "FirePlan", "Schedule", "ScheduleChange", "ScheduleDraft", "ScheduleFilter"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A schedule as people and scripts see it. `broken` says why it does not run, or is None."""
+
+    id: ScheduleId
+    name: str
+    timing: str
+    zone: str
+    sentence: str
+    work: Work | Unreadable
+    policy: Policy
+    project: str | None
+    owner: str
+    enabled: bool
+    broken: str | None
+    orphaned: bool
+    note: str | None
+    next_run_at: datetime | None
+    next_run_reason: str | None
+    remaining: int | None
+    failures: int
+    last_run: Run | None
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    anchor_at: datetime
+    """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleDraft:
+    """A schedule to insert, or to update by name where something differs."""
+
+    name: str
+    timing: str
+    zone: str
+    work: str
+    kind: str
+    task: str | None
+    policy: str
+    project: str | None
+    owner: str
+    origin: str | None
+    """The name of the app whose code declares it, for owner `code`."""
+    enabled: bool
+    note: str | None
+    anchor_at: Micros
+    next_at: Micros | None
+    """The first due time if it is new, or if its timing changed."""
+    after_finish: Micros | None
+    remaining: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleChange:
+    """The switch of a schedule: what enable, disable and a breaker write together."""
+
+    enabled: bool
+    broken: str | None
+    note: str | None
+    anchor_at: Micros
+    next_at: Micros | None
+    remaining: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFilter:
+    """Which schedules to list, the soonest first."""
+
+    names: tuple[str, ...] = ()
+    search: str | None = None
+    owner: str | None = None
+    enabled: bool | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DueSchedule:
+    """What the planner needs to know of a schedule that is due, and of its active runs."""
+
+    id: ScheduleId
+    name: str
+    timing: str
+    zone: str
+    work: str
+    kind: str
+    task: str | None
+    policy: str
+    anchor_at: Micros
+    next_at: Micros
+    remaining: int | None
+    version: int
+    active: tuple[RunId, ...]
+    """Runs of it that run or could run now, oldest first."""
+    waiting: int
+    """Runs of it that wait for an active one to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirePlan:
+    """What a tick does to one schedule: written whole, and only if `next_at` still is what was read."""
+
+    schedule_id: ScheduleId
+    read_next_at: Micros
+    version: int
+    runs: tuple[NewRun, ...] = ()
+    next_at: Micros | None = None
+    remaining: int | None = None
+    enabled: bool = True
+    broken: str | None = None
+    idle: bool = False
+    """It was planned as if nothing of the schedule were active: not written if that no longer holds."""
+    cancel: tuple[RunId, ...] = ()
+    """Active runs that the newer one replaces."""
+    cancel_reason: str | None = None

@@ -1,0 +1,95 @@
+"""What to do: the kinds of work, and their JSON form.
+
+A stored work that this program cannot read becomes `Unreadable`, which keeps its text and says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import msgspec
+
+from ostinato.errors import InvalidInput, NotLoadable
+
+__all__ = ["Function", "Unreadable", "Work", "load_work", "read_work", "work_json", "work_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """Call the task registered by this name with these arguments."""
+
+    kind: ClassVar[str] = "function"
+    task: str
+    args: list[Any] = field(default_factory=list)
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stored work that this program cannot read: kept as it is, shown as broken, never executed."""
+
+    text: str
+    reason: str
+    kind: str = "unreadable"
+
+
+Work = Function
+"""What a run can execute."""
+
+_KINDS: dict[str, type[Work]] = {Function.kind: Function}
+_decode_any = msgspec.json.Decoder().decode
+_DECODERS = {kind: msgspec.json.Decoder(cls).decode for kind, cls in _KINDS.items()}
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+def work_text(work: Work) -> str:
+    """The JSON text that is stored. Arguments that are not JSON are an InvalidInput."""
+    try:
+        fields = msgspec.json.encode(work)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"the arguments of task {work.task!r} are not JSON: {error}",
+            field="args",
+            hint="pass text, numbers, booleans, None, lists and dicts, and load other things inside the task",
+        ) from error
+    return f'{{"kind":"{work.kind}",' + fields[1:].decode()
+
+
+def read_work(text: str, kind: str | None = None) -> Work:
+    """The work of a stored text; NotLoadable when its kind is unknown or its fields are wrong."""
+    if kind is None:
+        try:
+            kind = _decode_kind(text).kind
+        except msgspec.DecodeError as error:
+            raise NotLoadable(f"its work is not readable: {error}") from error
+    decode = _DECODERS.get(kind)
+    if decode is None:
+        known = ", ".join(sorted(_DECODERS))
+        raise NotLoadable(f"its work is of the unknown kind {kind!r}; this version knows {known}: upgrade Ostinato")
+    try:
+        return decode(text)
+    except msgspec.DecodeError as error:
+        raise NotLoadable(f"its {kind} work is not readable: {error}") from error
+
+
+def load_work(text: str) -> Work | Unreadable:
+    """The work of a stored text, or what is wrong with it."""
+    try:
+        return read_work(text)
+    except NotLoadable as error:
+        return Unreadable(text, str(error))
+
+
+def work_json(work: Work | Unreadable) -> dict[str, Any]:
+    """The work as scripts see it: `{"kind": …, …}`."""
+    if isinstance(work, Unreadable):
+        return {"kind": work.kind, "text": work.text, "reason": work.reason}
+    result: dict[str, Any] = _decode_any(work_text(work))
+    return result
