@@ -1,0 +1,289 @@
+"""What the house asks of a database: small protocols whose methods are whole transactions.
+
+`stores.sqlite` and `stores.postgres` answer them with the same file names; `tests/stores` runs every test
+on both. The engine and the services know only this page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ostinato.clock import Micros
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.lane import Lane
+from ostinato.models.node import Node, NodeBeat
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.schedule import (
+    DueSchedule,
+    FirePlan,
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+)
+
+__all__ = [
+    "Cancelled",
+    "Claim",
+    "Claimed",
+    "Due",
+    "Finished",
+    "Glance",
+    "LaneStore",
+    "NodeStore",
+    "PruneCursor",
+    "Pruned",
+    "RunStore",
+    "ScheduleStore",
+    "Status",
+    "Store",
+    "UpkeepStore",
+    "Watch",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What a tick sees: the schedules due until the horizon, and when the next after it is."""
+
+    schedules: Sequence[DueSchedule]
+    next_at: Micros | None
+    """The earliest due time past the horizon, or the first one left out by the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A node asks for work: what is ready until `horizon`, at most `room` runs, of tasks that it knows."""
+
+    node: NodeId
+    now: Micros
+    horizon: Micros
+    room: int
+    tasks: Sequence[str]
+    tasks_json: str
+    """The same names as a JSON array, made once for every claim of a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a claim got, and when to ask again."""
+
+    runs: Sequence[ClaimedRun] = ()
+    next_ready_at: Micros | None = None
+    """When the next queued run is ready, in a lane that has room; None if none is known."""
+    crowded: bool = False
+    """Ready runs were left because a lane or the room was full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a batch of final writes did: runs whose token no longer held, and what was claimed on the way."""
+
+    lost: Sequence[RunId] = ()
+    broken: Sequence[ScheduleId] = ()
+    """Schedules whose breaker tripped."""
+    claimed: Claimed = Claimed()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A cancel ends queued runs at once and asks the nodes of running ones."""
+
+    ended: Sequence[RunId] = ()
+    asked: Sequence[RunId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """One cheap look after a change of the database: who of the engine has something to do."""
+
+    next_at: Micros | None
+    ready_at: Micros | None
+    cancel: Sequence[tuple[RunId, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What one step of a sweep removed, and where the next one goes on; None when the sweep is through."""
+
+    runs: int = 0
+    nodes: int = 0
+    cursor: PruneCursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PruneCursor:
+    """How far a sweep has come: runs by age up to this id, then schedules by count up to this id."""
+
+    run: int = 0
+    schedule: int = 0
+    runs_done: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The database as `ostinato db status` shows it."""
+
+    url: str
+    version: int
+    latest: int
+    size_bytes: int
+    schedules: int
+    runs: dict[str, int]
+
+
+class ScheduleStore(Protocol):
+    """Schedules, and the one transaction that turns due times into runs."""
+
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+        """Insert each draft, or update the schedule of its name where timing, work, policy, project, owner or
+        note differ. A switch set by a person stays; `next_at` and `anchor_at` change only with the timing, which
+        also clears `broken` (and enables again what the breaker had disabled)."""
+        ...
+
+    async def get_schedule(self, name: str) -> Schedule | None: ...
+
+    async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]: ...
+
+    async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
+        """Write the switch if the version still is what was read. Takes back runs that were recorded ahead of
+        their due time when it disables."""
+        ...
+
+    async def remove_schedule(self, id: ScheduleId) -> bool:
+        """Delete it with its runs, attempts and output."""
+        ...
+
+    async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
+        """Mark schedules of this app's code that it no longer declares; answers their names."""
+        ...
+
+    async def due_schedules(self, horizon: Micros, limit: int) -> Due: ...
+
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
+        """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs
+        and move the schedule on. Answers the schedules that were moved; the others lost a race."""
+        ...
+
+
+class RunStore(Protocol):
+    """The ledger: in, claimed, finished, read."""
+
+    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+        """Insert them in one transaction. Where a key is active already, the answer holds that run's id."""
+        ...
+
+    async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
+        """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit)."""
+        ...
+
+    async def claim_runs(self, claim: Claim) -> Claimed: ...
+
+    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        """Write each finish whose token holds, with what follows from it (attempts, breaker, turn of the session,
+        next due time after a finish), and claim more work in the same transaction."""
+        ...
+
+    async def report_runs(self, reports: Sequence[Report]) -> None: ...
+
+    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled: ...
+
+    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
+        """Declare nodes lost whose lease ran out, and answer what was running on lost or vanished nodes."""
+        ...
+
+    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
+        """Queued runs that have been ready since before then and whose task no living node knows."""
+        ...
+
+    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros) -> int:
+        """End queued runs as failed: nobody can execute them."""
+        ...
+
+    async def get_run(self, id: RunId) -> Run | None: ...
+
+    async def list_runs(self, wanted: RunFilter) -> list[Run]: ...
+
+    async def read_output(self, id: RunId) -> str: ...
+
+    async def count_active(self, now: Micros) -> int:
+        """How many runs are queued and ready, waiting for their turn, or running."""
+        ...
+
+
+class LaneStore(Protocol):
+    """Lanes and their limits."""
+
+    async def ensure_lanes(self, limits: dict[str, int], fixed: Sequence[str]) -> None:
+        """Create missing lanes with these limits; set the limit of those named in `fixed`."""
+        ...
+
+    async def list_lanes(self) -> list[Lane]: ...
+
+
+class NodeStore(Protocol):
+    """Who is alive."""
+
+    async def renew(self, beat: NodeBeat) -> bool:
+        """Write the beat. False if the node was declared lost: its runs belong to others now."""
+        ...
+
+    async def leave(self, id: NodeId) -> None: ...
+
+    async def list_nodes(self, now: Micros) -> list[Node]: ...
+
+
+class UpkeepStore(Protocol):
+    """What keeps the database fit."""
+
+    async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        """One step of a sweep: look at `limit` rows and remove ended runs past what their policy keeps."""
+        ...
+
+    async def status(self) -> Status: ...
+
+
+class Watch(Protocol):
+    """Tells that somebody, maybe another process, changed the database."""
+
+    async def changed(self) -> None:
+        """Return when the database has changed since the last call."""
+        ...
+
+    async def glance(self, node: NodeId) -> Glance:
+        """What the engine of this node has to know now."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """A database, opened and migrated."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def schedules(self) -> ScheduleStore: ...
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def lanes(self) -> LaneStore: ...
+
+    @property
+    def nodes(self) -> NodeStore: ...
+
+    @property
+    def upkeep(self) -> UpkeepStore: ...
+
+    async def open(self) -> None:
+        """Connect, and migrate the schema under a lock."""
+        ...
+
+    async def watch(self) -> Watch: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,47 @@
+"""Retention: which ended runs are past what their policy keeps (both stores ask here), and a whole sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from ostinato.clock import Micros, micros_of
+from ostinato.errors import NotLoadable
+from ostinato.models.policy import Keep, load_policy
+from ostinato.stores.base import PruneCursor, UpkeepStore
+
+__all__ = ["NODE_KEPT", "keep_of", "past_age", "sweep"]
+
+NODE_KEPT: Micros = 24 * 3_600 * 1_000_000
+"""How long a lost node stays visible."""
+_STEP = 1_000
+
+
+def keep_of(policy: str) -> Keep:
+    """What a stored policy keeps; everything, if it cannot be read."""
+    try:
+        return load_policy(policy).keep
+    except NotLoadable:
+        return Keep(age=None, count=None)
+
+
+def past_age(ended: Iterable[tuple[int, Micros, str]], now: Micros) -> list[int]:
+    """Of (id, finished_at, policy), the ids whose age is past what their policy keeps."""
+    old = []
+    for id, finished_at, policy in ended:
+        age = keep_of(policy).age
+        if age is not None and finished_at + micros_of(age) < now:
+            old.append(id)
+    return old
+
+
+async def sweep(upkeep: UpkeepStore, now: Micros, rest: Callable[[], Awaitable[object]]) -> int:
+    """One whole sweep in small steps; `rest` lets others go between deletions. Answers how many runs it removed."""
+    removed = 0
+    cursor: PruneCursor | None = PruneCursor()
+    while cursor is not None:
+        pruned = await upkeep.prune(now, cursor, _STEP)
+        removed += pruned.runs
+        if pruned.runs:
+            await rest()
+        cursor = pruned.cursor
+    return removed

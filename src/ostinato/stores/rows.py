@@ -1,0 +1,216 @@
+"""Rows to models, the same for every store: the SELECT lists below are what each store fills.
+
+A row that cannot be loaded becomes a model that says so; nothing here deletes or skips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import Micros, from_micros
+from ostinato.errors import NotLoadable, TimingError
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.node import Node
+from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
+from ostinato.models.policy import Policy, load_policy
+from ostinato.models.run import Attempt, ClaimedRun, Progress, Run
+from ostinato.models.schedule import DueSchedule, Schedule
+from ostinato.models.states import RunState, Trigger
+from ostinato.models.work import Unreadable, load_work
+from ostinato.timing import parse_timing
+
+__all__ = [
+    "ATTEMPT_COLUMNS",
+    "CLAIM_COLUMNS",
+    "DUE_COLUMNS",
+    "NODE_COLUMNS",
+    "RUN_COLUMNS",
+    "SCHEDULE_COLUMNS",
+    "load_attempt",
+    "load_claimed",
+    "load_due",
+    "load_node",
+    "load_run",
+    "load_schedule",
+]
+
+Row = Sequence[Any]
+
+RUN_COLUMNS = (
+    "r.id, s.name, r.task, r.state, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, r.started_at, "
+    "r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, r.key, "
+    "r.node, r.work"
+)
+ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
+SCHEDULE_COLUMNS = (
+    "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
+    "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at"
+)
+DUE_COLUMNS = (
+    "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version"
+)
+CLAIM_COLUMNS = (
+    "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
+    "s.name, r.session, r.key, r.count, r.node, r.started_at"
+)
+NODE_COLUMNS = "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services"
+
+_decode_totals = msgspec.json.Decoder(dict[str, float]).decode
+_decode_progress = msgspec.json.Decoder(Progress).decode
+_decode_json = msgspec.json.Decoder().decode
+
+
+def _moment(instant: Micros | None) -> Any:
+    return None if instant is None else from_micros(instant)
+
+
+def load_attempt(row: Row) -> Attempt:
+    """An earlier attempt, from ATTEMPT_COLUMNS."""
+    _, started_at, finished_at, state, error, node = row
+    return Attempt(from_micros(started_at), from_micros(finished_at), state, error, node)
+
+
+def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
+    """A run from RUN_COLUMNS; the attempt under way or last ended is in the row itself."""
+    # fmt: off
+    (id, schedule, task, state, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
+     attempt, totals, progress, result, error, lane, priority, session, key, node, work) = row
+    # fmt: on
+    attempts = tuple(earlier)
+    if started_at is not None and state != RunState.QUEUED:
+        attempts += (Attempt(from_micros(started_at), _moment(finished_at), state, error, node),)
+    return Run(
+        id=RunId(id),
+        schedule=schedule,
+        task=task,
+        state=RunState(state),
+        reason=reason,
+        trigger=Trigger(trigger),
+        due_at=from_micros(due_at),
+        last_due_at=_moment(last_due_at),
+        count=count,
+        ready_at=from_micros(ready_at),
+        started_at=_moment(started_at),
+        finished_at=_moment(finished_at),
+        attempt=attempt,
+        attempts=attempts,
+        totals=_decode_totals(totals) if totals else {},
+        progress=_decode_progress(progress) if progress else None,
+        result=_decode_json(result) if result else None,
+        error=error,
+        lane=lane,
+        priority=priority,
+        session=session,
+        key=key or f"run-{id}",
+        node=node,
+        work=load_work(work),
+    )
+
+
+def load_claimed(row: Row) -> ClaimedRun:
+    """A claimed run, from CLAIM_COLUMNS."""
+    return ClaimedRun(*row)
+
+
+def load_due(row: Row, active: tuple[RunId, ...], waiting: int) -> DueSchedule:
+    """A due schedule from DUE_COLUMNS, and what is active of it."""
+    values: Any = (*row, active, waiting)
+    return DueSchedule(*values)
+
+
+@lru_cache(maxsize=4096)
+def _sentence(timing: str, zone: str) -> tuple[str, str | None]:
+    """What a timing says in English, or why it cannot be read."""
+    try:
+        return parse_timing(timing, tz=zone).explain(), None
+    except TimingError as error:
+        return "", f"its timing {timing!r} is not readable: {error.message}"
+
+
+def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
+    """A schedule from SCHEDULE_COLUMNS; what cannot be read is told in `broken`."""
+    # fmt: off
+    (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
+     after_finish, remaining, failures, version, created_at, updated_at, anchor_at) = row
+    # fmt: on
+    work = load_work(work_text)
+    sentence, unreadable = _sentence(timing, zone)
+    policy, policy_error = _policy(policy_text)
+    broken = broken or unreadable or policy_error
+    if isinstance(work, Unreadable):
+        broken = broken or work.reason
+    runs_next = next_at if enabled and not broken and not orphaned else None
+    reason = None
+    if runs_next is None:
+        reason = _why_not(enabled, broken, orphaned, note, after_finish is not None and active, remaining)
+    return Schedule(
+        id=ScheduleId(id),
+        name=name,
+        timing=timing,
+        zone=zone,
+        sentence=sentence,
+        work=work,
+        policy=policy,
+        project=project,
+        owner=owner,
+        enabled=bool(enabled),
+        broken=broken,
+        orphaned=bool(orphaned),
+        note=note,
+        next_run_at=_moment(runs_next),
+        next_run_reason=reason,
+        remaining=remaining,
+        failures=failures,
+        last_run=last_run,
+        version=version,
+        created_at=from_micros(created_at),
+        updated_at=from_micros(updated_at),
+        anchor_at=from_micros(anchor_at),
+    )
+
+
+def _policy(text: str) -> tuple[Policy, str | None]:
+    try:
+        return load_policy(text), None
+    except NotLoadable as error:
+        return DEFAULT_POLICY, str(error)
+
+
+def _why_not(
+    enabled: bool, broken: str | None, orphaned: bool, note: str | None, after_finish: bool, remaining: int | None
+) -> str:
+    if broken:
+        return f"broken: {broken}"
+    if orphaned:
+        return "orphaned: the code no longer declares it"
+    if remaining == 0:
+        return "finished: it ran as often as it should"
+    if not enabled:
+        return f"disabled: {note}" if note else "disabled"
+    if after_finish:
+        return "running: the next due time is set when it ends"
+    return "finished: its timing has no further due time"
+
+
+def load_node(row: Row, now: Micros) -> Node:
+    """A node from NODE_COLUMNS."""
+    id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services = row
+    state = "draining" if draining else "alive"
+    if lost_at is not None or lease_until < now:
+        state = "lost"
+    return Node(
+        id=NodeId(id),
+        host=host,
+        pid=pid,
+        state=state,
+        slots=slots,
+        running=running,
+        tasks=tuple(_decode_json(tasks)),
+        started_at=from_micros(started_at),
+        seen_at=from_micros(seen_at),
+        services=_decode_json(services),
+    )

@@ -1,0 +1,1 @@
+"""SQLite: WAL, synchronous=FULL, one writer thread with group commit, readers beside it."""

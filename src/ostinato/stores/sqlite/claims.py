@@ -1,0 +1,103 @@
+"""Claiming in SQLite: every lane's limit is held here, inside the transaction, across all nodes.
+
+Within a lane the highest priority goes first, then what has been ready longest. Each (lane, priority) is one seek
+in the index `runs_ready`, so the cost follows what is claimed and not what is queued.
+"""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun
+from ostinato.stores.base import Claim, Claimed
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sqlite.ends import end_queued
+from ostinato.stores.sqlite.query import fetch, fetch_value
+
+__all__ = ["claim_now"]
+
+_LANES = """
+SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name)
+FROM lanes WHERE NOT paused AND EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
+"""
+_PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?"
+_PICK = f"""
+SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
+  AND r.task IN (SELECT value FROM json_each(?))
+ORDER BY r.ready_at, r.id LIMIT ?
+"""
+_LATER = (
+    "SELECT min(ready_at) FROM runs "
+    "WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ?"
+)
+_TAKE = """
+UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?
+WHERE id IN (SELECT value FROM json_each(?))
+"""
+_ABOVE_ALL = 1 << 40
+
+
+def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
+    """Take ready runs for a node, inside the caller's transaction."""
+    _expire(connection, claim.now)
+    lanes = fetch(connection, _LANES)
+    picked: list[ClaimedRun] = []
+    later: Micros | None = None
+    crowded = False
+    for position, (lane, free) in enumerate(lanes):
+        # A fair share of the room for each lane, so that a flood in one cannot starve the next on a busy node.
+        share = -(-(claim.room - len(picked)) // (len(lanes) - position))
+        room = min(free, share)
+        if room <= 0:
+            crowded = True
+            continue
+        runs, next_at = _pick_lane(connection, claim, lane, room)
+        picked += runs
+        crowded = crowded or len(runs) == room
+        if next_at is not None and (later is None or next_at < later):
+            later = next_at
+    _take(connection, claim, picked)
+    return Claimed(picked, later, crowded)
+
+
+def _pick_lane(
+    connection: apsw.Connection, claim: Claim, lane: str, room: int
+) -> tuple[list[ClaimedRun], Micros | None]:
+    """The runs to take from one lane, and when its next one is ready."""
+    picked: list[ClaimedRun] = []
+    later: Micros | None = None
+    priority = _ABOVE_ALL
+    while len(picked) < room:
+        priority = fetch_value(connection, _PRIORITY, (lane, priority))
+        if priority is None:
+            break
+        rows = fetch(connection, _PICK, (lane, priority, claim.horizon, claim.tasks_json, room - len(picked)))
+        picked.extend(map(load_claimed, rows))
+        if len(picked) < room:
+            next_at = fetch_value(connection, _LATER, (lane, priority, claim.horizon))
+            if next_at is not None and (later is None or next_at < later):
+                later = next_at
+    return picked, later
+
+
+def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -> None:
+    if not picked:
+        return
+    ids = msgspec.json.encode([run.id for run in picked]).decode()
+    connection.execute(_TAKE, (claim.node, claim.now, ids))
+    for run in picked:
+        run.token += 1
+        run.attempt += 1
+        run.node = claim.node
+
+
+def _expire(connection: apsw.Connection, now: Micros) -> None:
+    """End what waited longer than its max age."""
+    rows = fetch(connection, "SELECT id FROM runs WHERE state = 'queued' AND expires_at <= ? LIMIT 1000", (now,))
+    if rows:
+        reason = "waited longer than its max age before it could start"
+        end_queued(connection, [RunId(id) for (id,) in rows], "expired", reason, now)

@@ -1,0 +1,139 @@
+"""One SQLite file: its connections, its pragmas, its migrations. Every other file of this store goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import apsw
+
+from ostinato.errors import StoreError
+from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.writer import Operation, Writer
+
+__all__ = ["MIGRATIONS", "Database", "schema_version"]
+
+T = TypeVar("T")
+
+MIGRATIONS = load_migrations("ostinato.stores.sqlite")
+_BUSY_MILLISECONDS = 10_000
+_READERS = 2
+
+
+class Database:
+    """The writer, and readers that never wait for it. In memory there is one connection for both."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.in_memory = path == ":memory:"
+        self._writer = Writer(self._connect_writer)
+        self._readers: ThreadPoolExecutor | None = None
+        self._reader = threading.local()
+        self._open_readers: list[apsw.Connection] = []
+
+    async def open(self) -> None:
+        """Make the file (only its owner may read it), connect and migrate."""
+        if not self.in_memory:
+            _make_private_file(self.path)
+        await self._writer.start(self._migrate)
+        if not self.in_memory:
+            self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ostinato-sqlite-reader")
+
+    def write(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
+        """Run an operation in the next group commit; `wakes` tells the engines of this process at once."""
+        return self._writer.submit(operation, wakes=wakes)
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` on this loop after every commit that wakes; answers how to stop it."""
+        entry = (asyncio.get_running_loop(), listener)
+        self._writer.listeners.append(entry)
+        return lambda: self._writer.listeners.remove(entry)
+
+    async def read(self, operation: Operation[T]) -> T:
+        """Run a query beside the writer."""
+        if self._readers is None:
+            return await self._writer.submit(operation)
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, operation)
+
+    async def close(self) -> None:
+        await self._writer.stop()
+        if self._readers is not None:
+            readers, self._readers = self._readers, None
+            await asyncio.to_thread(readers.shutdown)
+            for connection in self._open_readers:
+                connection.close()
+            self._open_readers.clear()
+
+    def connect_reader(self) -> apsw.Connection:
+        """A connection that only reads; its owner closes it."""
+        connection = apsw.Connection(self.path)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def _read(self, operation: Operation[T]) -> T:
+        connection: apsw.Connection | None = getattr(self._reader, "connection", None)
+        if connection is None:
+            connection = self._reader.connection = self.connect_reader()
+            self._open_readers.append(connection)
+        try:
+            return operation(connection)
+        except apsw.Error as error:
+            raise StoreError(f"SQLite refused: {error}") from error
+
+    def _connect_writer(self) -> apsw.Connection:
+        connection = apsw.Connection(self.path)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        fetch(connection, "PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA cache_size = -32768")
+        return connection
+
+    def _migrate(self, connection: apsw.Connection) -> None:
+        """Run what is pending. BEGIN IMMEDIATE is the lock: another process waits and then finds nothing to do."""
+        pending(MIGRATIONS, schema_version(connection), self.url)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations "
+                "(version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT"
+            )
+            for migration in pending(MIGRATIONS, schema_version(connection), self.url):
+                fetch(connection, migration.sql)
+                connection.execute(
+                    "INSERT INTO migrations VALUES (?, ?, CAST(unixepoch('subsec') * 1000000 AS INTEGER))",
+                    (migration.version, migration.name),
+                )
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.path}"
+
+
+def schema_version(connection: apsw.Connection) -> int:
+    """Which migration the file has reached; 0 for a new one."""
+    known = fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'migrations'")
+    if not known:
+        return 0
+    version: int = fetch_value(connection, "SELECT coalesce(max(version), 0) FROM migrations")
+    return version
+
+
+def _make_private_file(path: str) -> None:
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise StoreError(
+            f"the database {path!r} cannot be opened: {error.strerror}; make the folder, or choose another with --db"
+        ) from error
+    os.close(descriptor)

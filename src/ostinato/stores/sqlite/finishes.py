@@ -1,0 +1,153 @@
+"""Final writes in SQLite: each is fenced by its token, and carries what follows from it into the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Finish
+from ostinato.models.states import RunState
+from ostinato.stores.sqlite.ends import count_from_finish, give_turns
+from ostinato.stores.sqlite.query import fetch
+
+__all__ = ["add_output", "finish_now"]
+
+_END = """
+UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
+                totals = coalesce(?, totals), progress = coalesce(?, progress)
+WHERE id = ? AND token = ? AND state = 'running'
+"""
+_KEEP_ATTEMPT = """
+INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
+SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run_id = runs.id),
+       coalesce(?, started_at), ?, ?, ?, node
+FROM runs WHERE id = ? AND token = ? AND state = 'running'
+"""
+_REQUEUE = """
+UPDATE runs SET state = 'queued', reason = ?, error = ?, ready_at = ?, attempt = attempt - ?, started_at = NULL,
+                node = NULL, cancel = NULL, expires_at = CASE WHEN ? THEN NULL ELSE expires_at END,
+                totals = coalesce(?, totals), progress = coalesce(?, progress)
+WHERE id = ? AND token = ? AND state = 'running'
+"""
+
+
+def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
+    """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
+    ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
+    before = connection.total_changes()
+    connection.executemany(
+        _END,
+        [
+            (
+                finish.state,
+                finish.reason,
+                finish.started_at,
+                finish.finished_at,
+                finish.error,
+                finish.result,
+                finish.totals,
+                finish.progress,
+                finish.id,
+                finish.token,
+            )
+            for finish in ended
+        ],
+    )
+    lost: list[RunId] = []
+    if connection.total_changes() - before != len(ended):
+        lost = _lost(connection, ended)
+        ended = [finish for finish in ended if finish.id not in lost]
+    for finish in finishes:
+        if finish.state is RunState.QUEUED and not _requeue(connection, finish):
+            lost.append(finish.id)
+        elif finish.output and finish.id not in lost:
+            add_output(connection, finish.id, finish.output)
+    return lost, _follow(connection, ended)
+
+
+def _lost(connection: apsw.Connection, ended: Sequence[Finish]) -> list[RunId]:
+    """Which ends were not written: their run is gone, or another holds its token now."""
+    wanted = {finish.id: finish for finish in ended}
+    rows = fetch(
+        connection,
+        "SELECT id, token, state, finished_at FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(list(wanted)).decode(),),
+    )
+    written = {
+        id
+        for id, token, state, finished_at in rows
+        if (token, state, finished_at) == (wanted[id].token, wanted[id].state, wanted[id].finished_at)
+    }
+    return [id for id in wanted if id not in written]
+
+
+def _requeue(connection: apsw.Connection, finish: Finish) -> bool:
+    """Put a run back for another try; the attempt that ended keeps its own row."""
+    if finish.attempt_state is not None:
+        connection.execute(
+            _KEEP_ATTEMPT,
+            (finish.started_at, finish.finished_at, finish.attempt_state, finish.error, finish.id, finish.token),
+        )
+    connection.execute(
+        _REQUEUE,
+        (
+            finish.reason,
+            finish.error,
+            finish.ready_at,
+            0 if finish.counted else 1,
+            finish.attempt_state is not None,  # what has started once cannot wait too long any more
+            finish.totals,
+            finish.progress,
+            finish.id,
+            finish.token,
+        ),
+    )
+    return bool(connection.changes())
+
+
+def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
+    """What ends mean for schedules and sessions; answers the schedules that broke."""
+    broken: list[ScheduleId] = []
+    schedules: dict[ScheduleId, int] = {}
+    sessions: set[str] = set()
+    for finish in ended:
+        if finish.session is not None:
+            sessions.add(finish.session)
+        if finish.schedule_id is None:
+            continue
+        if finish.delete_schedule:
+            connection.execute("DELETE FROM schedules WHERE id = ?", (finish.schedule_id,))
+            continue
+        schedules[finish.schedule_id] = finish.finished_at
+        if finish.breaks is not None and _breaker(connection, finish):
+            broken.append(finish.schedule_id)
+    for schedule_id, finished_at in schedules.items():
+        count_from_finish(connection, schedule_id, finished_at)
+    give_turns(connection, sessions)
+    return broken
+
+
+def _breaker(connection: apsw.Connection, finish: Finish) -> bool:
+    """Count a failed scheduled run, or forget the count; True when it was one too many."""
+    if not finish.breaks:
+        connection.execute("UPDATE schedules SET failures = 0 WHERE id = ? AND failures > 0", (finish.schedule_id,))
+        return False
+    connection.execute("UPDATE schedules SET failures = failures + 1 WHERE id = ?", (finish.schedule_id,))
+    connection.execute(
+        "UPDATE schedules SET enabled = 0, broken = ?, next_at = NULL, version = version + 1, updated_at = ? "
+        "WHERE id = ? AND failures >= ? AND enabled",
+        (finish.broken, finish.finished_at, finish.schedule_id, finish.break_after),
+    )
+    return bool(connection.changes())
+
+
+def add_output(connection: apsw.Connection, id: RunId, text: str) -> None:
+    """Append to a run's output."""
+    connection.execute(
+        "INSERT INTO output (run_id, part, text) "
+        "SELECT ?, (SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = ?), ?",
+        (id, id, text),
+    )

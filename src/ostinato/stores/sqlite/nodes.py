@@ -1,0 +1,66 @@
+"""Nodes in SQLite: leases, written by heartbeats."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import NodeId
+from ostinato.models.node import Node, NodeBeat
+from ostinato.stores.rows import NODE_COLUMNS, load_node
+from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.query import fetch
+
+__all__ = ["SqliteNodes"]
+
+_RENEW = """
+INSERT INTO nodes (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET
+    slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
+    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services
+WHERE lost_at IS NULL
+"""
+
+
+class SqliteNodes:
+    """Answers stores.base.NodeStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def renew(self, beat: NodeBeat) -> bool:
+        tasks = msgspec.json.encode(beat.tasks).decode()
+
+        def write(connection: apsw.Connection) -> bool:
+            connection.execute(
+                _RENEW,
+                (
+                    beat.id,
+                    beat.host,
+                    beat.pid,
+                    beat.slots,
+                    beat.running,
+                    beat.draining,
+                    tasks,
+                    beat.started_at,
+                    beat.now,
+                    beat.lease_until,
+                    beat.services,
+                ),
+            )
+            return bool(connection.changes())
+
+        return await self._database.write(write)
+
+    async def leave(self, id: NodeId) -> None:
+        def remove(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM nodes WHERE id = ?", (id,))
+
+        await self._database.write(remove)
+
+    async def list_nodes(self, now: Micros) -> list[Node]:
+        query = f"SELECT {NODE_COLUMNS} FROM nodes ORDER BY started_at"
+        rows = await self._database.read(lambda connection: fetch(connection, query))
+        return [load_node(row, now) for row in rows]

@@ -1,0 +1,240 @@
+"""The ledger in SQLite: rows in, rows read, runs cancelled. Neighbours: claims.py, finishes.py, ends.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.states import ENDS, RunState
+from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
+from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
+from ostinato.stores.sqlite.claims import claim_now
+from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.ends import end_queued, give_turns
+from ostinato.stores.sqlite.finishes import add_output, finish_now
+from ostinato.stores.sqlite.query import fetch, fetch_value
+
+__all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
+
+_INSERT = """
+INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
+                  count, priority, expires_at, session, waiting, key, finished_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+_UNHAPPY = ENDS - {RunState.SUCCEEDED}
+
+
+class SqliteRuns:
+    """Answers stores.base.RunStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+        return await self._database.write(lambda connection: insert_all(connection, runs), wakes=True)
+
+    async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
+        def trigger(connection: apsw.Connection) -> RunId | None:
+            if allowed is not None:
+                active = fetch_value(
+                    connection,
+                    "SELECT count(*) FROM runs WHERE schedule_id = ? AND state IN ('queued', 'running')",
+                    (run.schedule_id,),
+                )
+                if active > allowed:
+                    return None
+            (id,) = insert_all(connection, [run])
+            if run.session is not None:
+                give_turns(connection, [run.session])
+            return id
+
+        return await self._database.write(trigger, wakes=True)
+
+    async def claim_runs(self, claim: Claim) -> Claimed:
+        return await self._database.write(lambda connection: claim_now(connection, claim))
+
+    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        def finish(connection: apsw.Connection) -> Finished:
+            lost, broken = finish_now(connection, finishes)
+            return Finished(lost, broken, claim_now(connection, claim) if claim is not None else Claimed())
+
+        return await self._database.write(finish)
+
+    async def report_runs(self, reports: Sequence[Report]) -> None:
+        def report(connection: apsw.Connection) -> None:
+            for one in reports:
+                connection.execute(
+                    "UPDATE runs SET progress = coalesce(?, progress), totals = coalesce(?, totals) "
+                    "WHERE id = ? AND token = ? AND state = 'running'",
+                    (one.progress, one.totals, one.id, one.token),
+                )
+                if connection.changes() and one.output:
+                    add_output(connection, one.id, one.output)
+
+        await self._database.write(report)
+
+    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+        return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
+
+    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
+        def stale(connection: apsw.Connection) -> list[ClaimedRun]:
+            connection.execute("UPDATE nodes SET lost_at = ? WHERE lease_until < ? AND lost_at IS NULL", (now, now))
+            rows = fetch(
+                connection,
+                f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id "
+                "LEFT JOIN nodes n ON n.id = r.node "
+                "WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL)",
+            )
+            return [load_claimed(row) for row in rows]
+
+        return await self._database.write(stale)
+
+    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
+        query = f"""
+            SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+            WHERE r.state = 'queued' AND r.waiting = 0 AND r.ready_at < ? AND r.task IS NOT NULL
+              AND r.task NOT IN (SELECT t.value FROM nodes n, json_each(n.tasks) t
+                                 WHERE n.lost_at IS NULL AND n.lease_until >= ?)
+            LIMIT 1000"""
+        rows = await self._database.read(lambda connection: fetch(connection, query, (ready_before, now)))
+        return [load_claimed(row) for row in rows]
+
+    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros) -> int:
+        return len(await self._database.write(lambda connection: end_queued(connection, ids, "failed", reason, now)))
+
+    async def get_run(self, id: RunId) -> Run | None:
+        found = await self._list("WHERE r.id = ?", [id], 1)
+        return found[0] if found else None
+
+    async def list_runs(self, wanted: RunFilter) -> list[Run]:
+        clauses: list[str] = []
+        values: list[Any] = []
+        if wanted.schedule_id is not None:
+            clauses.append("r.schedule_id = ?")
+            values.append(wanted.schedule_id)
+        if wanted.task is not None:
+            clauses.append("r.task = ?")
+            values.append(wanted.task)
+        if wanted.states:
+            clauses.append(f"r.state IN ({', '.join('?' * len(wanted.states))})")
+            values.extend(wanted.states)
+            if _UNHAPPY.issuperset(wanted.states):
+                # Word for word the condition of the index runs_unhappy, or SQLite would not use it.
+                clauses.append("r.state NOT IN ('succeeded', 'queued', 'running')")
+        if wanted.due_from is not None:
+            clauses.append("coalesce(r.last_due_at, r.due_at) >= ?")
+            values.append(wanted.due_from)
+        if wanted.due_until is not None:
+            clauses.append("r.due_at <= ?")
+            values.append(wanted.due_until)
+        if wanted.before_id is not None:
+            clauses.append("r.id < ?")
+            values.append(wanted.before_id)
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        return await self._list(where, values, wanted.limit)
+
+    async def _list(self, where: str, values: list[Any], limit: int) -> list[Run]:
+        query = f"""
+            SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+            {where} ORDER BY r.id DESC LIMIT {int(limit)}"""
+
+        def look(connection: apsw.Connection) -> list[Run]:
+            rows = fetch(connection, query, values)
+            # Only a run that was tried more than once has rows of earlier attempts.
+            earlier: dict[int, list[Any]] = {}
+            ids = msgspec.json.encode([row[0] for row in rows if row[12]]).decode()
+            for row in connection.execute(
+                f"SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?)) "
+                "ORDER BY a.run_id, a.number",
+                (ids,),
+            ):
+                earlier.setdefault(row[0], []).append(load_attempt(row))
+            return [load_run(row, earlier.get(row[0], ())) for row in rows]
+
+        return await self._database.read(look)
+
+    async def read_output(self, id: RunId) -> str:
+        query = "SELECT text FROM output WHERE run_id = ? ORDER BY part"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (id,)))
+        return "".join(text for (text,) in rows)
+
+    async def count_active(self, now: Micros) -> int:
+        # One count for each partial index: together in one WHERE they would be a scan of the whole ledger.
+        query = """
+            SELECT (SELECT count(*) FROM runs WHERE state = 'running')
+                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND ready_at <= ?)
+                 + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1
+                    AND state IN ('queued', 'running'))"""
+        return int(await self._database.read(lambda connection: fetch_value(connection, query, (now,))))
+
+
+def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun]) -> None:
+    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
+    if runs:
+        connection.executemany(_INSERT + " ON CONFLICT DO NOTHING", [_values(run) for run in runs])
+        give_turns(connection, {run.session for run in runs if run.session is not None})
+
+
+def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:
+    """Insert rows inside the caller's transaction. Where a key is active already, the answer is that run's id."""
+    if not runs:
+        return []
+    if any(run.key is not None for run in runs):
+        return [_insert_keyed(connection, run) for run in runs]
+    connection.executemany(_INSERT, [_values(run) for run in runs])
+    # Nobody else writes during the transaction, so the ids are consecutive.
+    last = connection.last_insert_rowid()
+    return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
+
+
+def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
+    if run.key is not None:
+        known = fetch(connection, "SELECT id FROM runs WHERE key = ? AND state IN ('queued', 'running')", (run.key,))
+        if known:
+            return RunId(known[0][0])
+    connection.execute(_INSERT, _values(run))
+    return RunId(connection.last_insert_rowid())
+
+
+def _values(run: NewRun) -> tuple[Any, ...]:
+    ended = run.state in ENDS
+    return (
+        run.kind,
+        run.task,
+        run.work,
+        run.policy,
+        run.trigger,
+        run.due_at,
+        run.ready_at,
+        run.lane,
+        run.state,
+        run.reason,
+        run.schedule_id,
+        run.last_due_at,
+        run.count,
+        run.priority,
+        run.expires_at,
+        run.session,
+        run.waiting,
+        run.key,
+        run.ready_at if ended else None,
+    )
+
+
+def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+    """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
+    ended = end_queued(connection, ids, "cancelled", reason, now)
+    asked = fetch(
+        connection,
+        "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' RETURNING id",
+        (reason, msgspec.json.encode(ids).decode()),
+    )
+    return Cancelled(ended, [RunId(id) for (id,) in asked])

@@ -1,0 +1,229 @@
+"""Schedules in SQLite, and `record_fires`: the transaction that turns due times into rows of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import NewRun
+from ostinato.models.schedule import FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.stores.base import Due
+from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
+from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.runs import cancel_now, insert_fires
+
+__all__ = ["SqliteSchedules"]
+
+# `timing` and `zone` together are what a person calls the timing.
+_RETIMED = "(excluded.timing, excluded.zone) IS NOT (schedules.timing, schedules.zone)"
+_PUT = f"""
+INSERT INTO schedules (name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at,
+                       next_at, after_finish, remaining, created_at, updated_at)
+VALUES (:name, :timing, :zone, :work, :kind, :task, :policy, :project, :owner, :origin, :enabled, :note, :anchor_at,
+        CASE WHEN :enabled THEN :next_at END, :after_finish, :remaining, :now, :now)
+ON CONFLICT (name) DO UPDATE SET
+    timing = excluded.timing, zone = excluded.zone, work = excluded.work, kind = excluded.kind, task = excluded.task,
+    policy = excluded.policy, project = excluded.project, owner = excluded.owner,
+    origin = coalesce(excluded.origin, origin),
+    note = coalesce(excluded.note, note), after_finish = excluded.after_finish, orphaned = 0,
+    enabled = CASE WHEN {_RETIMED} AND broken IS NOT NULL THEN 1 ELSE enabled END,
+    anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE anchor_at END,
+    next_at = CASE
+        WHEN NOT ({_RETIMED} OR orphaned) THEN next_at
+        WHEN enabled OR broken IS NOT NULL THEN :next_at
+    END,
+    broken = CASE WHEN {_RETIMED} THEN NULL ELSE broken END,
+    failures = CASE WHEN {_RETIMED} THEN 0 ELSE failures END,
+    remaining = CASE WHEN excluded.policy IS NOT policy OR {_RETIMED} THEN excluded.remaining ELSE remaining END,
+    version = version + 1, updated_at = excluded.updated_at
+WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS NOT note)
+   OR (excluded.origin IS NOT NULL AND excluded.origin IS NOT origin)
+   OR (excluded.work, excluded.policy, excluded.project, excluded.owner) IS NOT (work, policy, project, owner)
+"""
+_ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
+
+
+class SqliteSchedules:
+    """Answers stores.base.ScheduleStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+        rows = [{**_fields(draft), "now": now} for draft in drafts]
+        names = msgspec.json.encode([draft.name for draft in drafts]).decode()
+
+        def put(connection: apsw.Connection) -> list[ScheduleId]:
+            connection.executemany(_PUT, rows)
+            ids = dict(
+                fetch(
+                    connection,
+                    "SELECT name, id FROM schedules WHERE name IN (SELECT value FROM json_each(?))",
+                    (names,),
+                )
+            )
+            return [ids[draft.name] for draft in drafts]
+
+        return await self._database.write(put, wakes=True)
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        found = await self.list_schedules(ScheduleFilter(names=(name,)))
+        return found[0] if found else None
+
+    async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
+        clauses: list[str] = []
+        values: dict[str, Any] = {}
+        if wanted.names:
+            clauses.append("s.name IN (SELECT value FROM json_each(:names))")
+            values["names"] = msgspec.json.encode(wanted.names).decode()
+        if wanted.search:
+            clauses.append("instr(lower(s.name), lower(:search)) > 0")
+            values["search"] = wanted.search
+        if wanted.owner is not None:
+            clauses.append("s.owner = :owner")
+            values["owner"] = wanted.owner
+        if wanted.enabled is not None:
+            clauses.append("s.enabled = :enabled")
+            values["enabled"] = wanted.enabled
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        limit = f"LIMIT {int(wanted.limit)}" if wanted.limit is not None else ""
+        query = f"""
+            SELECT {SCHEDULE_COLUMNS}, {_ACTIVE}, {RUN_COLUMNS} FROM schedules s
+            LEFT JOIN runs r ON r.id = (SELECT max(id) FROM runs WHERE schedule_id = s.id)
+            {where} ORDER BY s.next_at IS NULL, s.next_at, s.name {limit}"""
+        rows = await self._database.read(lambda connection: fetch(connection, query, values))
+        return [_load(row) for row in rows]
+
+    async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
+        def write(connection: apsw.Connection) -> bool:
+            connection.execute(
+                "UPDATE schedules SET enabled = ?, broken = ?, note = ?, anchor_at = ?, next_at = ?, remaining = ?, "
+                "failures = 0, version = version + 1, updated_at = ? WHERE id = ? AND version = ?",
+                (
+                    change.enabled,
+                    change.broken,
+                    change.note,
+                    change.anchor_at,
+                    change.next_at,
+                    change.remaining,
+                    now,
+                    id,
+                    version,
+                ),
+            )
+            if not connection.changes():
+                return False
+            if not change.enabled:
+                # Recorded ahead of its due time, which for a disabled schedule never comes.
+                connection.execute(
+                    "DELETE FROM runs WHERE schedule_id = ? AND state = 'queued' AND trigger = 'schedule' "
+                    "AND due_at > ?",
+                    (id, now),
+                )
+            return True
+
+        return await self._database.write(write, wakes=True)
+
+    async def remove_schedule(self, id: ScheduleId) -> bool:
+        def remove(connection: apsw.Connection) -> bool:
+            connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
+            return bool(connection.changes())
+
+        return await self._database.write(remove)
+
+    async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
+        names = msgspec.json.encode(declared).decode()
+
+        def mark(connection: apsw.Connection) -> list[str]:
+            rows = fetch(
+                connection,
+                "UPDATE schedules SET orphaned = 1, next_at = NULL, version = version + 1, updated_at = ? "
+                "WHERE owner = 'code' AND origin = ? AND NOT orphaned "
+                "AND name NOT IN (SELECT value FROM json_each(?)) RETURNING name",
+                (now, origin, names),
+            )
+            return sorted(name for (name,) in rows)
+
+        return await self._database.write(mark)
+
+    async def due_schedules(self, horizon: Micros, limit: int) -> Due:
+        def look(connection: apsw.Connection) -> Due:
+            rows = fetch(
+                connection,
+                f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.next_at <= ? ORDER BY s.next_at LIMIT ?",
+                (horizon, limit),
+            )
+            active, waiting = _active_runs(connection, [row[0] for row in rows])
+            due = [load_due(row, tuple(active.get(row[0], ())), waiting.get(row[0], 0)) for row in rows]
+            if len(rows) == limit:
+                return Due(due, rows[-1][9])
+            later = fetch(connection, "SELECT min(next_at) FROM schedules WHERE next_at > ?", (horizon,))
+            return Due(due, later[0][0])
+
+        return await self._database.read(look)
+
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
+        def record(connection: apsw.Connection) -> list[ScheduleId]:
+            moved: list[ScheduleId] = []
+            runs: list[NewRun] = []
+            for plan in plans:
+                connection.execute(
+                    "UPDATE schedules SET next_at = ?, remaining = ?, enabled = ?, broken = ?, "
+                    "version = version + (enabled <> ? OR broken IS NOT ?) "
+                    "WHERE id = ? AND next_at = ? AND version = ? AND NOT (? AND EXISTS "
+                    "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running')))",
+                    (
+                        plan.next_at,
+                        plan.remaining,
+                        plan.enabled,
+                        plan.broken,
+                        plan.enabled,
+                        plan.broken,
+                        plan.schedule_id,
+                        plan.read_next_at,
+                        plan.version,
+                        plan.idle,
+                    ),
+                )
+                if connection.changes():
+                    moved.append(plan.schedule_id)
+                    runs.extend(plan.runs)
+                    if plan.cancel:
+                        cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+            insert_fires(connection, runs)
+            return moved
+
+        return await self._database.write(record, wakes=True)
+
+
+def _fields(draft: ScheduleDraft) -> dict[str, Any]:
+    return {name: getattr(draft, name) for name in ScheduleDraft.__slots__}
+
+
+def _load(row: tuple[Any, ...]) -> Schedule:
+    last_run = load_run(row[21:]) if row[21] is not None else None
+    return load_schedule(row[:20], last_run, bool(row[20]))
+
+
+def _active_runs(connection: apsw.Connection, ids: list[int]) -> tuple[dict[int, list[RunId]], dict[int, int]]:
+    active: dict[int, list[RunId]] = {}
+    waiting: dict[int, int] = {}
+    if ids:
+        rows = fetch(
+            connection,
+            "SELECT schedule_id, id, waiting FROM runs WHERE schedule_id IN (SELECT value FROM json_each(?)) "
+            "AND state IN ('queued', 'running') ORDER BY id",
+            (msgspec.json.encode(ids).decode(),),
+        )
+        for schedule_id, run_id, waits in rows:
+            if waits:
+                waiting[schedule_id] = waiting.get(schedule_id, 0) + 1
+            else:
+                active.setdefault(schedule_id, []).append(run_id)
+    return active, waiting

@@ -1,0 +1,38 @@
+"""The SQLite store: one file, or memory, behind the contract of stores.base."""
+
+from __future__ import annotations
+
+from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.lanes import SqliteLanes
+from ostinato.stores.sqlite.nodes import SqliteNodes
+from ostinato.stores.sqlite.runs import SqliteRuns
+from ostinato.stores.sqlite.schedules import SqliteSchedules
+from ostinato.stores.sqlite.upkeep import SqliteUpkeep
+from ostinato.stores.sqlite.watch import SqliteWatch
+
+__all__ = ["SqliteStore"]
+
+
+class SqliteStore:
+    """Answers stores.base.Store."""
+
+    def __init__(self, path: str) -> None:
+        self._database = Database(path)
+        self.schedules = SqliteSchedules(self._database)
+        self.runs = SqliteRuns(self._database)
+        self.lanes = SqliteLanes(self._database)
+        self.nodes = SqliteNodes(self._database)
+        self.upkeep = SqliteUpkeep(self._database)
+
+    @property
+    def url(self) -> str:
+        return self._database.url
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def watch(self) -> SqliteWatch:
+        return SqliteWatch(self._database)
+
+    async def close(self) -> None:
+        await self._database.close()

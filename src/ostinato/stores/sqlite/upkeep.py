@@ -1,0 +1,82 @@
+"""Upkeep in SQLite: what retention removes, and what `ostinato db status` shows."""
+
+from __future__ import annotations
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.states import ACTIVE
+from ostinato.stores.base import PruneCursor, Pruned, Status
+from ostinato.stores.retention import NODE_KEPT, keep_of, past_age
+from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
+from ostinato.stores.sqlite.query import fetch, fetch_value
+
+__all__ = ["SqliteUpkeep"]
+
+
+class SqliteUpkeep:
+    """Answers stores.base.UpkeepStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        if not cursor.runs_done:
+            return await self._prune_by_age(now, cursor, limit)
+        return await self._prune_by_count(now, cursor, limit)
+
+    async def _prune_by_age(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        query = "SELECT id, finished_at, policy, state FROM runs WHERE id > ? ORDER BY id LIMIT ?"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.run, limit)))
+        old = past_age((row[:3] for row in rows if row[3] not in ACTIVE), now)
+        removed = await self._delete(old) if old else 0
+        through = len(rows) < limit
+        return Pruned(removed, cursor=PruneCursor(run=rows[-1][0] if rows else cursor.run, runs_done=through))
+
+    async def _prune_by_count(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        query = "SELECT id, policy FROM schedules WHERE id > ? ORDER BY id LIMIT ?"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
+        counts = [(id, count) for id, policy in rows if (count := keep_of(policy).count) is not None]
+
+        def trim(connection: apsw.Connection) -> Pruned:
+            before = connection.total_changes()
+            connection.executemany(
+                "DELETE FROM runs WHERE schedule_id = :id AND state NOT IN ('queued', 'running') AND id <= "
+                "(SELECT id FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT 1 OFFSET :count)",
+                [{"id": id, "count": count} for id, count in counts],
+            )
+            removed = connection.total_changes() - before
+            if len(rows) == limit:
+                return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
+            connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
+            return Pruned(removed, connection.changes())
+
+        return await self._database.write(trim)
+
+    async def _delete(self, ids: list[int]) -> int:
+        def remove(connection: apsw.Connection) -> int:
+            connection.execute(
+                "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))",
+                (msgspec.json.encode(ids).decode(),),
+            )
+            return connection.changes()
+
+        return await self._database.write(remove)
+
+    async def status(self) -> Status:
+        def look(connection: apsw.Connection) -> Status:
+            pages = fetch_value(connection, "PRAGMA page_count")
+            size = fetch_value(connection, "PRAGMA page_size")
+            schedules = fetch_value(connection, "SELECT count(*) FROM schedules")
+            runs = dict(fetch(connection, "SELECT state, count(*) FROM runs GROUP BY state ORDER BY state"))
+            return Status(
+                url=self._database.url,
+                version=schema_version(connection),
+                latest=MIGRATIONS[-1].version,
+                size_bytes=pages * size,
+                schedules=schedules,
+                runs=runs,
+            )
+
+        return await self._database.read(look)

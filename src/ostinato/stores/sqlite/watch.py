@@ -1,0 +1,94 @@
+"""Noticing changes of an SQLite file: this process's own at once, others' by `PRAGMA data_version`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import apsw
+
+from ostinato.clock import Micros, Signal
+from ostinato.models.ids import NodeId, RunId
+from ostinato.stores.base import Glance
+from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.query import fetch, fetch_value
+
+__all__ = ["SqliteWatch"]
+
+_POLL_SECONDS = 0.05
+"""Half of the promise that another process's schedule is seen within 100 ms; a poll costs a few microseconds."""
+
+
+class SqliteWatch:
+    """Answers stores.base.Watch."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._signal = Signal()
+        self._unlisten = database.listen(self._signal.set)
+        self._connection = None if database.in_memory else database.connect_reader()
+        self._version = self._data_version()
+
+    async def changed(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            timer = loop.call_later(_POLL_SECONDS, self._signal.release) if self._connection else None
+            try:
+                if await self._signal.wait():
+                    return
+            finally:
+                if timer is not None:
+                    timer.cancel()
+            version = self._data_version()
+            if version != self._version:
+                self._version = version
+                return
+
+    async def glance(self, node: NodeId) -> Glance:
+        return await self._database.read(lambda connection: _glance(connection, node))
+
+    async def close(self) -> None:
+        self._unlisten()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _data_version(self) -> int:
+        if self._connection is None:
+            return 0
+        try:
+            version: int = fetch_value(self._connection, "PRAGMA data_version")
+        except apsw.BusyError:
+            # Somebody holds the file whole (a recovery, a vacuum): look again soon.
+            return self._version
+        return version
+
+
+def _glance(connection: apsw.Connection, node: NodeId) -> Glance:
+    next_at = fetch_value(connection, "SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL")
+    cancel = fetch(
+        connection, "SELECT id, cancel FROM runs WHERE node = ? AND state = 'running' AND cancel IS NOT NULL", (node,)
+    )
+    return Glance(next_at, _next_ready(connection), [(RunId(id), reason) for id, reason in cancel])
+
+
+def _next_ready(connection: apsw.Connection) -> Micros | None:
+    """When the first queued run is ready: one seek for each lane and priority."""
+    earliest: Micros | None = None
+    for (lane,) in fetch(connection, "SELECT name FROM lanes WHERE NOT paused"):
+        priority: int | None = 1 << 40
+        while True:
+            priority = fetch_value(
+                connection,
+                "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?",
+                (lane, priority),
+            )
+            if priority is None:
+                break
+            ready_at = fetch_value(
+                connection,
+                "SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ?",
+                (lane, priority),
+            )
+            if ready_at is not None and (earliest is None or ready_at < earliest):
+                earliest = ready_at
+    return earliest

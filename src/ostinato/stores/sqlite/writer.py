@@ -1,0 +1,174 @@
+"""The one writer thread: it takes every waiting operation into one transaction, so that one fsync serves many.
+
+An operation is a function of the connection. If one of a group fails, the group is rolled back and each is
+run alone, so that one bad operation cannot undo its neighbours. Called by every other file of this store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import apsw
+
+from ostinato.errors import OstinatoError, StoreError, StoreUnavailable
+
+__all__ = ["Operation", "Writer"]
+
+T = TypeVar("T")
+Operation = Callable[[apsw.Connection], T]
+
+_GROUP = 256
+"""How many operations share one transaction at most: bounds how long a reader of the future waits."""
+
+
+class Writer:
+    """Runs operations one group after the other on its own thread."""
+
+    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+        self._connect = connect
+        self.listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = []
+        """Who is told, on its own loop, after a commit that gives an engine something to do."""
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    async def start(self, first: Operation[None]) -> None:
+        """Open the connection on the thread and run `first` outside of any transaction."""
+        loop = asyncio.get_running_loop()
+        opened: asyncio.Future[None] = loop.create_future()
+        self._thread = threading.Thread(
+            target=self._run, args=(loop, opened, first), name="ostinato-sqlite-writer", daemon=True
+        )
+        self._thread.start()
+        await opened
+
+    def submit(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
+        """Run the operation in the next group; the future is done after the commit, which may wake engines."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        if self._thread is None:
+            future.set_exception(StoreError("the database is closed"))
+        else:
+            self._queue.put(_Job(operation, future, loop, wakes))
+        return future
+
+    async def stop(self) -> None:
+        """Finish what is queued, then close."""
+        if self._thread is not None:
+            thread, self._thread = self._thread, None
+            self._queue.put(None)
+            await asyncio.to_thread(thread.join)
+
+    def _run(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None], first: Operation[None]) -> None:
+        try:
+            connection = self._connect()
+        except apsw.Error as error:
+            loop.call_soon_threadsafe(opened.set_exception, _named(error))
+            return
+        try:
+            first(connection)
+        except (apsw.Error, OstinatoError) as error:
+            connection.close()
+            loop.call_soon_threadsafe(opened.set_exception, _named(error))
+            return
+        loop.call_soon_threadsafe(opened.set_result, None)
+        try:
+            while self._run_group(connection):
+                pass
+        finally:
+            connection.close()
+
+    def _run_group(self, connection: apsw.Connection) -> bool:
+        """One transaction over what waits; False when the writer should end."""
+        job = self._queue.get()
+        if job is None:
+            return False
+        group, goes_on = [job], True
+        try:
+            while len(group) < _GROUP:
+                job = self._queue.get_nowait()
+                if job is None:
+                    goes_on = False
+                    break
+                group.append(job)
+        except Empty:
+            pass
+        self._commit(connection, group)
+        _deliver(group)
+        if any(job.wakes for job in group):
+            for loop, listener in tuple(self.listeners):
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(listener)
+        return goes_on
+
+    def _commit(self, connection: apsw.Connection, group: list[_Job]) -> None:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in group:
+                job.result = job.operation(connection)
+            connection.execute("COMMIT")
+        except BaseException as error:  # whatever it is, its caller learns it; the writer lives on
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if len(group) == 1:
+                group[0].error = _named(error)
+                return
+            for job in group:
+                self._commit(connection, [job])
+
+
+class _Job:
+    __slots__ = ("error", "future", "loop", "operation", "result", "wakes")
+
+    def __init__(
+        self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop, wakes: bool
+    ) -> None:
+        self.operation = operation
+        self.future = future
+        self.loop = loop
+        self.wakes = wakes
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+def _deliver(group: list[_Job]) -> None:
+    """Tell each loop its results in one hop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in group:
+        by_loop.setdefault(job.loop, []).append(job)
+    for loop, jobs in by_loop.items():
+        # A loop that was closed meanwhile waits for no answer.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve, jobs)
+
+
+def _resolve(jobs: list[_Job]) -> None:
+    for job in jobs:
+        if job.future.cancelled():
+            continue
+        if job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)
+
+
+def _named(error: BaseException) -> BaseException:
+    """SQLite's error as one of ours, with the fix."""
+    if isinstance(error, apsw.BusyError):
+        named: StoreError = StoreUnavailable("the database is locked by another process; it is tried again")
+    elif isinstance(error, apsw.FullError):
+        named = StoreUnavailable("the disk is full: make room; nothing was written")
+    elif isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
+        named = StoreError(f"the database cannot be opened for writing: {error}; check the folder and its rights")
+    elif isinstance(error, apsw.NotADBError):
+        named = StoreError("the file is not an SQLite database; choose another with --db or OSTINATO_DB")
+    elif isinstance(error, apsw.Error):
+        named = StoreError(f"SQLite refused: {error}")
+    else:
+        return error
+    named.__cause__ = error
+    return named
