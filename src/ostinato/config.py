@@ -1,0 +1,123 @@
+"""Settings: defaults < ostinato.toml < OSTINATO_* < arguments. Read once, by the app or the command line."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import available_timezones
+
+from ostinato.durations import parse_duration
+from ostinato.errors import InvalidInput
+from ostinato.models.lane import DEFAULT_LANES
+
+__all__ = ["Settings", "load_settings"]
+
+CONFIG_FILE = "ostinato.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set without code; docs/reference/settings.md explains each."""
+
+    db: str = "sqlite:///ostinato.db"
+    schema: str = "ostinato"
+    tz: str = "UTC"
+    app: str | None = None
+    slots: int = 256
+    lanes: Mapping[str, int] = field(default_factory=dict)
+    """Limits that were set; the four default lanes exist anyway."""
+    grace: timedelta = timedelta(seconds=30)
+    misfire_grace: timedelta = timedelta(seconds=5)
+    lease: timedelta = timedelta(seconds=15)
+
+    @property
+    def lane_limits(self) -> dict[str, int]:
+        """Every lane that shall exist, with its limit."""
+        return {**DEFAULT_LANES, **self.lanes}
+
+
+_NAMES = {setting.name for setting in fields(Settings)}
+
+
+def load_settings(
+    folder: Path | None = None, environment: Mapping[str, str] | None = None, **arguments: Any
+) -> Settings:
+    """The settings in force for this folder and environment; arguments that are None do not count."""
+    environment = os.environ if environment is None else environment
+    given: dict[str, Any] = {"tz": machine_zone(environment)}
+    given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
+    lanes = {**given.get("lanes", {}), **_lanes_from(environment)}
+    given.update(_from_environment(environment))
+    given.update({name: value for name, value in arguments.items() if value is not None})
+    given["lanes"] = {**lanes, **(arguments.get("lanes") or {})}
+    return replace(Settings(), **{name: _coerce(name, value) for name, value in given.items()})
+
+
+def machine_zone(environment: Mapping[str, str]) -> str:
+    """The IANA name of the machine's zone; UTC when it does not say."""
+    candidates = [environment.get("TZ", "").removeprefix(":")]
+    with suppress(OSError):
+        candidates.append(Path("/etc/timezone").read_text(encoding="utf-8").strip())
+    with suppress(OSError):
+        candidates.append(str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2])
+    for name in candidates:
+        if name and name in available_timezones():
+            return name
+    return "UTC"
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(f"{path.name} is not valid TOML: {error}", field=path.name) from error
+    for name in found:
+        if name not in _NAMES:
+            known = ", ".join(sorted(_NAMES))
+            raise InvalidInput(f"{path.name} has the unknown setting {name!r}", field=name, hint=f"known are {known}")
+    return found
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        name: value for name in _NAMES - {"lanes"} if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
+    }
+
+
+def _lanes_from(environment: Mapping[str, str]) -> dict[str, str]:
+    prefix = "OSTINATO_LANE_"
+    return {name.removeprefix(prefix).lower(): value for name, value in environment.items() if name.startswith(prefix)}
+
+
+def _coerce(name: str, value: Any) -> Any:
+    match name:
+        case "slots":
+            return _whole(name, value)
+        case "lanes":
+            if not isinstance(value, Mapping):
+                raise InvalidInput(f"lanes cannot be {value!r}", field=name, hint="write [lanes] and main = 30")
+            return {lane: _whole(f"lanes.{lane}", limit) for lane, limit in value.items()}
+        case "grace" | "misfire_grace" | "lease":
+            return parse_duration(value, field=name)
+        case _:
+            if value is not None and not isinstance(value, str):
+                raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")
+            return value
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give a whole number from 1")
+    return number

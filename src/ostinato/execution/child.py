@@ -1,0 +1,121 @@
+"""The other side of isolation="process": one interpreter, one function, one answer.
+
+Started by executors/process.py as `python -m ostinato.execution.child FD`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import os
+import runpy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import micros_of
+from ostinato.execution.context import RunContext, current_context
+from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
+from ostinato.models.run import ClaimedRun
+
+__all__: list[str] = []
+
+
+class _Request(msgspec.Struct):
+    module: str
+    function: str
+    main: str | None
+    path: list[str]
+    args: list[Any]
+    kwargs: dict[str, Any]
+    context_parameter: str | None
+    run: ClaimedRun
+
+
+class _ChildContext(RunContext):
+    """Sends what the function reports to the parent at once."""
+
+    __slots__ = ("_send",)
+
+    def __init__(self, claimed: ClaimedRun, send: Callable[[dict[str, Any]], None]) -> None:
+        super().__init__(claimed, lambda _: None)
+        self._send = send
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        self._send({"progress": {"done": done, "total": total, "text": text}})
+
+    def count(self, name: str, by: float = 1) -> None:
+        self._send({"count": {"name": name, "by": by}})
+
+    def log(self, text: str) -> None:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+
+
+def _find(request: _Request) -> Callable[..., Any]:
+    """The function by its place in the code; a decorated one is unwrapped."""
+    if request.main is not None:
+        # As multiprocessing does it: the script's code without its `if __name__ == "__main__"` part.
+        found: Any = runpy.run_path(request.main, run_name="__mp_main__")[request.function.split(".")[0]]
+        names = request.function.split(".")[1:]
+    else:
+        found = importlib.import_module(request.module)
+        names = request.function.split(".")
+    for name in names:
+        found = getattr(found, name)
+    unwrapped: Callable[..., Any] = getattr(found, "function", found)
+    return unwrapped
+
+
+def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
+    context = _ChildContext(request.run, send)
+    current_context.set(context)
+    try:
+        function = _find(request)
+    except BaseException as error:
+        outcome = raised(error)
+        where = f"{request.module}.{request.function}"
+        return Outcome(
+            OutcomeKind.ABORTED,
+            f"its process cannot import {where}: {outcome.reason}; define the task at the top of a module",
+            outcome.error,
+        )
+    if request.context_parameter is not None:
+        request.kwargs[request.context_parameter] = context
+    try:
+        value = function(*request.args, **request.kwargs)
+        return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
+    except BaseException as error:
+        return raised(error)
+
+
+def main() -> None:
+    """Read the request, call the function, write the answer."""
+    channel = os.fdopen(int(sys.argv[1]), "wb")
+    os.set_inheritable(channel.fileno(), False)
+
+    def send(message: dict[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):  # the parent is gone: nobody to tell
+            channel.write(msgspec.json.encode(message) + b"\n")
+            channel.flush()
+
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=_Request)
+    sys.path[:] = request.path
+    outcome = _call(request, send)
+    sys.stdout.flush()
+    send(
+        {
+            "kind": outcome.kind.name,
+            "reason": outcome.reason,
+            "error": outcome.error,
+            "result": outcome.result,
+            "delay": None if outcome.delay is None else micros_of(outcome.delay),
+        }
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""What running work sees of its run: who it is, and how to report progress, counters and lines of a log.
+
+Work on any thread writes into its context; the recorder takes what is new from time to time.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+
+from ostinato.clock import from_micros
+from ostinato.errors import InvalidInput, NotRunning
+from ostinato.execution.output import CappedText
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun, Progress
+
+__all__ = ["RunContext", "current_context", "current_run"]
+
+current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("ostinato_run")
+
+
+def current_run() -> RunContext:
+    """The run that the calling code is part of; NotRunning outside of one."""
+    try:
+        return current_context.get()
+    except LookupError:
+        raise NotRunning("current_run() is only there inside a running task") from None
+
+
+class RunContext:
+    """Given to the parameter annotated `RunContext`, or found by current_run()."""
+
+    __slots__ = ("_cancelled", "_changed", "_claimed", "_is_dirty", "_output", "_progress", "_totals", "saw_cancel")
+
+    def __init__(self, claimed: ClaimedRun, changed: Callable[[RunContext], None]) -> None:
+        self._claimed = claimed
+        self._changed = changed
+        self._progress: Progress | None = None
+        self._totals: dict[str, float] | None = None
+        self._is_dirty = False
+        self._cancelled = False
+        self.saw_cancel = False
+        """Whether the work looked and saw that it should stop: then its return is not a success."""
+        self._output: CappedText | None = None
+
+    @property
+    def id(self) -> RunId:
+        """The run's number in the ledger."""
+        return self._claimed.id
+
+    @property
+    def schedule(self) -> str | None:
+        """The name of the schedule that it is a run of."""
+        return self._claimed.schedule
+
+    @property
+    def due_at(self) -> datetime:
+        """When it was due, however late it started."""
+        return from_micros(self._claimed.due_at)
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try."""
+        return self._claimed.attempt
+
+    @property
+    def key(self) -> str:
+        """The same over all attempts of a run: hand it to others as an idempotency key."""
+        return self._claimed.key or f"run-{self._claimed.id}"
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether somebody wants it to stop; look at it in long loops, and return."""
+        self.saw_cancel = self.saw_cancel or self._cancelled
+        return self._cancelled
+
+    def progress(self, done: float, total: float | None = None, text: str = "") -> None:
+        """Say how far it is."""
+        self._progress = Progress(done, total, text)
+        self._mark()
+
+    def count(self, name: str, by: float = 1) -> None:
+        """Add to one of the run's totals. `errors` above zero makes a scheduled run count as failed."""
+        if not name:
+            raise InvalidInput("a total needs a name", field="name")
+        if self._totals is None:
+            self._totals = {}
+        self._totals[name] = self._totals.get(name, 0) + by
+        self._mark()
+
+    def log(self, text: str) -> None:
+        """Add a line to the run's output."""
+        self.write(text if text.endswith("\n") else text + "\n")
+
+    def write(self, text: str) -> None:
+        """Add text as it comes to the run's output."""
+        if text:
+            if self._output is None:
+                self._output = CappedText()
+            self._output.add(text)
+            self._mark()
+
+    def _mark(self) -> None:
+        if not self._is_dirty:
+            self._is_dirty = True
+            self._changed(self)
+
+    # The runner's side.
+
+    @property
+    def claimed(self) -> ClaimedRun:
+        return self._claimed
+
+    @property
+    def totals(self) -> dict[str, float]:
+        return self._totals or {}
+
+    @property
+    def has_report(self) -> bool:
+        """Whether the work ever reported anything."""
+        return self._progress is not None or self._totals is not None or self._output is not None
+
+    def request_cancel(self) -> None:
+        self._cancelled = True
+
+    def take_report(self, *, final: bool = False) -> tuple[str | None, str | None, str | None]:
+        """Progress and totals as JSON, and the output since the last call; None for what was never said."""
+        self._is_dirty = False
+        progress = None if self._progress is None else msgspec.json.encode(self._progress).decode()
+        totals = None if self._totals is None else msgspec.json.encode(self._totals).decode()
+        output = None
+        if self._output is not None:
+            output = self._output.take_all() if final else self._output.take()
+        return progress, totals, output

@@ -1,0 +1,65 @@
+"""Functions in this process: async ones on the loop, sync ones on worker threads."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ostinato.execution.context import current_context
+from ostinato.execution.executors.base import Call
+from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
+from ostinato.execution.threads import WorkerThreads
+
+__all__ = ["AsyncFunctions", "ThreadFunctions"]
+
+STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    if call.definition.context_parameter is None:
+        return call.kwargs
+    return {**call.kwargs, call.definition.context_parameter: call.context}
+
+
+class AsyncFunctions:
+    """A task of the loop for each call."""
+
+    def start(self, call: Call) -> None:
+        call.handle = asyncio.get_running_loop().create_task(self._call(call))
+
+    def stop(self, call: Call) -> bool:
+        call.context.request_cancel()
+        return bool(call.handle.cancel())
+
+    async def _call(self, call: Call) -> None:
+        current_context.set(call.context)  # the task's own copy of the context: nothing to reset
+        try:
+            outcome = returned(await call.definition.function(*call.args, **_arguments(call)))
+        except asyncio.CancelledError:
+            outcome = STOPPED
+        except BaseException as error:  # SystemExit too: a task must not end the node
+            outcome = raised(error)
+        call.done(outcome)
+
+
+class ThreadFunctions:
+    """A worker thread for each call, as long as it takes. A thread cannot be stopped from outside."""
+
+    def __init__(self, threads: WorkerThreads) -> None:
+        self._threads = threads
+
+    def start(self, call: Call) -> None:
+        def job() -> Outcome:
+            token = current_context.set(call.context)
+            try:
+                return returned(call.definition.function(*call.args, **_arguments(call)))
+            except BaseException as error:  # SystemExit too: a task must not end the thread
+                return raised(error)
+            finally:
+                current_context.reset(token)
+
+        self._threads.submit(job, call.done)
+
+    def stop(self, call: Call) -> bool:
+        call.context.request_cancel()
+        return False

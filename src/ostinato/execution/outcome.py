@@ -1,0 +1,93 @@
+"""What an executor makes of whatever happened: one Outcome. Executors know nothing of stores or policies."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum, auto
+from typing import Any
+
+import msgspec
+
+from ostinato.durations import parse_duration
+from ostinato.errors import Abort, InvalidInput, Snooze
+
+__all__ = ["Outcome", "OutcomeKind", "raised", "returned"]
+
+_ERROR_CAP = 16_000
+
+
+class OutcomeKind(Enum):
+    """The ways an execution can end."""
+
+    RETURNED = auto()
+    FAILED = auto()
+    """It may be tried again, if the policy has tries left."""
+    ABORTED = auto()
+    """Trying again would not help."""
+    SNOOZED = auto()
+    CANCELLED = auto()
+    SKIPPED = auto()
+    CUT_OFF = auto()
+    """The node drains: somebody else starts it anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One end of one execution. `reason` is a line for people, `error` the whole story."""
+
+    kind: OutcomeKind
+    reason: str | None = None
+    error: str | None = None
+    result: str | None = None
+    delay: timedelta | None = None
+
+
+RETURNED_NOTHING = Outcome(OutcomeKind.RETURNED)
+
+
+def returned(value: Any) -> Outcome:
+    """The work returned; a value that is not JSON is a failure that no retry mends."""
+    if value is None:
+        return RETURNED_NOTHING
+    try:
+        return Outcome(OutcomeKind.RETURNED, result=msgspec.json.encode(value).decode())
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = (
+            f"returned {_a(type(value).__name__)} that is not JSON ({error}); "
+            "return text, numbers, booleans, None, lists or dicts"
+        )
+        return Outcome(OutcomeKind.ABORTED, reason=reason)
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"
+
+
+def raised(error: BaseException) -> Outcome:
+    """The work raised."""
+    if isinstance(error, Snooze):
+        try:
+            return Outcome(OutcomeKind.SNOOZED, reason=str(error), delay=parse_duration(error.delay))
+        except InvalidInput as wrong:
+            return Outcome(OutcomeKind.ABORTED, reason=f"Snooze: {wrong}")
+    if isinstance(error, Abort):
+        return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error))
+    return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error))
+
+
+def one_line(error: BaseException) -> str:
+    """`ValueError: boom`, on one line of bounded length."""
+    text = " ".join(str(error).split())
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return line if len(line) <= 300 else line[:297] + "…"
+
+
+def story(error: BaseException) -> str:
+    """The traceback, without our own frames above the work, of bounded length."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith("ostinato.execution"):
+        frames = frames.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frames))
+    return text if len(text) <= _ERROR_CAP else text[: _ERROR_CAP // 2] + "\n…\n" + text[-_ERROR_CAP // 2 :]

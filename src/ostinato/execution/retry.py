@@ -1,0 +1,117 @@
+"""The decision after an execution, pure: an outcome becomes the finish that is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import assert_never
+
+from ostinato.clock import Micros, micros_of
+from ostinato.durations import duration_text
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.models.policy import Policy, Retry
+from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.states import RunState, Trigger
+
+__all__ = ["decide", "retry_delay"]
+
+_SCHEDULED = frozenset({Trigger.SCHEDULE, Trigger.CATCH_UP})
+
+
+def retry_delay(retry: Retry, failed: int, random: Callable[[], float]) -> Micros:
+    """How long to wait after the `failed`-th failure (1 is the first): doubling, capped, spread."""
+    base, longest = micros_of(retry.base), micros_of(retry.longest)
+    # The exponent is bounded, so that the thousandth retry does not make a number of a thousand bits.
+    delay = min(base << min(failed - 1, 40), longest)
+    return round(delay * (1 + retry.spread * (2 * random() - 1)))
+
+
+def decide(
+    run: ClaimedRun,
+    policy: Policy,
+    outcome: Outcome,
+    now: Micros,
+    random: Callable[[], float],
+    *,
+    errors: float = 0,
+) -> Finish:
+    """What is recorded for this outcome. `errors` is what the work counted under that name."""
+    finish = Finish(
+        id=run.id,
+        token=run.token,
+        state=RunState.SUCCEEDED,
+        started_at=run.started_at,
+        finished_at=now,
+        reason=outcome.reason,
+        error=outcome.error,
+        result=outcome.result,
+        schedule_id=run.schedule_id,
+        session=run.session,
+    )
+    match outcome.kind:
+        case OutcomeKind.RETURNED:
+            _succeeded(finish, run, policy, errors)
+        case OutcomeKind.FAILED:
+            if run.attempt <= policy.retry.max:
+                _retried(finish, run, policy, random)
+            else:
+                _failed(finish, run, policy)
+        case OutcomeKind.ABORTED:
+            _failed(finish, run, policy)
+        case OutcomeKind.SNOOZED:
+            delay = micros_of(outcome.delay) if outcome.delay is not None else 0
+            _requeued(finish, now + delay, "snoozed", counted=False)
+        case OutcomeKind.CUT_OFF:
+            _requeued(finish, now, None, counted=False)
+        case OutcomeKind.CANCELLED:
+            finish.state = RunState.CANCELLED
+        case OutcomeKind.SKIPPED:
+            finish.state = RunState.SKIPPED
+        case _:
+            assert_never(outcome.kind)
+    ended = finish.state is not RunState.QUEUED
+    finish.delete_schedule = policy.delete_after_run and ended and run.trigger in _SCHEDULED
+    return finish
+
+
+def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -> None:
+    if run.trigger in _SCHEDULED:
+        finish.breaks = errors > 0
+        finish.break_after = policy.break_after
+        finish.broken = _broken(policy, f"it counted {errors:g} errors")
+
+
+def _failed(finish: Finish, run: ClaimedRun, policy: Policy) -> None:
+    finish.state = RunState.FAILED
+    reason = finish.reason or "failed"
+    finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
+    if run.trigger in _SCHEDULED:
+        finish.breaks = True
+        finish.break_after = policy.break_after
+        finish.broken = _broken(policy, reason)
+
+
+def _broken(policy: Policy, reason: str) -> str:
+    if policy.break_after == 1:
+        return f"a scheduled run failed: {reason}"
+    return f"{policy.break_after} scheduled runs failed in a row; the last: {reason}"
+
+
+def _retried(finish: Finish, run: ClaimedRun, policy: Policy, random: Callable[[], float]) -> None:
+    delay = retry_delay(policy.retry, run.attempt, random)
+    _requeued(finish, finish.finished_at + delay, "failed", counted=True)
+    wait = _wait_text(delay)
+    finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} failed, next in {wait}: {finish.reason}"
+
+
+def _wait_text(delay: Micros) -> str:
+    """A delay as people read it: to a tenth of a second."""
+    return duration_text(timedelta(milliseconds=round(delay / 100_000) * 100))
+
+
+def _requeued(finish: Finish, ready_at: Micros, attempt_state: str | None, *, counted: bool) -> None:
+    finish.state = RunState.QUEUED
+    finish.ready_at = ready_at
+    finish.attempt_state = attempt_state
+    finish.counted = counted
+    finish.result = None

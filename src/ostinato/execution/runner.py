@@ -1,0 +1,277 @@
+"""One run, top to bottom: load → check → execute → outcome → decide → record.
+
+`start` is the first half, on the way in; `_complete` the second, when the executor is done. In between nothing waits:
+the cost of a run is a call, not a task and a future. Neighbours: the dispatcher above hands in claimed runs, the
+recorder takes the finishes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import random
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
+
+from ostinato.clock import Clock, Timer, micros_of
+from ostinato.durations import duration_text
+from ostinato.errors import NotFound, NotLoadable
+from ostinato.execution.context import RunContext
+from ostinato.execution.executors.base import Call, Executor
+from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
+from ostinato.execution.executors.process import ProcessFunctions
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.registry import Registry, TaskDefinition
+from ostinato.execution.retry import decide
+from ostinato.execution.threads import WorkerThreads
+from ostinato.models.ids import RunId
+from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
+from ostinato.models.policy import Policy, load_policy
+from ostinato.models.run import ClaimedRun, Finish, Report
+from ostinato.models.states import Trigger
+from ostinato.models.work import read_work
+
+__all__ = ["Runner"]
+
+STOP_SECONDS = 5.0
+"""How long work that was told to stop may take before its run is recorded without it."""
+
+
+class Stop(Enum):
+    """Why a run was told to stop before its time."""
+
+    CANCELLED = auto()
+    TIMED_OUT = auto()
+    CUT_OFF = auto()
+
+
+class _Active:
+    """A run under way on this node."""
+
+    __slots__ = ("call", "claimed", "context", "executor", "policy", "stop", "stop_reason", "timer")
+
+    def __init__(self, claimed: ClaimedRun, policy: Policy, context: RunContext) -> None:
+        self.claimed = claimed
+        self.policy = policy
+        self.context = context
+        self.call: Call | None = None
+        self.executor: Executor | None = None
+        self.timer: Timer | None = None
+        self.stop: Stop | None = None
+        self.stop_reason = ""
+
+
+class Runner:
+    """Executes claimed runs and hands each finish to `record`."""
+
+    def __init__(self, registry: Registry, clock: Clock, record: Callable[[Finish], None]) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._record = record
+        self._active: dict[RunId, _Active] = {}
+        self._dirty: set[RunContext] = set()
+        self._checking: set[asyncio.Task[None]] = set()
+        self.threads = WorkerThreads()
+        self._async = AsyncFunctions()
+        self._threaded = ThreadFunctions(self.threads)
+        self._process = ProcessFunctions()
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self.on_report: Callable[[], None] = lambda: None
+        """Called, maybe from a worker thread, when there is something for take_reports."""
+
+    @property
+    def running(self) -> int:
+        """How many runs are under way."""
+        return len(self._active)
+
+    def start(self, claimed: ClaimedRun) -> None:
+        """The first half: load, check, execute."""
+        claimed.started_at = self._clock.now()
+        context = RunContext(claimed, self._mark_dirty)
+        active = _Active(claimed, DEFAULT_POLICY, context)
+        self._active[claimed.id] = active
+        self.idle.clear()
+        try:
+            active.policy = load_policy(claimed.policy)
+            work = read_work(claimed.work, claimed.kind)
+            definition = self._registry.task(work.task)
+        except (NotLoadable, NotFound) as error:
+            self._complete(active, Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}"))
+            return
+        active.call = Call(definition, work.args, work.kwargs, context, lambda outcome: self._complete(active, outcome))
+        if active.policy.checks and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP):
+            checking = asyncio.get_running_loop().create_task(self._check_first(active, active.call))
+            self._checking.add(checking)
+            checking.add_done_callback(self._checking.discard)
+        else:
+            self._execute(active, active.call)
+
+    def refuse(self, claimed: ClaimedRun, outcome: Outcome) -> None:
+        """Record a claimed run that is not to be started at all."""
+        self._record(decide(claimed, DEFAULT_POLICY, outcome, self._clock.now(), random.random))
+
+    def cancel(self, id: RunId, reason: str) -> bool:
+        """Tell a run to stop; False if it is not under way here."""
+        active = self._active.get(id)
+        if active is None:
+            return False
+        self._stop(active, Stop.CANCELLED, reason)
+        return True
+
+    def cut_off(self, *, at_once: bool = False) -> None:
+        """The node's grace is over: what runs goes back to the queue, for others to start anew."""
+        for active in list(self._active.values()):
+            self._stop(active, Stop.CUT_OFF, "the node was stopped")
+            if at_once:
+                self._give_up(active)
+
+    def abandon(self) -> list[RunId]:
+        """The node lost its lease: others own its runs now. Stop them all and record nothing."""
+        lost = list(self._active.values())
+        self._active.clear()
+        self._dirty.clear()
+        self.idle.set()
+        for active in lost:
+            _disarm(active)
+            if active.executor is not None and active.call is not None:
+                active.executor.stop(active.call)
+        return [active.claimed.id for active in lost]
+
+    def take_reports(self) -> list[Report]:
+        """What running work has said since the last call."""
+        dirty, self._dirty = self._dirty, set()
+        return [
+            Report(context.id, context.claimed.token, *context.take_report())
+            for context in dirty
+            if context.id in self._active
+        ]
+
+    def health(self) -> dict[str, int]:
+        """Runs under way, and threads that still execute what was given up."""
+        return {"running": self.running, "threads_busy": self.threads.busy}
+
+    def _mark_dirty(self, context: RunContext) -> None:
+        self._dirty.add(context)
+        self.on_report()
+
+    async def _check_first(self, active: _Active, call: Call) -> None:
+        failures = await self.failed_checks(active.policy.checks)
+        if active.stop is not None:
+            self._complete(active, _stopped(active, ended=True))
+        elif failures:
+            listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
+            self._complete(active, Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}"))
+        else:
+            self._execute(active, call)
+
+    async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
+        """Run the checks of these names and answer the failed ones, each with its reason."""
+        failures: dict[str, str] = {}
+        for name in names:
+            reason = await run_check(self._registry, name)
+            if reason is not None:
+                failures[name] = reason
+        return failures
+
+    def _execute(self, active: _Active, call: Call) -> None:
+        active.executor = self._pick(call.definition)
+        if active.policy.timeout is not None:
+            ends_at = self._clock.now() + micros_of(active.policy.timeout)
+            active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
+        active.executor.start(call)
+
+    def _pick(self, definition: TaskDefinition) -> Executor:
+        if definition.isolation == "process":
+            return self._process
+        return self._async if definition.is_async else self._threaded
+
+    def _time_out(self, active: _Active) -> None:
+        assert active.policy.timeout is not None
+        self._stop(active, Stop.TIMED_OUT, f"timed out after {duration_text(active.policy.timeout)}")
+
+    def _stop(self, active: _Active, stop: Stop, reason: str) -> None:
+        """Ask the work to end; record without it if it does not end soon."""
+        if active.stop is not None:
+            return
+        active.stop, active.stop_reason = stop, reason
+        _disarm(active)
+        if active.executor is None or active.call is None:
+            return  # still checking: it learns it when the checks are through
+        active.executor.stop(active.call)
+        grace = STOP_SECONDS if not isinstance(active.executor, ProcessFunctions) else 3 * STOP_SECONDS
+        # In real time, whatever the clock says: it is this process that waits.
+        active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
+
+    def _give_up(self, active: _Active) -> None:
+        self._complete(active, _stopped(active, ended=False), given_up=True)
+
+    def _complete(self, active: _Active, outcome: Outcome, *, given_up: bool = False) -> None:
+        """The second half: outcome, decide, record. A run that was given up completes only once."""
+        claimed = active.claimed
+        if self._active.get(claimed.id) is not active:
+            return
+        del self._active[claimed.id]
+        _disarm(active)
+        if active.stop is not None and not given_up and _obeyed(active, outcome):
+            outcome = _stopped(active, ended=True)
+        context = active.context
+        finish = decide(
+            claimed,
+            active.policy,
+            outcome,
+            self._clock.now(),
+            random.random,
+            errors=context.totals.get("errors", 0),
+        )
+        if context.has_report:
+            finish.progress, finish.totals, finish.output = context.take_report(final=True)
+        self._record(finish)
+        if not self._active:
+            self.idle.set()
+
+
+async def run_check(registry: Registry, name: str) -> str | None:
+    """Why a check fails, or None if it passes."""
+    check = registry.checks.get(name)
+    if check is None:
+        known = ", ".join(sorted(registry.checks)) or "none"
+        return f"no check of this name is registered here (known: {known})"
+    try:
+        if inspect.iscoroutinefunction(check):
+            verdict = await check()
+        else:
+            verdict = await asyncio.to_thread(check)
+            if inspect.isawaitable(verdict):
+                verdict = await verdict
+    except Exception as error:  # a check that raises has said no
+        return one_line(error)
+    if isinstance(verdict, str):
+        return verdict
+    return "said no" if verdict is False else None
+
+
+def _disarm(active: _Active) -> None:
+    if active.timer is not None:
+        active.timer.cancel()
+        active.timer = None
+
+
+def _obeyed(active: _Active, outcome: Outcome) -> bool:
+    """Whether the work ended because it was told to, and not by itself at the same moment."""
+    if outcome.kind is OutcomeKind.RETURNED:
+        return active.context.saw_cancel
+    return True
+
+
+def _stopped(active: _Active, *, ended: bool) -> Outcome:
+    reason = active.stop_reason
+    if not ended:
+        reason += "; it did not end when told to and may still be running (isolation='process' can be killed)"
+    match active.stop:
+        case Stop.TIMED_OUT:
+            return Outcome(OutcomeKind.FAILED, reason)
+        case Stop.CUT_OFF:
+            return Outcome(OutcomeKind.CUT_OFF, reason)
+        case _:
+            return Outcome(OutcomeKind.CANCELLED, reason)

@@ -1,0 +1,96 @@
+"""Worker threads for sync functions: many jobs go in and many completions come back in one hop of the loop.
+
+A future and a wake-up for each call would cost more than a short function does. Threads are made on demand, are
+daemons (a hung function must not keep the process alive) and end when idle for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any
+
+__all__ = ["WorkerThreads"]
+
+Job = Callable[[], Any]
+Done = Callable[[Any], None]
+
+_IDLE_SECONDS = 30.0
+
+
+class WorkerThreads:
+    """Runs jobs beside the loop and calls `done(result)` of each on the loop, in batches."""
+
+    def __init__(self, name: str = "ostinato-worker") -> None:
+        self._name = name
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
+        self._completions: deque[tuple[Done, Any]] = deque()
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._busy = 0
+        """Jobs given out and not completed: a thread is made when there are more of them than threads."""
+        self._wake_pending = False
+
+    @property
+    def busy(self) -> int:
+        """How many jobs are waiting or running, those of abandoned runs included."""
+        return self._busy
+
+    def submit(self, job: Job, done: Done) -> None:
+        """Run `job` on a thread; it must not raise. Call on the loop that `done` shall be called on."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        self._busy += 1
+        with self._lock:
+            if self._threads < self._busy:
+                self._threads += 1
+                name = f"{self._name}-{self._threads}"
+                threading.Thread(target=contextvars.Context().run, args=(self._work,), name=name, daemon=True).start()
+        self._jobs.put((job, done))
+
+    def stop(self) -> None:
+        """Let idle threads end; busy ones end with their job."""
+        with self._lock:
+            for _ in range(self._threads):
+                self._jobs.put(None)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                entry = self._jobs.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                entry = None
+            if entry is None:
+                with self._lock:
+                    # A job may have come in while this thread gave up waiting.
+                    if self._jobs.empty():
+                        self._threads -= 1
+                        return
+                continue
+            job, done = entry
+            self._complete(done, job())
+
+    def _complete(self, done: Done, result: Any) -> None:
+        self._completions.append((done, result))
+        # One wake-up serves every completion until the loop has drained them.
+        with self._lock:
+            if self._wake_pending:
+                return
+            self._wake_pending = True
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            assert self._loop is not None
+            self._loop.call_soon_threadsafe(self._drain)
+
+    def _drain(self) -> None:
+        with self._lock:
+            self._wake_pending = False
+        while self._completions:
+            done, result = self._completions.popleft()
+            self._busy -= 1
+            done(result)
