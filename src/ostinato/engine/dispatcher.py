@@ -1,0 +1,177 @@
+"""Step four of a fire: claim queued runs, as many as lanes and slots have room for, and start each on time.
+
+A claim takes what is ready within CLAIM_AHEAD; what comes early is held here and started at its instant. When the
+recorder writes finishes it claims in the same transaction, with `request` and `accept`: one commit for both.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+import msgspec
+
+from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.runner import Runner
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import ClaimedRun
+from ostinato.stores.base import Claim, Claimed, RunStore
+
+__all__ = ["Dispatcher"]
+
+CLAIM_AHEAD: Micros = SECOND // 10
+LOOK_AGAIN: Micros = SECOND
+"""When ready work was left for want of room, other nodes may make room without telling us."""
+
+
+class Dispatcher:
+    """Claims and starts runs for one node."""
+
+    def __init__(self, runs: RunStore, runner: Runner, clock: Clock, node: NodeId, slots: int) -> None:
+        self._runs = runs
+        self._runner = runner
+        self._clock = clock
+        self.node = node
+        self._slots = slots
+        self._tasks: Sequence[str] = ()
+        self._tasks_json = "[]"
+        self._held: list[tuple[Micros, int, ClaimedRun]] = []
+        self._is_claiming = False
+        self._claim_at: Micros | None = 0
+        """When a claim is worth trying; None until somebody tells."""
+        self._next_ready_at: Micros | None = None
+        self.is_open = True
+        self.signal = Signal()
+        self._closing = Signal()
+
+    def know(self, tasks: Sequence[str]) -> None:
+        """The tasks that this node can execute."""
+        self._tasks = tuple(tasks)
+        self._tasks_json = msgspec.json.encode(self._tasks).decode()
+
+    def wake(self) -> None:
+        """There may be something to claim."""
+        self._claim_at = 0
+        self.signal.set()
+
+    def expect(self, ready_at: Micros) -> None:
+        """Something is ready at this instant: claim in time for it, if that is sooner than planned."""
+        claim_at = ready_at - CLAIM_AHEAD
+        if self._claim_at is None or claim_at < self._claim_at:
+            self._claim_at = claim_at
+            self.signal.set()
+
+    async def run(self) -> None:
+        """Start what is held when its time comes, claim when there is something to claim, sleep in between."""
+        while True:
+            now = self._clock.now()
+            self.start_held(now)
+            if self._claim_at is not None and self._claim_at <= now:
+                await self.claim(CLAIM_AHEAD)
+                continue
+            await self._clock.wait(self.signal, self._wake_at())
+
+    async def claim(self, ahead: Micros = 0) -> int:
+        """Ask the store for work once; answers how many runs it gave."""
+        request = self.request(ahead)
+        if request is None:
+            # No room, closed, or a claim under way: whoever ends that asks next.
+            self._claim_at = None
+            return 0
+        try:
+            claimed = await self._runs.claim_runs(request)
+        except BaseException:
+            self.release()
+            raise
+        self.accept(claimed)
+        return len(claimed.runs)
+
+    def request(self, ahead: Micros = CLAIM_AHEAD) -> Claim | None:
+        """A claim for the room there is, or None. Whoever takes it must `accept` or `release` it."""
+        room = self._slots - self._runner.running - len(self._held)
+        if not self.is_open or self._is_claiming or room <= 0:
+            return None
+        self._is_claiming = True
+        self._claim_at = None
+        now = self._clock.now()
+        return Claim(self.node, now, now + ahead, room, self._tasks, self._tasks_json)
+
+    def release(self) -> None:
+        """A requested claim was not carried out."""
+        self._is_claiming = False
+        self._closing.set()
+        self.wake()
+
+    def accept(self, claimed: Claimed) -> None:
+        """Start or hold what a claim got, and note when the next one is worth it."""
+        self._is_claiming = False
+        self._closing.set()
+        now = self._clock.now()
+        for run in claimed.runs:
+            if run.ready_at <= now:
+                self._runner.start(run)
+            else:
+                heapq.heappush(self._held, (run.ready_at, run.id, run))
+        self._next_ready_at = claimed.next_ready_at
+        if claimed.next_ready_at is not None:
+            self.expect(claimed.next_ready_at)
+        if claimed.crowded:
+            self.expect(now + LOOK_AGAIN)
+        if self._held:
+            self.signal.set()
+
+    def start_held(self, now: Micros) -> int:
+        """Start what was claimed ahead and is ready now; answers how many runs."""
+        count = 0
+        while self._held and self._held[0][0] <= now:
+            self._runner.start(heapq.heappop(self._held)[2])
+            count += 1
+        return count
+
+    @property
+    def next_start_at(self) -> Micros | None:
+        """When the next queued run is ready, as far as the last claim saw."""
+        held = self._held[0][0] if self._held else None
+        return min((at for at in (held, self._next_ready_at) if at is not None), default=None)
+
+    @property
+    def is_claiming(self) -> bool:
+        """Whether a claim is under way, here or in the recorder."""
+        return self._is_claiming
+
+    async def close(self) -> list[ClaimedRun]:
+        """Claim no more; answers what was held and never started."""
+        self.is_open = False
+        while self._is_claiming:
+            # Given up now, it would leave behind runs that are claimed and that nobody executes.
+            await self._closing.wait()
+        held = [run for _, _, run in self._held]
+        self._held.clear()
+        return held
+
+    def cancel_held(self, id: RunId, reason: str) -> None:
+        """End a run that was claimed ahead and has not started."""
+        for entry in self._held:
+            if entry[1] == id:
+                self._held.remove(entry)
+                heapq.heapify(self._held)
+                self._runner.refuse(entry[2], Outcome(OutcomeKind.CANCELLED, reason))
+                return
+
+    def forget_held(self) -> int:
+        """Others own what was held: start none of it."""
+        count = len(self._held)
+        self._held.clear()
+        return count
+
+    @property
+    def held(self) -> int:
+        """How many runs are claimed and wait for their instant."""
+        return len(self._held)
+
+    def _wake_at(self) -> Micros | None:
+        times = [self._held[0][0]] if self._held else []
+        if self._claim_at is not None:
+            times.append(self._claim_at)
+        return min(times, default=None)

@@ -1,0 +1,70 @@
+"""A node's lease: renewed by a heartbeat, so that others know it lives. All of a node's runs hang on its one lease.
+
+A node that was declared lost stops what it runs and writes nothing of it: its runs belong to others. It also looks
+whether the wall clock jumped, which a sleep that was computed before the jump would not notice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.models.node import NodeBeat
+from ostinato.stores.base import NodeStore
+
+__all__ = ["Lease"]
+
+_JUMP: Micros = SECOND
+
+
+class Lease:
+    """Renews the lease three times within its length."""
+
+    def __init__(
+        self,
+        nodes: NodeStore,
+        clock: Clock,
+        length: Micros,
+        beat: Callable[[Micros, Micros], NodeBeat],
+        lost: Callable[[], None],
+        jumped: Callable[[], None],
+    ) -> None:
+        self._nodes = nodes
+        self._clock = clock
+        self._length = length
+        self._beat = beat
+        self._lost = lost
+        self._jumped = jumped
+        self._offset = self._wall_offset()
+        self._until: Micros = 0
+        self.signal = Signal()
+
+    async def run(self) -> None:
+        """Renew, wait, and again."""
+        while True:
+            await self.renew()
+            await self._clock.wait(self.signal, self._clock.now() + self._length // 3)
+            offset = self._wall_offset()
+            if abs(offset - self._offset) > _JUMP:
+                self._jumped()
+            self._offset = offset
+
+    async def renew(self) -> None:
+        """One heartbeat. After a lost lease, the next one is the first of a new node."""
+        if not await self._renew():
+            self._lost()
+            await self._renew()
+
+    async def hold(self) -> None:
+        """Renew if the time is over: a node that was asleep must not take itself for lost."""
+        if self._until < self._clock.now():
+            await self.renew()
+
+    async def _renew(self) -> bool:
+        now = self._clock.now()
+        self._until = now + self._length
+        return await self._nodes.renew(self._beat(now, self._until))
+
+    def _wall_offset(self) -> Micros:
+        return self._clock.now() - time.monotonic_ns() // 1_000

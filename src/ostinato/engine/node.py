@@ -1,0 +1,222 @@
+"""A node: the engine's services put together, started, drained and asked for their health."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import Clock, Micros, micros_of
+from ostinato.config import Settings
+from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.lease import Lease
+from ostinato.engine.pruner import Pruner
+from ostinato.engine.recorder import Recorder
+from ostinato.engine.rescuer import Rescuer
+from ostinato.engine.ticker import Ticker
+from ostinato.engine.waker import Waker
+from ostinato.engine.watchdog import LoopMonitor, Watchdog
+from ostinato.errors import StoreError
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.registry import Registry
+from ostinato.execution.runner import Runner
+from ostinato.models.ids import NodeId
+from ostinato.models.node import NodeBeat
+from ostinato.models.run import ClaimedRun
+from ostinato.stores.base import Store
+
+__all__ = ["Engine"]
+
+log = logging.getLogger("ostinato.engine")
+
+
+def new_node_id() -> NodeId:
+    """A name that no other start of any process has."""
+    return NodeId(f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
+
+
+class Engine:
+    """One node of the scheduler, on the loop that it is made on."""
+
+    def __init__(self, store: Store, registry: Registry, clock: Clock, settings: Settings) -> None:
+        self.store = store
+        self.registry = registry
+        self.clock = clock
+        self.settings = settings
+        self.id = new_node_id()
+        lease = micros_of(settings.lease)
+        self.recorder = Recorder(store.runs, clock)
+        self.runner = Runner(registry, clock, self.recorder.add)
+        self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
+        self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
+        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._jumped)
+        self.rescuer = Rescuer(store.runs, clock, lease, self.lease.hold)
+        self.pruner = Pruner(store.upkeep, clock)
+        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner)
+        self.watchdog = Watchdog()
+        self.monitor = LoopMonitor()
+        self._started_at: Micros | None = None
+        self.is_started = False
+        self._is_draining = False
+        self._next_due_at: Micros | None = None
+
+    async def prepare(self) -> None:
+        """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone."""
+        self._started_at = self.clock.now()
+        limits = self.settings.lane_limits
+        await self.store.lanes.ensure_lanes(limits, list(self.settings.lanes))
+        self.dispatcher.know(sorted(self.registry.tasks))
+        self.recorder.connect(self.runner, self.dispatcher)
+        await self.lease.renew()
+        await self.rescuer.rescue()
+
+    async def start(self) -> None:
+        """Take part: from here on this node ticks, claims and executes."""
+        await self.prepare()
+        self.monitor.start()
+        # The recorder first, so that nothing can end before somebody writes it down.
+        for name, service in (
+            ("recorder", self.recorder.run),
+            ("reporter", self.recorder.report),
+            ("lease", self.lease.run),
+            ("rescuer", self.rescuer.run),
+            ("ticker", self.ticker.run),
+            ("dispatcher", self.dispatcher.run),
+            ("waker", self.waker.run),
+            ("pruner", self.pruner.run),
+        ):
+            self.watchdog.start(name, service)
+        self.is_started = True
+        log.info("node %s started: %d tasks, %d slots", self.id, len(self.registry.tasks), self.settings.slots)
+
+    async def stop(self, grace: float | None = None) -> None:
+        """Drain: claim nothing more, let running work end within the grace, put the rest back, and leave."""
+        grace = self.settings.grace.total_seconds() if grace is None else grace
+        self._is_draining = True
+        self.lease.signal.set()  # tell the others now, not at the next beat
+        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner")
+        self._put_back(await self.dispatcher.close())
+        await self.watchdog.stop("dispatcher")
+        try:
+            async with asyncio.timeout(grace):
+                await self.runner.idle.wait()
+        except TimeoutError:
+            log.warning("%d runs did not end within %g s: they go back to the queue", self.runner.running, grace)
+            self.runner.cut_off()
+            await self.runner.idle.wait()
+        try:
+            while self.recorder.pending:
+                await self.recorder.flush(claim=False)
+            await self.watchdog.stop()
+            await self.store.nodes.leave(self.id)
+        except StoreError:
+            log.exception("%d finishes could not be written: others will rescue their runs", self.recorder.pending)
+        finally:
+            await self.watchdog.stop()
+            self.monitor.stop()
+            self.runner.threads.stop()
+
+    async def run_due(self) -> int:
+        """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
+
+        It needs no started services (but does no harm to them), waits for no due time and for nothing that is ready
+        later. `ostinato.testing` drives the engine with it.
+        """
+        count = 0
+        while True:
+            count += (started := await self.step())
+            was_busy = self.runner.running > 0 or self.recorder.pending > 0
+            await self.runner.idle.wait()
+            while self.recorder.pending:
+                await self.recorder.flush(claim=False)
+            if not started and not was_busy:
+                return count
+
+    async def step(self) -> int:
+        """By hand: record what is due now and start what is ready now; answers how many runs were started."""
+        count = 0
+        await self.rescuer.rescue()
+        await self.rescuer.fail_unknown()
+        while True:
+            self._next_due_at = await self.ticker.tick()
+            started = self.dispatcher.start_held(self.clock.now())
+            started += await self.dispatcher.claim()
+            count += started
+            if not started and not self.dispatcher.is_claiming:
+                return count
+
+    @property
+    def next_at(self) -> Micros | None:
+        """When there is something to do again, as the last step saw it."""
+        times = (self._next_due_at, self.dispatcher.next_start_at)
+        return min((at for at in times if at is not None), default=None)
+
+    def force(self) -> None:
+        """Do not wait for running work any longer, not even for it to stop."""
+        self.runner.cut_off(at_once=True)
+
+    def learn(self) -> None:
+        """Tasks were registered since the start."""
+        self.dispatcher.know(sorted(self.registry.tasks))
+        self.lease.signal.set()
+        self.dispatcher.wake()
+
+    def health(self) -> dict[str, Any]:
+        """How this node is, for people and load balancers."""
+        services = {name: asdict(health) for name, health in self.watchdog.services.items()}
+        blocked = self.monitor.blocked_for
+        return {
+            "ok": all(service["up"] for service in services.values()) and not blocked,
+            "node": self.id,
+            "draining": self._is_draining,
+            "services": services,
+            "loop": {
+                "blocked_for": round(blocked, 3),
+                "blocked_times": self.monitor.blocked_times,
+                "last_block": self.monitor.last_block,
+            },
+            "lost_runs": self.recorder.lost_runs,
+            "held": self.dispatcher.held,
+            "unwritten": self.recorder.pending,
+            **self.runner.health(),
+        }
+
+    def _beat(self, now: Micros, lease_until: Micros) -> NodeBeat:
+        services = {name: asdict(health) for name, health in self.watchdog.services.items()}
+        return NodeBeat(
+            id=self.id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            slots=self.settings.slots,
+            running=self.runner.running,
+            draining=self._is_draining,
+            tasks=tuple(sorted(self.registry.tasks)),
+            started_at=self._started_at if self._started_at is not None else now,
+            now=now,
+            lease_until=lease_until,
+            services=msgspec.json.encode(services).decode(),
+        )
+
+    def _lost(self) -> None:
+        """Others declared this node lost: what it runs is theirs now. Go on under a new name."""
+        held = self.dispatcher.forget_held()
+        lost = self.runner.abandon()
+        log.error("node %s lost its lease; gave up %d runs that others own now", self.id, len(lost) + held)
+        self.id = self.dispatcher.node = new_node_id()
+
+    def _jumped(self) -> None:
+        log.warning("the clock jumped: looking for what is due")
+        self.ticker.signal.set()
+        self.dispatcher.wake()
+
+    def _put_back(self, held: Sequence[ClaimedRun]) -> None:
+        """Runs that were claimed and never started lose nothing."""
+        for run in held:
+            self.runner.refuse(run, Outcome(OutcomeKind.CUT_OFF))

@@ -1,0 +1,227 @@
+"""Step two of a fire, pure: what a tick does to one due schedule. No I/O, no clock.
+
+`plan_fires` decides what is run, missed or skipped, and when the schedule is due next. The ticker above asks, the
+store's `record_fires` carries it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import assert_never
+
+from ostinato.clock import Micros, from_micros, micros_of, to_micros
+from ostinato.errors import NotLoadable
+from ostinato.models.ids import RunId
+from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
+from ostinato.models.run import NewRun
+from ostinato.models.schedule import DueSchedule, FirePlan
+from ostinato.models.states import RunState, Trigger
+from ostinato.models.work import read_work
+from ostinato.timing import Timing, parse_timing
+
+__all__ = ["plan_fires"]
+
+
+def plan_fires(schedule: DueSchedule, now: Micros, *, grace: Micros, random: Callable[[], float]) -> FirePlan | None:
+    """The plan for a schedule whose `next_at` has come or comes soon.
+
+    None means: not yet due, and what is active decides when it is. A due time up to `grace` late is on time. A timing
+    that raises gives a broken schedule, never a dead loop.
+    """
+    try:
+        read_work(schedule.work)
+        policy = load_policy(schedule.policy)
+        timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))
+        if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
+            policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
+        if schedule.next_at > now:
+            return _plan_ahead(schedule, timing, policy, random)
+        return _plan_due(schedule, timing, policy, now, grace, random)
+    except Exception as error:  # whatever a timing raises, its schedule is broken and the tick goes on
+        reason = str(error) if isinstance(error, NotLoadable) else f"its timing cannot be computed: {error}"
+        return FirePlan(
+            schedule.id, schedule.next_at, schedule.version, enabled=False, broken=reason, remaining=schedule.remaining
+        )
+
+
+def _plan_ahead(schedule: DueSchedule, timing: Timing, policy: Policy, random: Callable[[], float]) -> FirePlan | None:
+    """Record a due time a moment before it comes, unless what is active might end until then."""
+    if (schedule.active or schedule.waiting) and policy.overlap is not Overlap.ALLOW:
+        return None
+    run = _run(schedule, timing, policy, schedule.next_at, Trigger.SCHEDULE, random)
+    plan = _plan(schedule, timing, [run], schedule.next_at)
+    return replace(plan, idle=policy.overlap is not Overlap.ALLOW)
+
+
+def _plan_due(
+    schedule: DueSchedule,
+    timing: Timing,
+    policy: Policy,
+    now: Micros,
+    grace: Micros,
+    random: Callable[[], float],
+) -> FirePlan:
+    """Decide over every due time from `next_at` to now, found by arithmetic."""
+    first = schedule.next_at
+    last = first if timing.after_finish else _latest(timing, first, now)
+    wanted = _wanted(timing, policy, first, last, now, grace)
+    runs: list[NewRun] = []
+    if not wanted or wanted[0] > first:
+        runs.append(_missed(schedule, timing, policy, first, wanted[0] if wanted else None, last))
+    trigger = {due: Trigger.SCHEDULE if now - due <= grace else Trigger.CATCH_UP for due in wanted}
+    due_runs = [_run(schedule, timing, policy, due, trigger[due], random) for due in wanted]
+    if schedule.remaining is not None:
+        due_runs = due_runs[: schedule.remaining]
+    cancel: tuple[RunId, ...] = ()
+    if schedule.active or schedule.waiting:
+        due_runs = _overlap(schedule, policy, due_runs)
+        if policy.overlap is Overlap.CANCEL_RUNNING and due_runs:
+            cancel = schedule.active
+    elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW:
+        # A backlog goes one after the other, whatever the overlap policy says of a single due time.
+        due_runs = [_in_turn(schedule, run) for run in due_runs]
+    plan = _plan(schedule, timing, runs + due_runs, max(now, last))
+    return replace(
+        plan,
+        cancel=cancel,
+        cancel_reason="replaced by a newer due time (overlap is cancel_running)" if cancel else None,
+        idle=not (schedule.active or schedule.waiting) and policy.overlap is Overlap.SKIP and bool(due_runs),
+    )
+
+
+def _latest(timing: Timing, first: Micros, now: Micros) -> Micros:
+    """The last due time that has come; `first` has."""
+    previous = timing.previous(from_micros(now))
+    return first if previous is None else max(first, to_micros(previous))
+
+
+def _wanted(timing: Timing, policy: Policy, first: Micros, last: Micros, now: Micros, grace: Micros) -> list[Micros]:
+    """Which of the due times are run, oldest first; the others were missed."""
+    oldest = now - max(grace, micros_of(policy.catch_up_window))
+    match policy.catch_up:
+        case CatchUp.NONE:
+            return [last] if now - last <= grace else []
+        case CatchUp.LATEST:
+            return [last] if last >= oldest else []
+        case CatchUp.ALL:
+            wanted: list[Micros] = []
+            due: Micros | None = last
+            while due is not None and due >= max(first, oldest) and len(wanted) < policy.catch_up_cap:
+                wanted.append(due)
+                before = timing.previous(from_micros(due - 1))
+                due = None if before is None else to_micros(before)
+            return wanted[::-1]
+        case _:
+            assert_never(policy.catch_up)
+
+
+def _missed(
+    schedule: DueSchedule, timing: Timing, policy: Policy, first: Micros, before: Micros | None, last: Micros
+) -> NewRun:
+    """One row for all due times from `first` up to `before` (or to `last`), which nobody ran."""
+    if before is not None:
+        previous = timing.previous(from_micros(before - 1))
+        last = first if previous is None else max(first, to_micros(previous))
+    count = 1 + timing.count_between(from_micros(first), from_micros(last))
+    reason = f"due while no engine was running, and catch_up is {policy.catch_up}"
+    if policy.catch_up is CatchUp.LATEST and before is not None:
+        reason += ": only the latest due time is run"
+    elif policy.catch_up is not CatchUp.NONE:
+        reason += ", but this was outside of its window or above its cap"
+    return NewRun(
+        kind=schedule.kind,
+        task=schedule.task,
+        work=schedule.work,
+        policy=schedule.policy,
+        trigger=Trigger.SCHEDULE,
+        due_at=first,
+        ready_at=first,
+        lane=policy.lane,
+        state=RunState.MISSED,
+        reason=reason,
+        schedule_id=schedule.id,
+        last_due_at=last,
+        count=count,
+    )
+
+
+def _run(
+    schedule: DueSchedule,
+    timing: Timing,
+    policy: Policy,
+    due: Micros,
+    trigger: Trigger,
+    random: Callable[[], float],
+) -> NewRun:
+    """A queued run for one due time; jitter moves its start, never its due time."""
+    delay = micros_of(timing.start_delay(schedule.name, from_micros(due), random)) if timing.jitter else 0
+    return NewRun(
+        kind=schedule.kind,
+        task=schedule.task,
+        work=schedule.work,
+        policy=schedule.policy,
+        trigger=trigger,
+        due_at=due,
+        ready_at=due + delay,
+        lane=policy.lane,
+        schedule_id=schedule.id,
+        priority=policy.priority,
+        expires_at=None if policy.max_age is None else due + micros_of(policy.max_age),
+        session=None if policy.overlap in (Overlap.SKIP, Overlap.ALLOW) else f"schedule:{schedule.name}",
+        waiting=policy.overlap not in (Overlap.SKIP, Overlap.ALLOW),
+    )
+
+
+def _in_turn(schedule: DueSchedule, run: NewRun) -> NewRun:
+    return replace(run, session=f"schedule:{schedule.name}", waiting=True)
+
+
+def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[NewRun]:
+    """Due times that meet an active run."""
+    match policy.overlap:
+        case Overlap.ALLOW | Overlap.QUEUE_ALL:
+            return runs
+        case Overlap.CANCEL_RUNNING:
+            kept, dropped = runs[-1:], runs[:-1]
+            why = "a newer due time replaced it (overlap is cancel_running)"
+        case Overlap.QUEUE_ONE:
+            room = 0 if schedule.waiting else 1
+            kept, dropped = runs[:room], runs[room:]
+            why = "a run was under way and another one waiting already (overlap is queue_one)"
+        case Overlap.SKIP:
+            active = ", ".join(map(str, schedule.active)) or "another"
+            kept, dropped = [], runs
+            why = f"run {active} was still active (overlap is skip)"
+        case _:
+            assert_never(policy.overlap)
+    skipped = [
+        replace(run, state=RunState.SKIPPED, reason=why, session=None, waiting=False, expires_at=None)
+        for run in dropped
+    ]
+    return sorted(skipped + kept, key=lambda run: run.due_at)
+
+
+def _plan(schedule: DueSchedule, timing: Timing, runs: list[NewRun], after: Micros) -> FirePlan:
+    """The plan that records these runs and moves the schedule past `after`."""
+    remaining = schedule.remaining
+    if remaining is not None:
+        remaining -= sum(run.state is RunState.QUEUED for run in runs)
+    finished = remaining == 0
+    next_at = None
+    if not finished and timing.after_finish is None:
+        following = timing.next_after(from_micros(after))
+        next_at = None if following is None else to_micros(following)
+    elif not finished and all(run.state is not RunState.QUEUED for run in runs):
+        # Nothing will end that could set the next due time.
+        assert timing.after_finish is not None
+        next_at = after + micros_of(timing.after_finish)
+    return FirePlan(
+        schedule.id,
+        schedule.next_at,
+        schedule.version,
+        runs=tuple(runs),
+        next_at=next_at,
+        remaining=remaining,
+        enabled=not finished,
+    )

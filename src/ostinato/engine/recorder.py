@@ -1,0 +1,99 @@
+"""Step six of a fire: finishes go into a buffer that one recorder drains, many in one transaction.
+
+It claims new work in the same transaction (dispatcher.request / accept). A batch that the store could not take stays
+in the buffer, so nothing that ran is forgotten. What running work reports goes out here too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.dispatcher import Dispatcher
+from ostinato.execution.runner import Runner
+from ostinato.models.run import Finish
+from ostinato.stores.base import RunStore
+
+__all__ = ["Recorder"]
+
+log = logging.getLogger("ostinato.engine")
+
+REPORT_EVERY: Micros = SECOND // 2
+BATCH = 500
+
+
+class Recorder:
+    """Writes what became of runs."""
+
+    def __init__(self, runs: RunStore, clock: Clock) -> None:
+        self._runs = runs
+        self._clock = clock
+        self._buffer: list[Finish] = []
+        self._signal = Signal()
+        self._report_signal = Signal()
+        self._turn = asyncio.Lock()
+        """One flush at a time: its batch stays in the buffer until it is written."""
+        self.lost_runs = 0
+        """How many finishes came too late: their token no longer held."""
+
+    def connect(self, runner: Runner, dispatcher: Dispatcher) -> None:
+        """Name the neighbours; called once, by node.py."""
+        self._runner = runner
+        self._dispatcher = dispatcher
+        self._loop = asyncio.get_running_loop()
+        runner.on_report = self._reported
+
+    def _reported(self) -> None:
+        """Running work, maybe on another thread, has something to say."""
+        self._loop.call_soon_threadsafe(self._report_signal.set)
+
+    def add(self, finish: Finish) -> None:
+        """Take a finish; it is written soon."""
+        self._buffer.append(finish)
+        self._signal.set()
+
+    @property
+    def pending(self) -> int:
+        """How many finishes are not yet written."""
+        return len(self._buffer)
+
+    async def run(self) -> None:
+        """Write whenever there is something to write."""
+        if self._buffer:
+            self._signal.set()
+        while True:
+            await self._signal.wait()
+            while self._buffer:
+                await self.flush()
+
+    async def flush(self, *, claim: bool = True) -> None:
+        """Write up to BATCH finishes in one transaction, and claim as much as they made room for."""
+        async with self._turn:
+            batch = self._buffer[:BATCH]
+            if not batch:
+                return
+            request = self._dispatcher.request() if claim else None
+            try:
+                finished = await self._runs.finish_runs(batch, request)
+            except BaseException:
+                if request is not None:
+                    self._dispatcher.release()
+                raise
+            del self._buffer[: len(batch)]
+        if request is not None:
+            self._dispatcher.accept(finished.claimed)
+        for id in finished.lost:
+            log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
+        self.lost_runs += len(finished.lost)
+        for schedule in finished.broken:
+            log.error("schedule %s is broken: too many runs failed in a row", schedule)
+
+    async def report(self) -> None:
+        """Write what running work says, at most twice a second."""
+        while True:
+            await self._report_signal.wait()
+            reports = self._runner.take_reports()
+            if reports:
+                await self._runs.report_runs(reports)
+            await self._clock.wait(Signal(), self._clock.now() + REPORT_EVERY)

@@ -1,0 +1,76 @@
+"""Step one of a fire: find what is due, by index and in batches, and sleep until the next due time.
+
+Fires are recorded up to LOOKAHEAD before they are due and only started on time (by the dispatcher), so that many due
+at one instant start together. The cost of a tick grows with what is due, not with what exists. Neighbours: plan.py
+decides, the store's `record_fires` writes, the dispatcher is told.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+
+from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.plan import plan_fires
+from ostinato.stores.base import ScheduleStore
+
+__all__ = ["LOOKAHEAD", "Ticker"]
+
+log = logging.getLogger("ostinato.engine")
+
+LOOKAHEAD: Micros = SECOND
+LEAD: Micros = SECOND // 4
+"""How long before a due time it is looked for at the latest; the difference to LOOKAHEAD makes batches."""
+BATCH = 2_000
+PASSES = 50
+"""How often one tick goes round before others get their turn."""
+
+
+class Ticker:
+    """Turns due times into queued runs."""
+
+    def __init__(self, schedules: ScheduleStore, clock: Clock, grace: Micros, recorded: Callable[[], None]) -> None:
+        self._schedules = schedules
+        self._clock = clock
+        self._grace = grace
+        self._recorded = recorded
+        self._wake_at: Micros | None = 0
+        self.signal = Signal()
+
+    def expect(self, next_at: Micros) -> None:
+        """Something is due at this instant: tick in time for it, if that is sooner than planned."""
+        if self._wake_at is None or next_at - LEAD < self._wake_at:
+            self.signal.set()
+
+    async def run(self) -> None:
+        """Tick, sleep until the next due time or a wake-up, and again."""
+        while True:
+            self._wake_at = await self.tick(LOOKAHEAD)
+            await self._clock.wait(self.signal, self._wake_at)
+
+    async def tick(self, lookahead: Micros = 0) -> Micros | None:
+        """Record every fire due until `lookahead` from now; answers when to tick again."""
+        wake_at: Micros | None = None
+        for _ in range(PASSES):
+            now = self._clock.now()
+            due = await self._schedules.due_schedules(now + lookahead, BATCH)
+            wake_at = None if due.next_at is None else max(due.next_at - (LEAD if lookahead else 0), now)
+            plans = []
+            for schedule in due.schedules:
+                plan = plan_fires(schedule, now, grace=self._grace, random=random.random)
+                if plan is not None:
+                    plans.append(plan)
+                    if plan.broken:
+                        log.error("schedule %r is broken: %s", schedule.name, plan.broken)
+                elif wake_at is None or schedule.next_at < wake_at:
+                    wake_at = schedule.next_at
+            if not plans:
+                if len(due.schedules) < BATCH or not lookahead:
+                    return wake_at
+                # All that fitted waits for its due time: do without looking ahead this once.
+                lookahead = 0
+                continue
+            await self._schedules.record_fires(plans, now)
+            self._recorded()
+        return wake_at

@@ -1,0 +1,38 @@
+"""Wakes the ticker, the dispatcher and cancelled runs when somebody, maybe another process, changed the database."""
+
+from __future__ import annotations
+
+from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.ticker import Ticker
+from ostinato.execution.runner import Runner
+from ostinato.stores.base import Store
+
+__all__ = ["Waker"]
+
+
+class Waker:
+    """Waits for changes and has one cheap look at what they mean for this node."""
+
+    def __init__(self, store: Store, ticker: Ticker, dispatcher: Dispatcher, runner: Runner) -> None:
+        self._store = store
+        self._ticker = ticker
+        self._dispatcher = dispatcher
+        self._runner = runner
+
+    async def run(self) -> None:
+        """Look after every change."""
+        watch = await self._store.watch()
+        try:
+            while True:
+                # The first look comes without a change: something may be there from before.
+                glance = await watch.glance(self._dispatcher.node)
+                if glance.next_at is not None:
+                    self._ticker.expect(glance.next_at)
+                if glance.ready_at is not None:
+                    self._dispatcher.expect(glance.ready_at)
+                for id, reason in glance.cancel:
+                    if not self._runner.cancel(id, reason):
+                        self._dispatcher.cancel_held(id, reason)
+                await watch.changed()
+        finally:
+            await watch.close()

@@ -1,0 +1,126 @@
+"""The watchdog restarts an engine service that died, with backoff, and says so; a thread sees a blocked event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from ostinato.errors import OstinatoError
+
+__all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
+
+log = logging.getLogger("ostinato.engine")
+
+Service = Callable[[], Awaitable[None]]
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 30.0
+CALM = 60.0
+"""A service that ran this long before it died starts again with the first pause."""
+
+
+@dataclass(slots=True)
+class ServiceHealth:
+    """How a service is."""
+
+    up: bool = False
+    restarts: int = 0
+    error: str | None = None
+
+
+class Watchdog:
+    """Runs services for ever."""
+
+    def __init__(self) -> None:
+        self.services: dict[str, ServiceHealth] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def start(self, name: str, service: Service) -> None:
+        """Run a service and restart it whenever it dies."""
+        self.services[name] = ServiceHealth()
+        self._tasks[name] = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
+
+    async def stop(self, *names: str) -> None:
+        """End these services, or all."""
+        tasks = [self._tasks.pop(name) for name in (names or tuple(self._tasks)) if name in self._tasks]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _keep(self, name: str, service: Service) -> None:
+        health = self.services[name]
+        pause = FIRST_PAUSE
+        try:
+            while True:
+                started = time.monotonic()
+                health.up = True
+                try:
+                    await service()
+                    health.error = "it ended without being told to"
+                except Exception as error:  # the whole point: no error ends a service for good
+                    health.error = f"{type(error).__name__}: {error}"
+                    # One of our own errors (the database is away) says all there is to say in a line.
+                    trace = not isinstance(error, OstinatoError)
+                    log.error("engine service %s: %s; it starts again in %.1f s", name, error, pause, exc_info=trace)
+                health.up = False
+                health.restarts += 1
+                if time.monotonic() - started > CALM:
+                    pause = FIRST_PAUSE
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+        finally:
+            health.up = False
+
+
+class LoopMonitor:
+    """A thread that notices when the event loop has not turned for a while, and logs what blocks it."""
+
+    def __init__(self, threshold: float = 2.0) -> None:
+        self._threshold = threshold
+        self._beat = time.monotonic()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self.blocked_times = 0
+        self.last_block: str | None = None
+
+    @property
+    def blocked_for(self) -> float:
+        """For how many seconds the loop has not turned; 0 when it does."""
+        late = time.monotonic() - self._beat
+        return late if late > self._threshold else 0.0
+
+    def start(self) -> None:
+        """Watch the running loop."""
+        self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
+        self._turn()
+        self._thread = threading.Thread(target=self._watch, name="ostinato-loop-monitor", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _turn(self) -> None:
+        self._beat = time.monotonic()
+        self._timer = self._loop.call_later(self._threshold / 4, self._turn)
+
+    def _watch(self) -> None:
+        reported = 0.0
+        while not self._stop.wait(self._threshold / 2):
+            if self.blocked_for and self._beat != reported:
+                reported = self._beat
+                frame = sys._current_frames().get(self._loop_thread)
+                stack = "".join(traceback.format_stack(frame)[-6:]) if frame is not None else ""
+                self.blocked_times += 1
+                self.last_block = f"the event loop was blocked for more than {self.blocked_for:.1f} s"
+                log.error("%s; make the blocking call in a sync task or a thread:\n%s", self.last_block, stack)
