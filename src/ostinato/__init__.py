@@ -1,0 +1,74 @@
+"""Ostinato: a durable task scheduler. Every due time gets exactly one row that says what became of it, and why.
+
+The public names, and nothing else. They are imported when first used, so that `ostinato --help` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ostinato.app import Ostinato
+    from ostinato.errors import Abort, OstinatoError, Snooze, TimingError
+    from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.policy import CatchUp, Keep, Overlap, Retry
+    from ostinato.models.run import Run
+    from ostinato.models.schedule import Schedule
+    from ostinato.models.states import RunState, Trigger
+    from ostinato.models.work import Function
+    from ostinato.service.drafts import ScheduleSpec
+    from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
+
+__all__ = [
+    "Abort",
+    "At",
+    "CatchUp",
+    "Cron",
+    "DailyAt",
+    "Every",
+    "Function",
+    "Keep",
+    "Monthly",
+    "Ostinato",
+    "OstinatoError",
+    "Overlap",
+    "Retry",
+    "Run",
+    "RunContext",
+    "RunState",
+    "Schedule",
+    "ScheduleSpec",
+    "Snooze",
+    "Timing",
+    "TimingError",
+    "Trigger",
+    "Weekly",
+    "current_run",
+    "parse_timing",
+]
+
+_HOMES = {
+    "ostinato.app": ("Ostinato",),
+    "ostinato.errors": ("Abort", "OstinatoError", "Snooze", "TimingError"),
+    "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.policy": ("CatchUp", "Keep", "Overlap", "Retry"),
+    "ostinato.models.run": ("Run",),
+    "ostinato.models.schedule": ("Schedule",),
+    "ostinato.models.states": ("RunState", "Trigger"),
+    "ostinato.models.work": ("Function",),
+    "ostinato.service.drafts": ("ScheduleSpec",),
+    "ostinato.timing": ("At", "Cron", "DailyAt", "Every", "Monthly", "Timing", "Weekly", "parse_timing"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    module = _HOME_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'ostinato' has no attribute {name!r}")
+    value = getattr(import_module(module), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,123 @@
+"""From what people give to what is stored: a checked ScheduleDraft. Pure: the time is passed in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
+
+from ostinato.clock import Micros, from_micros, micros_of, to_micros
+from ostinato.errors import InvalidInput
+from ostinato.models.policy import DEFAULT, Policy, make_policy, policy_text
+from ostinato.models.schedule import ScheduleDraft
+from ostinato.models.work import Function, Work, work_text
+from ostinato.timing import Timing, parse_timing
+
+__all__ = ["ScheduleSpec", "TaskLike", "bind_timing", "make_draft", "next_due", "policy_for_enqueue"]
+
+
+@runtime_checkable
+class TaskLike(Protocol):
+    """A task as the app's decorator makes it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The policy that was given with the task."""
+        ...
+
+
+WorkLike = Work | TaskLike | str
+"""Work, a task, or the name of a task."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """A schedule as its user writes it."""
+
+    name: str
+    timing: Timing | str
+    work: WorkLike
+    tz: str | None = None
+    enabled: bool = True
+    note: str | None = None
+    project: str | None = None
+    owner: str = "user"
+    origin: str | None = None
+    policy: Mapping[str, Any] = field(default_factory=dict)
+
+
+def make_draft(spec: ScheduleSpec, zone: str, now: Micros) -> ScheduleDraft:
+    """Check everything and compute the first due time; wrong input is told by its field."""
+    _check_name(spec.name)
+    timing = bind_timing(spec.timing, spec.tz or zone, now)
+    work, options = _resolve_work(spec.work)
+    policy = make_policy({**options, **spec.policy})
+    return ScheduleDraft(
+        name=spec.name,
+        timing=timing.text,
+        zone=timing.zone or spec.tz or zone,
+        work=work_text(work),
+        kind=work.kind,
+        task=work.task,
+        policy=policy_text(policy),
+        project=spec.project,
+        owner=spec.owner,
+        origin=spec.origin,
+        enabled=spec.enabled,
+        note=spec.note,
+        anchor_at=now,
+        next_at=next_due(timing, now, now),
+        after_finish=None if timing.after_finish is None else micros_of(timing.after_finish),
+        remaining=policy.remaining,
+    )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or len(name) > 200:
+        raise InvalidInput(
+            f"a schedule cannot be called {name!r}", field="name", hint="give a name of 1 to 200 characters"
+        )
+    if not name.isprintable():
+        raise InvalidInput(f"the name {name!r} has characters that cannot be printed", field="name")
+
+
+def bind_timing(timing: Timing | str, zone: str, now: Micros) -> Timing:
+    """A timing in its zone, from a Timing or its text."""
+    if isinstance(timing, str):
+        return parse_timing(timing, tz=zone, now=from_micros(now))
+    if isinstance(timing, Timing):
+        return timing.in_zone(zone)
+    raise InvalidInput(
+        f"a timing cannot be {timing!r}", field="timing", hint="give a Timing, or text such as 'every 5m'"
+    )
+
+
+def next_due(timing: Timing, anchor: Micros, after: Micros) -> Micros | None:
+    """The first due time after an instant, on the grid of an anchor."""
+    due: datetime | None = timing.anchored(from_micros(anchor)).next_after(from_micros(after))
+    return None if due is None else to_micros(due)
+
+
+def _resolve_work(work: WorkLike) -> tuple[Work, Mapping[str, Any]]:
+    """The work that is stored, and the policy that comes with its task."""
+    if isinstance(work, Function):
+        return work, {}
+    if isinstance(work, str) and work:
+        return Function(work), {}
+    if isinstance(work, TaskLike):
+        return Function(work.name), work.options
+    raise InvalidInput(
+        f"work cannot be {work!r}", field="work", hint="give a task, the name of a task, or Function('task', [args])"
+    )
+
+
+def policy_for_enqueue(options: Mapping[str, Any]) -> Policy:
+    """The policy of a run that was asked for directly: lane main, unless its task or its caller says another."""
+    return make_policy(options, _ENQUEUED)
+
+
+_ENQUEUED = make_policy({"lane": "main"}, DEFAULT)

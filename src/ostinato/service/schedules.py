@@ -1,0 +1,255 @@
+"""Schedules: add, get, list, edit, enable, disable, trigger, remove, next."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ostinato.clock import Clock, Micros, to_micros
+from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.models.policy import Overlap, load_policy, policy_json, policy_text
+from ostinato.models.run import NewRun, Run, RunFilter
+from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.states import ACTIVE, Trigger
+from ostinato.models.work import Unreadable, Work, work_text
+from ostinato.service.drafts import ScheduleSpec, TaskLike, make_draft, next_due
+from ostinato.service.lanes import LaneService
+from ostinato.stores.base import Store
+from ostinato.timing import Timing, parse_timing
+
+__all__ = ["FailedChecks", "ScheduleService"]
+
+FailedChecks = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
+"""Runs the checks of these names and answers the failed ones with their reasons."""
+
+_TRIES = 5
+_BATCH = 2_000
+
+
+class ScheduleService:
+    """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
+
+    def __init__(self, store: Store, clock: Clock, zone: str, lanes: LaneService, failed_checks: FailedChecks) -> None:
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+        self._lanes = lanes
+        self._failed_checks = failed_checks
+
+    async def add(
+        self,
+        /,
+        name: str,
+        timing: Timing | str,
+        work: Work | TaskLike | str,
+        *,
+        tz: str | None = None,
+        enabled: bool = True,
+        note: str | None = None,
+        project: str | None = None,
+        owner: str = "user",
+        **policy: Any,
+    ) -> Schedule:
+        """Make the schedule of this name be so; doing it twice changes nothing.
+
+        An existing one keeps a person's switch, and its due time when the timing did not change.
+        """
+        spec = ScheduleSpec(
+            name, timing, work, tz, enabled=enabled, note=note, project=project, owner=owner, policy=policy
+        )
+        await self.add_many([spec])
+        return await self.get(name)
+
+    async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
+        """Add many schedules, thousands in one transaction; answers how many."""
+        now = self._clock.now()
+        count = 0
+        batch: list[ScheduleDraft] = []
+        for spec in specs:
+            draft = await self._checked(make_draft(spec, self._zone, now), spec)
+            batch.append(draft)
+            if len(batch) == _BATCH:
+                count += len(await self._store.schedules.put_schedules(batch, now))
+                batch = []
+        if batch:
+            count += len(await self._store.schedules.put_schedules(batch, now))
+        return count
+
+    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft:
+        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks."""
+        policy = load_policy(draft.policy)
+        settled = await self._lanes.settle(policy)
+        if settled is not policy:
+            draft = replace(draft, policy=policy_text(settled))
+        if draft.next_at is not None and not policy.checks:
+            return draft
+        known = await self._store.schedules.get_schedule(draft.name)
+        if draft.next_at is None and (known is None or known.timing != draft.timing):
+            raise TimingError(
+                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
+                text=draft.timing,
+                hint="give a time in the future",
+            )
+        if policy.checks and draft.enabled and known is None:
+            failures = await self._failed_checks(policy.checks)
+            if failures and spec.owner == "code":
+                # Code cannot be asked again: the schedule is there, switched off, and says why.
+                listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
+                draft = replace(draft, enabled=False, note=f"checks failed: {listed}")
+            elif failures:
+                raise ChecksFailed(draft.name, failures)
+        return draft
+
+    async def get(self, name: str) -> Schedule:
+        """The schedule of this name; NotFound says which are close."""
+        found = await self._store.schedules.get_schedule(name)
+        if found is None:
+            raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
+        return found
+
+    async def list(
+        self,
+        *,
+        search: str | None = None,
+        owner: str | None = None,
+        enabled: bool | None = None,
+        limit: int | None = None,
+    ) -> list[Schedule]:
+        """Schedules, the soonest first."""
+        return await self._store.schedules.list_schedules(
+            ScheduleFilter(search=search, owner=owner, enabled=enabled, limit=limit)
+        )
+
+    async def edit(
+        self,
+        /,
+        name: str,
+        *,
+        timing: Timing | str | None = None,
+        work: Work | TaskLike | str | None = None,
+        tz: str | None = None,
+        note: str | None = None,
+        **policy: Any,
+    ) -> Schedule:
+        """Change only what is given."""
+        current = await self.get(name)
+        if work is None and isinstance(current.work, Unreadable):
+            raise Conflict(f"the work of schedule {name!r} cannot be read ({current.work.reason}): give it a new one")
+        spec = ScheduleSpec(
+            name,
+            timing if timing is not None else current.timing,
+            work if work is not None else current.work,  # type: ignore[arg-type]  # Unreadable was refused above
+            tz or current.zone,
+            note=note,
+            project=current.project,
+            owner=current.owner,
+            policy={**policy_json(current.policy), **policy},
+        )
+        await self.add_many([spec])
+        return await self.get(name)
+
+    async def enable(self, name: str) -> Schedule:
+        """Switch it on and clear what broke it; its checks must pass."""
+
+        async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
+            if schedule.enabled and schedule.broken is None:
+                return None
+            failures = await self._failed_checks(schedule.policy.checks)
+            if failures:
+                raise ChecksFailed(name, failures)
+            timing = parse_timing(schedule.timing, tz=schedule.zone)
+            due = next_due(timing, now, now)
+            if due is None:
+                raise Conflict(f"schedule {name!r} is finished: {schedule.timing!r} has no further due time; edit it")
+            return ScheduleChange(True, None, None, now, due, schedule.policy.remaining)
+
+        return await self._change(name, change)
+
+    async def disable(self, name: str, *, note: str | None = None) -> Schedule:
+        """Switch it off, with a note that says why. What runs goes on."""
+
+        async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
+            if not schedule.enabled and (note is None or schedule.note == note):
+                return None
+            anchor = to_micros(schedule.anchor_at)
+            return ScheduleChange(False, schedule.broken, note or schedule.note, anchor, None, schedule.remaining)
+
+        return await self._change(name, change)
+
+    async def _change(
+        self, name: str, change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]]
+    ) -> Schedule:
+        for _ in range(_TRIES):
+            schedule = await self.get(name)
+            now = self._clock.now()
+            wanted = await change(schedule, now)
+            if wanted is None:
+                return schedule
+            if await self._store.schedules.change_schedule(schedule.id, schedule.version, wanted, now):
+                return await self.get(name)
+        raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
+
+    async def trigger(self, name: str, *, force: bool = False) -> Run:
+        """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
+        schedule = await self.get(name)
+        if isinstance(schedule.work, Unreadable):
+            raise Conflict(f"schedule {name!r} cannot be triggered: {schedule.work.reason}")
+        overlap = Overlap.ALLOW if force else schedule.policy.overlap
+        now = self._clock.now()
+        if overlap is Overlap.CANCEL_RUNNING:
+            await self._cancel_active(schedule, now)
+        in_turn = overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
+        allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
+        policy = await self._lanes.settle(schedule.policy)
+        run = NewRun(
+            kind=schedule.work.kind,
+            task=schedule.work.task,
+            work=work_text(schedule.work),
+            policy=policy_text(policy),
+            trigger=Trigger.MANUAL,
+            due_at=now,
+            ready_at=now,
+            lane=policy.lane,
+            schedule_id=schedule.id,
+            priority=policy.priority,
+            session=f"schedule:{name}" if in_turn else None,
+            waiting=in_turn,
+        )
+        id = await self._store.runs.trigger_run(run, allowed)
+        if id is None:
+            raise AlreadyActive(
+                f"schedule {name!r} has an active run and its overlap policy is {schedule.policy.overlap}: "
+                "wait for it, cancel it, or force another one"
+            )
+        made = await self._store.runs.get_run(id)
+        if made is None:
+            raise NotFound(f"schedule {name!r} was removed meanwhile")
+        return made
+
+    async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
+        active = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, states=tuple(ACTIVE), limit=1_000))
+        reason = "replaced by a manual run (overlap is cancel_running)"
+        await self._store.runs.cancel_runs([run.id for run in active], reason, now)
+
+    async def remove(self, name: str) -> None:
+        """Delete it with its runs, attempts and output."""
+        schedule = await self.get(name)
+        await self._store.schedules.remove_schedule(schedule.id)
+
+    async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
+        """The next due times, as the engine computes them; empty when it is off, broken or finished."""
+        if n < 1:
+            raise InvalidInput(f"n cannot be {n}", field="n", hint="give 1 or more")
+        schedule = await self.get(name)
+        if schedule.next_run_at is None:
+            return []
+        timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
+        times = [schedule.next_run_at]
+        while len(times) < n and timing.after_finish is None:
+            following = timing.next_after(times[-1])
+            if following is None:
+                break
+            times.append(following)
+        return times

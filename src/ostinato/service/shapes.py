@@ -1,0 +1,126 @@
+"""What scripts may rely on: schedules, runs and the rest as plain JSON, the same from every door.
+
+The names are those of the models; times are RFC 3339 in UTC, durations are text.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ostinato.models.node import Node
+from ostinato.models.policy import policy_json
+from ostinato.models.run import Attempt, Progress, Run
+from ostinato.models.schedule import Schedule
+from ostinato.models.work import work_json
+from ostinato.service.why import Why
+
+__all__ = ["node_shape", "rfc3339", "run_shape", "schedule_shape", "why_shape"]
+
+
+def rfc3339(moment: datetime) -> str:
+    """`2026-03-01T08:00:00Z`, with microseconds where there are some."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else rfc3339(moment)
+
+
+def schedule_shape(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as JSON."""
+    return {
+        "id": schedule.id,
+        "name": schedule.name,
+        "timing": schedule.timing,
+        "zone": schedule.zone,
+        "sentence": schedule.sentence,
+        "work": work_json(schedule.work),
+        "policy": policy_json(schedule.policy),
+        "project": schedule.project,
+        "owner": schedule.owner,
+        "enabled": schedule.enabled,
+        "broken": schedule.broken,
+        "orphaned": schedule.orphaned,
+        "note": schedule.note,
+        "next_run_at": _time(schedule.next_run_at),
+        "next_run_reason": schedule.next_run_reason,
+        "remaining": schedule.remaining,
+        "failures": schedule.failures,
+        "last_run": None if schedule.last_run is None else run_shape(schedule.last_run),
+        "version": schedule.version,
+        "created_at": rfc3339(schedule.created_at),
+        "updated_at": rfc3339(schedule.updated_at),
+    }
+
+
+def run_shape(run: Run) -> dict[str, Any]:
+    """A run as JSON."""
+    return {
+        "id": run.id,
+        "schedule": run.schedule,
+        "task": run.task,
+        "state": str(run.state),
+        "reason": run.reason,
+        "trigger": str(run.trigger),
+        "due_at": rfc3339(run.due_at),
+        "last_due_at": _time(run.last_due_at),
+        "count": run.count,
+        "ready_at": rfc3339(run.ready_at),
+        "started_at": _time(run.started_at),
+        "finished_at": _time(run.finished_at),
+        "attempt": run.attempt,
+        "attempts": [_attempt_shape(attempt) for attempt in run.attempts],
+        "totals": dict(run.totals),
+        "progress": None if run.progress is None else _progress_shape(run.progress),
+        "result": run.result,
+        "error": run.error,
+        "lane": run.lane,
+        "priority": run.priority,
+        "session": run.session,
+        "key": run.key,
+        "node": run.node,
+        "work": work_json(run.work),
+    }
+
+
+def _attempt_shape(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "started_at": rfc3339(attempt.started_at),
+        "finished_at": _time(attempt.finished_at),
+        "state": attempt.state,
+        "error": attempt.error,
+        "node": attempt.node,
+    }
+
+
+def _progress_shape(progress: Progress) -> dict[str, Any]:
+    return {"done": progress.done, "total": progress.total, "text": progress.text}
+
+
+def node_shape(node: Node) -> dict[str, Any]:
+    """A node as JSON."""
+    return {
+        "id": node.id,
+        "host": node.host,
+        "pid": node.pid,
+        "state": node.state,
+        "slots": node.slots,
+        "running": node.running,
+        "tasks": list(node.tasks),
+        "started_at": rfc3339(node.started_at),
+        "seen_at": rfc3339(node.seen_at),
+        "services": node.services,
+    }
+
+
+def why_shape(why: Why) -> dict[str, Any]:
+    """An answer as JSON, with the run that it rests on."""
+    return {
+        "schedule": why.schedule,
+        "at": _time(why.at),
+        "answer": why.answer,
+        "due_at": _time(why.due_at),
+        "run": None if why.run is None else run_shape(why.run),
+        "facts": list(why.facts),
+    }

@@ -1,0 +1,27 @@
+"""The database: status, and a sweep of retention by hand."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ostinato.clock import Clock
+from ostinato.stores.base import Status, Store
+from ostinato.stores.retention import sweep
+
+__all__ = ["UpkeepService"]
+
+
+class UpkeepService:
+    """What keeps the database fit."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def status(self) -> Status:
+        """Version, size and row counts."""
+        return await self._store.upkeep.status()
+
+    async def prune(self) -> int:
+        """One whole sweep of retention; answers how many runs it removed."""
+        return await sweep(self._store.upkeep, self._clock.now(), lambda: asyncio.sleep(0))

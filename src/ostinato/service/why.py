@@ -1,0 +1,137 @@
+"""Why: the answer to "why didn't it run?", read from the ledger and the schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ostinato.clock import SECOND, Clock, from_micros, to_micros
+from ostinato.errors import InvalidInput, NotFound
+from ostinato.models.node import Node
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.schedule import Schedule
+from ostinato.models.states import RunState
+from ostinato.models.work import Function
+from ostinato.stores.base import Store
+from ostinato.timing import parse_timing
+
+__all__ = ["Why", "WhyService"]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """An answer in words, and the rows that it rests on."""
+
+    schedule: str
+    at: datetime | None
+    answer: str
+    due_at: datetime | None
+    run: Run | None
+    facts: tuple[str, ...]
+
+
+class WhyService:
+    """Explains what became of a due time."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def why(self, name: str, at: datetime | None = None) -> Why:
+        """What became of the due time at or just before `at`; without it, of the latest one."""
+        if at is not None and at.tzinfo is None:
+            raise InvalidInput(f"at={at} has no zone", field="at", hint="give an aware time, such as 2026-03-01T09:00Z")
+        schedule = await self._store.schedules.get_schedule(name)
+        if schedule is None:
+            raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
+        now = self._clock.now()
+        nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
+        facts = _facts(schedule, nodes)
+        moment = at if at is not None else from_micros(now)
+        run = await self._run_at(schedule, moment)
+        due = _due_before(schedule, moment)
+        if run is not None and (due is None or _covers(run, due)):
+            return Why(name, at, _of_run(run), due or run.due_at, run, facts)
+        if due is None or due < schedule.created_at:
+            return Why(name, at, _not_due(schedule, moment), None, run, facts)
+        answer = _no_row(schedule, due, nodes)
+        return Why(name, at, answer, due, None, facts)
+
+    async def _run_at(self, schedule: Schedule, moment: datetime) -> Run | None:
+        """The newest run whose due times begin at or before the moment."""
+        wanted = RunFilter(schedule_id=schedule.id, due_until=to_micros(moment) + SECOND - 1, limit=1)
+        found = await self._store.runs.list_runs(wanted)
+        return found[0] if found else None
+
+
+def _due_before(schedule: Schedule, moment: datetime) -> datetime | None:
+    """The last due time that the timing gives up to the moment, to the second."""
+    if schedule.broken and not schedule.sentence:
+        return None
+    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
+    if timing.after_finish is not None:
+        return None
+    return timing.previous(from_micros(to_micros(moment) + SECOND - 1))
+
+
+def _covers(run: Run, due: datetime) -> bool:
+    return run.due_at <= due <= (run.last_due_at or run.due_at) or run.due_at >= due
+
+
+def _of_run(run: Run) -> str:
+    when = f"run {run.id}, due {run.due_at:%Y-%m-%d %H:%M:%S} UTC"
+    if run.count > 1 and run.last_due_at is not None:
+        when += f" and {run.count - 1} more until {run.last_due_at:%Y-%m-%d %H:%M:%S} UTC"
+    match run.state:
+        case RunState.SUCCEEDED:
+            return f"It ran: {when}, succeeded in {_took(run)}."
+        case RunState.RUNNING:
+            return f"It is running: {when}, attempt {run.attempt} on node {run.node}."
+        case RunState.QUEUED:
+            return f"It is queued: {when}" + (f"; {run.reason}." if run.reason else f", in lane {run.lane}.")
+        case RunState.FAILED:
+            return f"It ran and failed: {when}; {run.reason}."
+        case _:
+            return f"It did not run: {when} was {run.state}; {run.reason}."
+
+
+def _took(run: Run) -> str:
+    if run.started_at is None or run.finished_at is None:
+        return "no time"
+    return f"{(run.finished_at - run.started_at).total_seconds():.3f} s"
+
+
+def _not_due(schedule: Schedule, moment: datetime) -> str:
+    if schedule.next_run_at is not None:
+        return (
+            f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} "
+            f"It is due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC."
+        )
+    return f"It is not due: {schedule.next_run_reason}."
+
+
+def _no_row(schedule: Schedule, due: datetime, nodes: list[Node]) -> str:
+    when = f"{due:%Y-%m-%d %H:%M:%S} UTC"
+    if schedule.next_run_at is None:
+        return f"It did not run at {when}: {schedule.next_run_reason}."
+    if schedule.next_run_at <= due and not nodes:
+        return f"It was due at {when}, but no engine is running: start one with 'ostinato up'."
+    if schedule.next_run_at <= due:
+        return f"It was due at {when} and is about to be recorded."
+    return (
+        f"There is no row for {when}: the schedule was off or had another timing then, or the row is past what it "
+        f"keeps. It is due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC."
+    )
+
+
+def _facts(schedule: Schedule, nodes: list[Node]) -> tuple[str, ...]:
+    facts = [schedule.sentence or f"timing {schedule.timing!r}"]
+    if schedule.next_run_reason is not None:
+        facts.append(schedule.next_run_reason)
+    if not nodes:
+        facts.append("no engine is running on this database")
+    elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):
+        facts.append(f"task {schedule.work.task!r} is not registered on any running node")
+    if schedule.failures:
+        facts.append(f"{schedule.failures} scheduled runs failed in a row (break_after {schedule.policy.break_after})")
+    return tuple(facts)

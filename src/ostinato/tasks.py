@@ -1,0 +1,151 @@
+"""A task as its user holds it: the function, still callable, and ways to enqueue calls of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from ostinato.durations import Duration
+from ostinato.errors import InvalidInput
+from ostinato.models.ids import RunId
+from ostinato.models.run import Run
+from ostinato.service.runs import EnqueueSpec
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class RunDoor(Protocol):
+        """What a task needs of its app, in the sync form."""
+
+        def enqueue(self, spec: EnqueueSpec, calls: Iterable[Any]) -> Iterable[RunId]: ...
+        def get(self, id: int) -> Run: ...
+        def cancel(self, id: int) -> Run: ...
+        def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
+
+    class AioRunDoor(Protocol):
+        """The same for coroutines."""
+
+        async def enqueue(self, spec: EnqueueSpec, calls: Iterable[Any]) -> Iterable[RunId]: ...
+
+
+__all__ = ["RunHandle", "Task"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+CallArguments = tuple[Any, ...] | Mapping[str, Any]
+"""One call in enqueue_many: a tuple of arguments, or a mapping of keyword arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunHandle:
+    """A run that was enqueued."""
+
+    id: RunId
+    _runs: RunDoor
+
+    def get(self) -> Run:
+        """Its row, as it is now."""
+        return self._runs.get(self.id)
+
+    def wait(self, timeout: Duration | None = None) -> Run:
+        """Wait until it has ended."""
+        return self._runs.wait(self.id, timeout=timeout)
+
+    def cancel(self) -> Run:
+        """Cancel it."""
+        return self._runs.cancel(self.id)
+
+    def __repr__(self) -> str:
+        return f"<run {self.id}>"
+
+
+class Calls(Generic[P]):
+    """How calls of a task are enqueued; `using` makes another with other settings."""
+
+    def __init__(self, spec: EnqueueSpec, runs: RunDoor, aio_runs: AioRunDoor) -> None:
+        self._spec = spec
+        self._runs = runs
+        self._aio_runs = aio_runs
+
+    def using(
+        self,
+        *,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Any,
+    ) -> Calls[P]:
+        """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …"""
+        spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})
+        return Calls(spec, self._runs, self._aio_runs)
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunHandle:
+        """Run it soon, on any node that knows the task. The run is durable when this returns."""
+        (id,) = self._runs.enqueue(self._spec, [(args, kwargs)])
+        return RunHandle(id, self._runs)
+
+    def enqueue_many(self, calls: Iterable[CallArguments]) -> list[RunHandle]:
+        """One run for each call, all in one transaction."""
+        ids = self._runs.enqueue(self._spec, _arguments(calls))
+        return [RunHandle(id, self._runs) for id in ids]
+
+    @property
+    def aio(self) -> AioCalls[P]:
+        """The same for coroutines."""
+        return AioCalls(self._spec, self._aio_runs)
+
+
+class AioCalls(Generic[P]):
+    """Enqueueing from coroutines; answers the runs' ids."""
+
+    def __init__(self, spec: EnqueueSpec, runs: AioRunDoor) -> None:
+        self._spec = spec
+        self._runs = runs
+
+    async def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> RunId:
+        """Run it soon."""
+        (id,) = await self._runs.enqueue(self._spec, [(args, kwargs)])
+        return id
+
+    async def enqueue_many(self, calls: Iterable[CallArguments]) -> list[RunId]:
+        """One run for each call, all in one transaction."""
+        return list(await self._runs.enqueue(self._spec, _arguments(calls)))
+
+
+class Task(Calls[P], Generic[P, R]):
+    """A registered function. Calling it calls the function, as if it were not decorated."""
+
+    def __init__(
+        self, name: str, function: Callable[P, R], options: Mapping[str, Any], runs: RunDoor, aio_runs: AioRunDoor
+    ) -> None:
+        super().__init__(EnqueueSpec(name, options), runs, aio_runs)
+        self.name = name
+        self.function = function
+        self.options = options
+        self.__doc__ = function.__doc__
+        self.__name__ = getattr(function, "__name__", name)
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+
+def _arguments(calls: Iterable[CallArguments]) -> Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    for call in calls:
+        if isinstance(call, tuple):
+            yield call, {}
+        elif isinstance(call, Mapping):
+            yield (), call
+        else:
+            raise InvalidInput(
+                f"a call cannot be {call!r}",
+                field="calls",
+                hint="give a tuple of arguments, ('a', 1), or a dict of keyword arguments",
+            )

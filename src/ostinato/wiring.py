@@ -1,0 +1,73 @@
+"""The only file that chooses concrete classes: a database from its URL, and the house that stands on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ostinato.clock import Clock
+from ostinato.config import Settings
+from ostinato.engine.node import Engine
+from ostinato.errors import InvalidInput, StoreError
+from ostinato.execution.registry import Registry
+from ostinato.execution.runner import run_check
+from ostinato.service.services import Services
+from ostinato.stores.base import Store
+
+__all__ = ["House", "open_house", "open_store"]
+
+
+@dataclass(slots=True)
+class House:
+    """An open database, the services on it, and the engine once it is started."""
+
+    store: Store
+    services: Services
+    registry: Registry
+    clock: Clock
+    settings: Settings
+    engine: Engine | None = None
+
+    def make_engine(self) -> Engine:
+        """A new engine, not yet started; call on the loop that it shall live on."""
+        return Engine(self.store, self.registry, self.clock, self.settings)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+
+def open_store(url: str, schema: str = "ostinato") -> Store:
+    """The store for a URL: sqlite:///path, sqlite://:memory:, or postgresql://…"""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme == "sqlite":
+        from ostinato.stores.sqlite.store import SqliteStore
+
+        path = rest.removeprefix("/") if rest.startswith("/") else rest
+        if not path:
+            raise InvalidInput(f"{url!r} names no file", field="db", hint="write sqlite:///jobs.db")
+        return SqliteStore(path)
+    if separator and scheme in ("postgresql", "postgres"):
+        try:
+            from ostinato.stores.postgres.store import PostgresStore
+        except ModuleNotFoundError as error:
+            raise StoreError(f"PostgreSQL needs {error.name}: pip install 'ostinato[postgres]'") from error
+        return PostgresStore(url, schema)
+    if not separator and url:
+        # A bare path is what people type on a command line.
+        return open_store(f"sqlite:///{url}", schema)
+    raise InvalidInput(
+        f"{url!r} is not a database", field="db", hint="write sqlite:///jobs.db or postgresql://user@host/name"
+    )
+
+
+async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
+    """Open and migrate the database, make its lanes, and put the services on it."""
+    store = open_store(settings.db, settings.schema)
+    await store.open()
+    await store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes))
+
+    async def failed_checks(names: Iterable[str]) -> dict[str, str]:
+        failures = {name: await run_check(registry, name) for name in names}
+        return {name: reason for name, reason in failures.items() if reason is not None}
+
+    return House(store, Services(store, clock, settings.tz, failed_checks), registry, clock, settings)
