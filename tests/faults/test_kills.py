@@ -1,0 +1,175 @@
+"""Processes with real kills: whatever dies, every due time has exactly one row and no execution too many."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from ostinato import Ostinato, Retry, Run, RunState
+from tests.faults.nodes import Nodes, nodes
+
+SCHEDULES = 50
+SECONDS = 20
+RETRIES = 2
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        found: str = request.getfixturevalue("postgres_url")
+        return found
+    return f"sqlite:///{tmp_path}/jobs.db"
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Ostinato]:
+    app = Ostinato(url, name="reader")
+    yield app
+    app.stop()
+
+
+def add_schedules(app: Ostinato) -> None:
+    for number in range(SCHEDULES):
+        careful = number % 2 == 0
+        app.schedules.add(
+            f"s{number}",
+            "every 1s",
+            "work" if number % 4 < 2 else "work_sync",
+            retry=0 if careful else Retry(RETRIES, base="100ms"),
+            break_after=1_000_000,
+        )
+
+
+def kill_at_random(cluster: Nodes, seed: int) -> int:
+    """Kill and restart nodes for a while; answers how many were killed."""
+    chance = random.Random(seed)
+    kills = 0
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        time.sleep(chance.uniform(0.2, 1.5))
+        cluster.kill(chance.choice(cluster.running))
+        kills += 1
+        cluster.start()
+    return kills
+
+
+def rows_of(app: Ostinato, schedule: str) -> list[Run]:
+    runs = app.runs.list(schedule=schedule, limit=10_000)
+    return sorted(runs, key=lambda run: run.due_at)
+
+
+def due_times(run: Run) -> list[datetime]:
+    """Every due time that a row stands for."""
+    last = run.last_due_at or run.due_at
+    times = [run.due_at + SECOND * step for step in range((last - run.due_at) // SECOND + 1)]
+    assert len(times) == run.count, f"run {run.id} counts {run.count} but spans {len(times)} due times"
+    return times
+
+
+@pytest.mark.timeout(180)
+def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
+    app: Ostinato, url: str, tmp_path: Path
+) -> None:
+    add_schedules(app)
+    log = tmp_path / "executions"
+    with nodes(url, log, OSTINATO_LEASE="2s", OSTINATO_GRACE="10s") as cluster:
+        for _ in range(3):
+            cluster.start()
+        kills = kill_at_random(cluster, seed=20261115)
+        for number in range(SCHEDULES):
+            app.schedules.disable(f"s{number}")
+        app.wait_idle(60)
+        for process in list(cluster.running):
+            assert cluster.stop(process) == 0
+    assert kills >= SECONDS // 3
+
+    executions = Counter[tuple[str, str]]()
+    for line in log.read_text().splitlines():
+        schedule, due, _, _ = line.split()
+        executions[schedule, due] += 1
+    rescued = 0
+    for number in range(SCHEDULES):
+        name = f"s{number}"
+        rows = rows_of(app, name)
+        covered = [due for run in rows for due in due_times(run)]
+        assert len(covered) >= SECONDS - 2, f"{name} has too few due times"
+        steps = [(later - earlier) / SECOND for earlier, later in zip(covered, covered[1:], strict=False)]
+        assert set(steps) == {1.0}, f"{name} lost or doubled a due time"
+        allowed = 1 if number % 2 == 0 else 1 + RETRIES
+        for run in rows:
+            assert run.ended, f"run {run.id} of {name} was left {run.state}"
+            crashes = [attempt for attempt in run.attempts if "was lost" in (attempt.error or "")]
+            rescued += len(crashes)
+            if number % 2 == 0 and crashes:
+                assert run.state is RunState.FAILED, "a crash of a run without retries is its end"
+            count = executions[name, f"{run.due_at.timestamp():.6f}"]
+            assert count <= allowed, f"{name} due {run.due_at} was executed {count} times"
+            if run.state is RunState.SUCCEEDED:
+                assert count >= 1
+    assert rescued > 0, "no run was under way at any kill: the test proved nothing"
+
+
+@pytest.mark.timeout(120)
+def test_a_run_of_a_killed_node_is_rescued_within_thirty_seconds(app: Ostinato, url: str, tmp_path: Path) -> None:
+    hang = app.task("hang", retry=0)(lambda: None)
+    with nodes(url, tmp_path / "executions") as cluster:
+        victim = cluster.start()
+        run = hang.enqueue()
+        wait_for_state(app, run.id, RunState.RUNNING)
+        cluster.start()
+        cluster.kill(victim)
+        killed = time.monotonic()
+        ended = app.runs.wait(run.id, timeout="40s")
+        assert time.monotonic() - killed < 30
+    assert ended.state is RunState.FAILED
+    assert ended.reason is not None
+    assert "was lost" in ended.reason
+
+
+@pytest.mark.timeout(60)
+def test_a_drained_node_puts_unfinished_work_back_without_a_lost_attempt(
+    app: Ostinato, url: str, tmp_path: Path
+) -> None:
+    hang = app.task("hang", retry=0)(lambda: None)
+    with nodes(url, tmp_path / "executions", OSTINATO_GRACE="200ms") as cluster:
+        process = cluster.start()
+        run = hang.enqueue()
+        wait_for_state(app, run.id, RunState.RUNNING)
+        assert cluster.stop(process) == 0
+    row = run.get()
+    assert row.state is RunState.QUEUED
+    assert row.attempt == 0
+    assert row.attempts == ()
+
+
+@pytest.mark.timeout(60)
+def test_a_schedule_added_by_another_process_is_seen_at_once(app: Ostinato, url: str, tmp_path: Path) -> None:
+    with nodes(url, tmp_path / "executions") as cluster:
+        cluster.start()
+        app.schedules.add("soon", "in 300ms", "work")
+        (run,) = wait_for_rows(app, "soon", 1)
+        ended = app.runs.wait(run.id, timeout=10)
+    assert ended.started_at is not None
+    assert ended.started_at - ended.due_at < timedelta(seconds=1)
+
+
+def wait_for_state(app: Ostinato, id: int, state: RunState) -> None:
+    end = time.monotonic() + 20
+    while app.runs.get(id).state is not state:
+        assert time.monotonic() < end, f"run {id} did not become {state}"
+        time.sleep(0.02)
+
+
+def wait_for_rows(app: Ostinato, schedule: str, count: int) -> list[Run]:
+    end = time.monotonic() + 20
+    while len(rows := rows_of(app, schedule)) < count:
+        assert time.monotonic() < end, f"{schedule} has only {len(rows)} rows"
+        time.sleep(0.02)
+    return rows

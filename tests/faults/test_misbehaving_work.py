@@ -1,0 +1,93 @@
+"""Work that raises, hangs, returns nonsense, prints without end or ends its process: a readable reason each, and
+others go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from ostinato import Ostinato, Run, RunState
+from ostinato.execution import runner
+from ostinato.execution.executors import process
+from ostinato.tasks import Task
+from tests.faults import misbehaving
+
+
+@pytest.fixture(scope="module")
+def app() -> Iterator[Ostinato]:
+    patch = pytest.MonkeyPatch()
+    patch.setattr(runner, "STOP_SECONDS", 0.5)
+    patch.setattr(process, "STOP_SECONDS", 0.2)
+    misbehaving.app.start()
+    yield misbehaving.app
+    misbehaving.released.set()
+    misbehaving.app.stop("1s")
+    patch.undo()
+
+
+def outcome_of(task: Task[..., object]) -> Run:
+    """Run it, and prove that a well-behaved task next to it still runs."""
+    run = task.enqueue()
+    assert misbehaving.fine.enqueue().wait(30).state is RunState.SUCCEEDED
+    return run.wait(60)
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        (misbehaving.raises, "ValueError: the disk is on fire"),
+        (misbehaving.hangs, "timed out after 100ms"),
+        (misbehaving.hangs_in_a_thread, "timed out after 100ms; it did not end when told to and may still be running"),
+        (misbehaving.returns_an_object, "returned an object that is not JSON"),
+        (misbehaving.exits_the_interpreter, "its process exited with status 7 before the function returned"),
+        (misbehaving.kills_itself, "its process was killed by SIGKILL before the function returned"),
+        (misbehaving.exits, "SystemExit: 3"),
+        (misbehaving.exits_in_a_thread, "SystemExit: 3"),
+    ],
+    ids=lambda value: value.name if isinstance(value, Task) else None,
+)
+def test_misbehaving_work_ends_failed_with_a_readable_reason(
+    app: Ostinato, task: Task[..., object], reason: str
+) -> None:
+    run = outcome_of(task)
+    assert run.state is RunState.FAILED
+    assert run.reason is not None
+    assert reason in run.reason
+    assert run.attempt == 1
+    assert app.health()["ok"]
+
+
+def test_a_hung_process_is_killed_with_all_that_it_started(app: Ostinato) -> None:
+    run = misbehaving.hangs_in_a_process.enqueue()
+    grandchildren: list[psutil.Process] = []
+    end = time.monotonic() + 30
+    while not grandchildren:
+        assert time.monotonic() < end, "the process did not start its own"
+        children = psutil.Process().children()
+        grandchildren = [grandchild for child in children for grandchild in child.children()]
+        time.sleep(0.02)
+    ended = run.wait(60)
+    assert ended.state is RunState.FAILED
+    assert ended.reason == "timed out after 3s"
+    gone, alive = psutil.wait_procs(grandchildren, timeout=10)
+    assert not alive, "what the function started outlived it"
+
+
+def test_what_a_killed_process_reported_before_is_kept(app: Ostinato) -> None:
+    run = misbehaving.kills_itself.enqueue().wait(60)
+    assert run.totals == {"errors": 1}
+    assert run.progress is not None
+    assert run.progress.text == "about to"
+
+
+def test_a_task_that_prints_100_megabytes_keeps_the_first_and_the_last_half(app: Ostinato) -> None:
+    run = outcome_of(misbehaving.prints_100_megabytes)
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "printed")
+    output = app.runs.output(run.id)
+    assert len(output) < 1_001_000
+    assert output.startswith("x" * 999 + "\n")
+    assert "characters cut" in output
+    assert output.endswith("not \\xff utf-8\n")

@@ -1,0 +1,54 @@
+"""A node for the fault tests: `python worker.py URL LOG`. It says `ready` on stdout and runs until it is ended.
+
+Every execution appends one line `schedule due attempt pid` to the log before it works a little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+
+from ostinato import Ostinato, RunContext
+
+
+def make_app(url: str, log: str) -> Ostinato:
+    app = Ostinato(url, name="faults")
+    descriptor = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+
+    def note(run: RunContext) -> None:
+        line = f"{run.schedule or run.key} {run.due_at.timestamp():.6f} {run.attempt} {os.getpid()}\n"
+        os.write(descriptor, line.encode())
+
+    @app.task("work")
+    async def work(run: RunContext) -> None:
+        note(run)
+        await asyncio.sleep(random.random() * 0.5)
+
+    @app.task("work_sync")
+    def work_sync(run: RunContext) -> None:
+        note(run)
+        time.sleep(random.random() * 0.5)
+
+    @app.task("hang")
+    async def hang(run: RunContext) -> None:
+        note(run)
+        await asyncio.Event().wait()
+
+    return app
+
+
+async def main() -> None:
+    app = make_app(sys.argv[1], sys.argv[2])
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with app:
+        print("ready", flush=True)
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
