@@ -1,0 +1,29 @@
+"""Timings: when something is due, as pure values. Nothing here reads a clock, a file or a database.
+
+Read `base.py` for what a timing is, `text.py` for how it is written; the models and the engine stand above.
+"""
+
+from ostinato.timing.at import At
+from ostinato.timing.base import Timing
+from ostinato.timing.calendar import DailyAt, Monthly, Weekly
+from ostinato.timing.combine import Except, Or
+from ostinato.timing.cron import Cron
+from ostinato.timing.dates import Dates
+from ostinato.timing.every import Every
+from ostinato.timing.from_json import timing_from_json
+from ostinato.timing.text import parse_timing
+
+__all__ = [
+    "At",
+    "Cron",
+    "DailyAt",
+    "Dates",
+    "Every",
+    "Except",
+    "Monthly",
+    "Or",
+    "Timing",
+    "Weekly",
+    "parse_timing",
+    "timing_from_json",
+]

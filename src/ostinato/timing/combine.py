@@ -1,0 +1,287 @@
+"""Combinations: `A or B` is due with either, `A except B` is not due on the days of B.
+
+Text is read from left to right: `A or B except C` takes the days of C from both, `A except C or B` only from A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from heapq import merge
+from itertools import groupby
+
+from ostinato.durations import Duration
+from ostinato.errors import TimingError
+from ostinato.timing.base import NO_JITTER, Timing, store
+from ostinato.timing.dates import Dates
+from ostinato.timing.zones import check_zone, end_of_day, local_date, start_of_day
+
+__all__ = ["Except", "Or"]
+
+_TICK = timedelta(microseconds=1)
+# Asking whether one instant is due costs as much as streaming so many; a few are asked in any case.
+_QUESTION, _FEW = 30, 500
+# An exception may cover whole decades of due times; past this many days it is taken to cover all.
+_MOST_DAYS_OFF = 3660
+_LONGEST_SEARCH = timedelta(days=50 * 366)
+_PROBE = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def _refuse_after_finish(*timings: Timing) -> None:
+    for timing in timings:
+        if timing.after_finish is not None:
+            raise TimingError(
+                f"{timing.text!r} counts from the end of a run and cannot be combined",
+                hint=timing.text.replace(" after finish", ""),
+            )
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Or(Timing):
+    """Due when any part is; an instant on which several are due counts once. Jitter belongs to the parts."""
+
+    parts: tuple[Timing, ...]
+
+    def __init__(self, *parts: Timing, jitter: Duration = NO_JITTER, stable: bool = False) -> None:
+        flat: list[Timing] = []
+        for part in parts:
+            if not isinstance(part, Timing):
+                raise TimingError(f"'or' joins timings, not {part!r}", hint="daily 09:00 or monthly last 18:00")
+            flat.extend(part.parts if isinstance(part, Or) else (part,))
+        if len(flat) < 2:
+            raise TimingError("'or' needs at least two timings", hint="daily 09:00 or monthly last 18:00")
+        _refuse_after_finish(*flat)
+        self._store(tuple(part.with_jitter(jitter, stable) for part in flat))
+
+    def _store(self, parts: tuple[Timing, ...]) -> None:
+        jittered = [part for part in parts if part.jitter]
+        longest = max((part.jitter for part in parts), default=NO_JITTER)
+        store(self, parts=parts, jitter=longest, stable=bool(jittered) and all(part.stable for part in jittered))
+
+    def _mapped(self, change: Callable[[Timing], Timing]) -> Or:
+        copy = object.__new__(Or)
+        copy._store(tuple(change(part) for part in self.parts))
+        return copy
+
+    @property
+    def zone(self) -> str | None:
+        if self.wants_zone:
+            return None
+        return next((part.zone for part in self.parts if part.zone is not None), None)
+
+    @property
+    def wants_zone(self) -> bool:
+        return any(part.wants_zone for part in self.parts)
+
+    def in_zone(self, tz: str) -> Timing:
+        return self._mapped(lambda part: part.in_zone(tz))
+
+    def anchored(self, at: datetime) -> Timing:
+        return self._mapped(lambda part: part.anchored(at))
+
+    def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
+        return self._mapped(lambda part: part.with_jitter(jitter, stable))
+
+    def start_delay(self, name: str, due: datetime, random: Callable[[], float]) -> timedelta:
+        owner = next((part for part in self.parts if part.is_due(due)), None)
+        return (owner or max(self.parts, key=lambda part: part.jitter)).start_delay(name, due, random)
+
+    def _next(self, t: datetime) -> datetime | None:
+        return min((due for part in self.parts if (due := part.next_after(t)) is not None), default=None)
+
+    def _previous(self, t: datetime) -> datetime | None:
+        return max((due for part in self.parts if (due := part.previous(t)) is not None), default=None)
+
+    def _count(self, after: datetime, until: datetime) -> int:
+        counted = [(part.count_between(after, until), part.anchored(after)) for part in self.parts]
+        counted.sort(key=lambda pair: -pair[0])
+        densest, others = counted[0][0], sum(count for count, _ in counted[1:])
+        if others * _QUESTION > densest + others and others > _FEW:
+            streams = merge(*(part.stream(after, until) for _, part in counted))
+            return sum(1 for _ in groupby(streams))
+        # The densest part is counted by arithmetic; only the sparser ones are walked, to find coinciding instants.
+        alone = 0
+        for index, (_, part) in enumerate(counted[1:], start=1):
+            due = part.next_after(after)
+            while due is not None and due <= until:
+                alone += not any(denser.is_due(due) for _, denser in counted[:index])
+                due = part.next_after(due)
+        return densest + alone
+
+    def text_within(self, zone: str | None) -> str:
+        first, *rest = self.parts
+        return " or ".join([first.text_within(zone), *(_nested(part, zone) for part in rest)])
+
+    def _words(self) -> str:
+        return self.text_within(self.zone)
+
+    def phrase(self) -> str:
+        return ", or ".join(
+            part.phrase() + (f" in {part.zone}" if part.zone and part.zone != self.zone else "") for part in self.parts
+        )
+
+    def _remarks(self, after: datetime, n: int) -> list[str]:
+        return list(dict.fromkeys(remark for part in self.parts for remark in part.remarks(after, n)))
+
+    def to_json(self) -> dict[str, object]:
+        return {"kind": "or", "parts": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Except(Timing):
+    """Due when `base` is, but not on the days of `days`: dates, or the days on which another timing is due.
+
+    A day is a local day of the base's zone; `tz` is only asked where the base has none (`every 5m except 12-25`).
+    """
+
+    base: Timing
+    days: Dates | Timing
+    tz: str | None
+
+    def __init__(
+        self,
+        base: Timing,
+        days: Dates | Timing,
+        tz: str | None = None,
+        *,
+        jitter: Duration = NO_JITTER,
+        stable: bool = False,
+    ) -> None:
+        if not isinstance(base, Timing) or not isinstance(days, Dates | Timing):
+            raise TimingError("'except' takes days from a timing", hint="daily 09:00 except 2026-12-25,12-26")
+        _refuse_after_finish(base, *([days] if isinstance(days, Timing) else []))
+        base = base.with_jitter(jitter, stable)
+        if isinstance(days, Timing) and days.jitter:
+            # A day has no jitter; who writes it at the end of the text means the whole.
+            base = base.with_jitter(days.jitter, days.stable)
+            days = days.replaced(jitter=NO_JITTER, stable=False) if not isinstance(days, Or | Except) else days
+        if isinstance(base, Except) and isinstance(base.days, Dates) and isinstance(days, Dates):
+            days, tz, base = base.days.merged(days), base.tz or tz, base.base
+        if tz is not None:
+            tz, base = check_zone(tz), base.in_zone(tz)
+            days = days.in_zone(tz) if isinstance(days, Timing) else days
+        self._store(base, days, tz)
+        if base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
+            raise TimingError(
+                f"{self.text!r} is never due: all its days are excepted", hint="daily 09:00 except weekly sat,sun 00:00"
+            )
+
+    def _store(self, base: Timing, days: Dates | Timing, tz: str | None) -> None:
+        # A zone of its own only where no part has one to judge the days in.
+        if any(part.zone or part.wants_zone for part in (base, days) if isinstance(part, Timing)):
+            tz = None
+        store(self, base=base, days=days, tz=tz, jitter=base.jitter, stable=base.stable)
+
+    def _mapped(self, change: Callable[[Timing], Timing], tz: str | None) -> Except:
+        copy = object.__new__(Except)
+        copy._store(change(self.base), change(self.days) if isinstance(self.days, Timing) else self.days, tz)
+        return copy
+
+    @property
+    def _days_zone(self) -> str | None:
+        return self.days.zone if isinstance(self.days, Timing) else None
+
+    @property
+    def zone(self) -> str | None:
+        return None if self.wants_zone else self.base.zone or self.tz or self._days_zone
+
+    @property
+    def wants_zone(self) -> bool:
+        if self.base.wants_zone or (isinstance(self.days, Timing) and self.days.wants_zone):
+            return True
+        return not (self.base.zone or self.tz or self._days_zone)
+
+    @property
+    def _judged_in(self) -> str:
+        return self.base.zone or self.tz or self._days_zone or "UTC"
+
+    def in_zone(self, tz: str) -> Timing:
+        return self._mapped(lambda part: part.in_zone(tz), self.tz or check_zone(tz))
+
+    def anchored(self, at: datetime) -> Timing:
+        return self._mapped(lambda part: part.anchored(at), self.tz)
+
+    def with_jitter(self, jitter: Duration, stable: bool = False) -> Timing:
+        copy = object.__new__(Except)
+        copy._store(self.base.with_jitter(jitter, stable), self.days, self.tz)
+        return copy
+
+    def start_delay(self, name: str, due: datetime, random: Callable[[], float]) -> timedelta:
+        return self.base.start_delay(name, due, random)
+
+    def _next(self, t: datetime) -> datetime | None:
+        zone, base, limit = self._judged_in, self.base.anchored(t), None
+        for _ in range(_MOST_DAYS_OFF):
+            due = base.next_after(t)
+            if due is None or (limit is not None and due > limit):
+                return None
+            day = local_date(zone, due)
+            if not self._covers(day):
+                return due
+            limit = limit or due + _LONGEST_SEARCH
+            # The rest of an excepted day is jumped over, however many due times it holds.
+            t = max(due, end_of_day(zone, day) - _TICK)
+        return None
+
+    def _previous(self, t: datetime) -> datetime | None:
+        zone = self._judged_in
+        for _ in range(_MOST_DAYS_OFF):
+            due = self.base.previous(t)
+            if due is None:
+                return None
+            day = local_date(zone, due)
+            if not self._covers(day):
+                return due
+            t = min(due, start_of_day(zone, day)) - _TICK
+        return None
+
+    def _count(self, after: datetime, until: datetime) -> int:
+        zone, base = self._judged_in, self.base.anchored(after)
+        total = base.count_between(after, until)
+        for day in self._days_off(local_date(zone, after), local_date(zone, until)):
+            first, last = start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK
+            total -= base.count_between(max(first, after), min(last, until))
+        return total
+
+    def _covers(self, day: date) -> bool:
+        if isinstance(self.days, Dates):
+            return self.days.covers(day)
+        zone = self.days.zone or self._judged_in
+        due = self.days.next_after(start_of_day(zone, day) - _TICK)
+        return due is not None and due < end_of_day(zone, day)
+
+    def _days_off(self, first: date, last: date) -> Iterator[date]:
+        if isinstance(self.days, Dates):
+            yield from self.days.within(first, last)
+            return
+        zone = self.days.zone or self._judged_in
+        due = self.days.next_after(start_of_day(zone, first) - _TICK)
+        while due is not None and (day := local_date(zone, due)) <= last:
+            yield day
+            due = self.days.next_after(max(due, end_of_day(zone, day) - _TICK))
+
+    def text_within(self, zone: str | None) -> str:
+        days = self.days.text if isinstance(self.days, Dates) else _nested(self.days, zone)
+        own = f" in {self.tz}" if self.tz and self.tz != zone else ""
+        return f"{self.base.text_within(zone)} except {days}{own}"
+
+    def _words(self) -> str:
+        return self.text_within(self.zone)
+
+    def phrase(self) -> str:
+        # After several timings in a row, 'except' would seem to belong to the last alone.
+        joiner = ", but never" if isinstance(self.base, Or) else " except"
+        return f"{self.base.phrase()}{joiner} {self.days.days_phrase()}"
+
+    def _remarks(self, after: datetime, n: int) -> list[str]:
+        return self.base.remarks(after, n)
+
+    def to_json(self) -> dict[str, object]:
+        days = self.days.text.split(",") if isinstance(self.days, Dates) else self.days.to_json()
+        return {"kind": "except", "base": self.base.to_json(), "days": days, "zone": self.tz}
+
+
+def _nested(part: Timing, zone: str | None) -> str:
+    text = part.text_within(zone)
+    return f"({text})" if isinstance(part, Or | Except) else text

@@ -1,0 +1,138 @@
+"""`Every`: due on a grid of real time, or so long after the last run finished.
+
+Text forms `every 5m`, `every 1h after finish`, `every 5m from 2026-01-01T10:00Z`; the engine anchors the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from ostinato.durations import Duration, duration_text
+from ostinato.errors import TimingError
+from ostinato.timing.at import moment_text
+from ostinato.timing.base import NO_JITTER, Timing, jitter_fields, store
+from ostinato.timing.explain import interval_phrase
+from ostinato.timing.zones import as_utc, microseconds_of
+
+__all__ = ["SHORTEST", "Every"]
+
+SHORTEST = timedelta(milliseconds=1)
+_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Every(Timing):
+    """Due at anchor + k · interval for k = 1, 2, …: the first is one interval after the anchor.
+
+    Without an anchor (and with anchor="finish") the grid starts wherever one asks: `next_after(t)` is t + interval,
+    and there is no previous due time. `every 1d` is 24 hours of real time, whatever the wall clock does.
+    """
+
+    interval: timedelta
+    anchor: datetime | Literal["finish"] | None
+
+    def __init__(
+        self,
+        *,
+        weeks: float = 0,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        milliseconds: float = 0,
+        anchor: datetime | Literal["finish"] | None = None,
+        jitter: Duration = NO_JITTER,
+        stable: bool = False,
+    ) -> None:
+        try:
+            interval = timedelta(
+                weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds
+            )
+        except (OverflowError, TypeError, ValueError) as error:
+            raise TimingError(f"not an interval: {error}", hint="Every(minutes=5)") from error
+        if interval < SHORTEST:
+            raise TimingError(
+                f"an interval must be at least 1 ms, not {interval.total_seconds():g} s", hint="Every(minutes=5)"
+            )
+        store(self, interval=interval, anchor=_checked_anchor(anchor), **jitter_fields(jitter, stable))
+
+    @classmethod
+    def of(
+        cls,
+        interval: timedelta,
+        anchor: datetime | Literal["finish"] | None = None,
+        *,
+        jitter: Duration = NO_JITTER,
+        stable: bool = False,
+    ) -> Every:
+        """The same from a timedelta."""
+        parts = {"days": interval.days, "seconds": interval.seconds, "milliseconds": interval.microseconds / 1000}
+        return cls(**parts, anchor=anchor, jitter=jitter, stable=stable)
+
+    @property
+    def zone(self) -> str | None:
+        return None
+
+    @property
+    def after_finish(self) -> timedelta | None:
+        return self.interval if self.anchor == "finish" else None
+
+    def anchored(self, at: datetime) -> Timing:
+        return self.replaced(anchor=as_utc(at, "anchor")) if self.anchor is None else self
+
+    def _next(self, t: datetime) -> datetime | None:
+        if not isinstance(self.anchor, datetime):
+            return t + self.interval
+        return self.anchor + self.interval * max(1, (t - self.anchor) // self.interval + 1)
+
+    def _previous(self, t: datetime) -> datetime | None:
+        if not isinstance(self.anchor, datetime):
+            return None
+        steps = (t - self.anchor) // self.interval
+        return self.anchor + self.interval * steps if steps >= 1 else None
+
+    def _count(self, after: datetime, until: datetime) -> int:
+        if not isinstance(self.anchor, datetime):
+            return (until - after) // self.interval
+        return max(0, (until - self.anchor) // self.interval) - max(0, (after - self.anchor) // self.interval)
+
+    def stream(self, after: datetime, until: datetime) -> Iterator[int]:
+        first = self.next_after(after)
+        if first is not None:
+            yield from range(microseconds_of(first), microseconds_of(until) + 1, self.interval // _MICROSECOND)
+
+    def _words(self) -> str:
+        words = f"every {duration_text(self.interval)}"
+        if self.anchor == "finish":
+            return f"{words} after finish"
+        return words if self.anchor is None else f"{words} from {moment_text(self.anchor)}"
+
+    def phrase(self) -> str:
+        words = f"every {interval_phrase(self.interval)}"
+        if self.anchor == "finish":
+            return f"{words}, counted from the end of the last run"
+        return words if self.anchor is None else f"{words}, counted from {moment_text(self.anchor)}"
+
+    def _remarks(self, after: datetime, n: int) -> list[str]:
+        if self.interval % _DAY:
+            return []
+        return ["A day here is 24 hours, so the time on the clock moves when the clock changes; 'daily' keeps it."]
+
+    def to_json(self) -> dict[str, object]:
+        anchor = moment_text(self.anchor) if isinstance(self.anchor, datetime) else self.anchor
+        return self._json("every", interval=duration_text(self.interval), anchor=anchor)
+
+
+def _checked_anchor(anchor: object) -> datetime | Literal["finish"] | None:
+    if anchor is None or anchor == "finish":
+        return "finish" if anchor == "finish" else None
+    if isinstance(anchor, datetime) and anchor.utcoffset() is not None:
+        return as_utc(anchor)
+    raise TimingError(
+        f"an anchor is an aware datetime or 'finish', not {anchor!r}",
+        hint="Every(minutes=5, anchor=datetime(2026, 1, 1, 10, tzinfo=UTC))",
+    )

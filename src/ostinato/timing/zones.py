@@ -1,0 +1,217 @@
+"""Zones and instants: IANA names, their offsets and their clock changes, in whole seconds since 1970.
+
+The lowest step of a timing: `wallclock.py` asks here which instant a wall time is, everybody asks for names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from ostinato.errors import InvalidInput, TimingError
+
+__all__ = [
+    "DAY",
+    "Transition",
+    "as_utc",
+    "check_zone",
+    "end_of_day",
+    "instant_of",
+    "local_date",
+    "microseconds_of",
+    "next_transition",
+    "offset_at",
+    "seconds_of",
+    "start_of_day",
+    "time_of",
+    "transitions_between",
+    "wall_of",
+    "wall_time",
+]
+
+DAY = 86_400
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WALL_EPOCH = datetime(1970, 1, 1)
+_SECOND = timedelta(seconds=1)
+_MICROSECOND = timedelta(microseconds=1)
+# A year's margin at both ends of the calendar, where local time has no datetime any more.
+_FIRST_SECOND = (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH) // _SECOND
+_LAST_SECOND = (datetime(9998, 12, 31, tzinfo=UTC) - _EPOCH) // _SECOND
+
+
+class Transition(NamedTuple):
+    """The instant at which the offset of a zone changes from `before` to `after`."""
+
+    instant: int
+    before: int
+    after: int
+
+    @property
+    def is_gap(self) -> bool:
+        return self.after > self.before
+
+    @property
+    def walls(self) -> tuple[int, int]:
+        """The wall times [first, end) that do not exist (a gap) or exist twice (a fold)."""
+        low, high = sorted((self.before, self.after))
+        return self.instant + low, self.instant + high
+
+
+def as_utc(time: datetime, field: str = "t") -> datetime:
+    """The same instant in UTC; a naive datetime is refused, since nobody knows which instant it means."""
+    offset = time.utcoffset()
+    if offset is None:
+        raise InvalidInput(
+            f"{field} has no zone: {time.isoformat()}", field=field, hint="pass an aware datetime, e.g. tzinfo=UTC"
+        )
+    return time if time.tzinfo is UTC else time.astimezone(UTC)
+
+
+def seconds_of(time: datetime) -> int:
+    """Whole seconds since 1970 of an aware datetime, rounded down."""
+    return (time - _EPOCH) // _SECOND
+
+
+def microseconds_of(time: datetime) -> int:
+    """Microseconds since 1970 of an aware datetime."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(instant: int) -> datetime:
+    """The aware UTC datetime of whole seconds since 1970."""
+    return _EPOCH + timedelta(seconds=instant)
+
+
+def wall_of(naive: datetime) -> int:
+    """A wall time as whole seconds since 1970-01-01T00:00 on the same wall."""
+    return (naive - _WALL_EPOCH) // _SECOND
+
+
+def wall_time(wall: int) -> datetime:
+    """The naive datetime of a wall time in seconds."""
+    return _WALL_EPOCH + timedelta(seconds=wall)
+
+
+@lru_cache(maxsize=1024)
+def check_zone(name: str) -> str:
+    """The IANA name as it is spelled, whatever the case it was typed in; an unknown one gets suggestions."""
+    if not isinstance(name, str):
+        raise TimingError(f"a zone is an IANA name, not {name!r}", hint="Europe/Berlin")
+    if name in ("UTC", "utc"):
+        return "UTC"
+    spelled = _spelled_zones()
+    if name.lower() in spelled:
+        return spelled[name.lower()]
+    raise TimingError(f"unknown zone {name!r}", text=name, hint=" or ".join(_similar_zones(name, spelled)))
+
+
+@lru_cache(maxsize=1)
+def _spelled_zones() -> dict[str, str]:
+    """All names by their lower case; found once, since it walks through the zone files."""
+    return {zone.lower(): zone for zone in available_timezones()}
+
+
+def _similar_zones(name: str, spelled: dict[str, str]) -> list[str]:
+    wanted = name.strip().lower().replace(" ", "_")
+    # People type the city alone: compare with the last part before the whole name.
+    cities: dict[str, str] = {}
+    for zone in sorted(spelled):
+        if "/" in zone and not zone.startswith(("etc/", "posix/", "right/")):
+            cities.setdefault(zone.rpartition("/")[2], spelled[zone])
+    found = [spelled[zone] for zone in get_close_matches(wanted, spelled, n=3, cutoff=0.75)]
+    found += [cities[city] for city in get_close_matches(wanted.rpartition("/")[2], cities, n=2, cutoff=0.75)]
+    return list(dict.fromkeys(found))[:3] or ["Europe/Berlin"]
+
+
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+def offset_at(zone: str, instant: int) -> int:
+    """Seconds that the zone's wall clock is ahead of UTC at this instant."""
+    if zone == "UTC":
+        return 0
+    offset = time_of(instant).astimezone(_zone(zone)).utcoffset()
+    return offset // _SECOND if offset is not None else 0
+
+
+def instant_of(zone: str, wall: int) -> int:
+    """The instant of a wall time: in a gap the end of the gap, in a fold the first of the two."""
+    if zone == "UTC":
+        return wall
+    local = wall_time(wall).replace(tzinfo=_zone(zone))
+    first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
+    assert first is not None and second is not None
+    instant = wall - first // _SECOND
+    if first >= second:
+        return instant
+    # Python's reading of a wall time inside a gap lies at most the gap's length after its end.
+    return transitions_between(zone, instant - 2 * DAY, instant)[-1].instant
+
+
+def transitions_between(zone: str, after: int, until: int) -> list[Transition]:
+    """The clock changes in (after, until], oldest first."""
+    return list(_changes(zone, after, until))
+
+
+def next_transition(zone: str, after: int, until: int) -> Transition | None:
+    """The first clock change in (after, until]."""
+    return next(_changes(zone, after, until), None)
+
+
+def _changes(zone: str, after: int, until: int) -> Iterator[Transition]:
+    if zone == "UTC" or until <= after:
+        return
+    first = time_of(max(after, _FIRST_SECOND)).year
+    last = time_of(min(until, _LAST_SECOND)).year
+    for year in range(first, last + 1):
+        for change in _transitions_of_year(zone, year):
+            if after < change.instant <= until:
+                yield change
+
+
+@lru_cache(maxsize=4096)
+def _transitions_of_year(zone: str, year: int) -> tuple[Transition, ...]:
+    start = seconds_of(datetime(year, 1, 1, tzinfo=UTC)) - 1
+    end = seconds_of(datetime(year + 1, 1, 1, tzinfo=UTC)) - 1
+    found = []
+    before = offset_at(zone, start)
+    while start < end:
+        step = min(start + DAY, end)
+        after = offset_at(zone, step)
+        if after != before:
+            found.append(Transition(_change_within(zone, start, step), before, after))
+        start, before = step, after
+    return tuple(found)
+
+
+def _change_within(zone: str, low: int, high: int) -> int:
+    """The first second in (low, high] that has not the offset of `low`, by halving."""
+    before = offset_at(zone, low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if offset_at(zone, middle) == before:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def local_date(zone: str, time: datetime) -> date:
+    """The date on the wall of the zone at this instant."""
+    return time.astimezone(_zone(zone)).date()
+
+
+def start_of_day(zone: str, day: date) -> datetime:
+    """The first instant of a local day; it is not midnight where a gap swallows midnight."""
+    return time_of(instant_of(zone, wall_of(datetime(day.year, day.month, day.day))))
+
+
+def end_of_day(zone: str, day: date) -> datetime:
+    """The first instant after a local day."""
+    return start_of_day(zone, day + timedelta(days=1))
