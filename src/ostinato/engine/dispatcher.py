@@ -13,7 +13,7 @@ import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.execution.outcome import Outcome, OutcomeKind
-from ostinato.execution.runner import Runner
+from ostinato.execution.runner import ActiveRun, Runner
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun
 from ostinato.stores.base import Claim, Claimed, RunStore
@@ -36,10 +36,11 @@ class Dispatcher:
         self._slots = slots
         self._tasks: Sequence[str] = ()
         self._tasks_json = "[]"
-        self._held: list[tuple[Micros, int, ClaimedRun]] = []
+        self._held: list[tuple[Micros, RunId, ActiveRun]] = []
         self._is_claiming = False
         self._claim_at: Micros | None = 0
         """When a claim is worth trying; None until somebody tells."""
+        self._ask_again = False
         self._next_ready_at: Micros | None = None
         self.is_open = True
         self.signal = Signal()
@@ -76,8 +77,9 @@ class Dispatcher:
         """Ask the store for work once; answers how many runs it gave."""
         request = self.request(ahead)
         if request is None:
-            # No room, closed, or a claim under way: whoever ends that asks next.
+            # No room or closed: whoever ends that asks next. A claim under way may have looked too early.
             self._claim_at = None
+            self._ask_again = self._is_claiming
             return 0
         try:
             claimed = await self._runs.claim_runs(request)
@@ -109,10 +111,14 @@ class Dispatcher:
         self._closing.set()
         now = self._clock.now()
         for run in claimed.runs:
+            loaded = self._runner.load(run)
             if run.ready_at <= now:
-                self._runner.start(run)
+                self._runner.start(loaded)
             else:
-                heapq.heappush(self._held, (run.ready_at, run.id, run))
+                heapq.heappush(self._held, (run.ready_at, run.id, loaded))
+        if self._ask_again:
+            self._ask_again = False
+            self.wake()
         self._next_ready_at = claimed.next_ready_at
         if claimed.next_ready_at is not None:
             self.expect(claimed.next_ready_at)
@@ -146,7 +152,7 @@ class Dispatcher:
         while self._is_claiming:
             # Given up now, it would leave behind runs that are claimed and that nobody executes.
             await self._closing.wait()
-        held = [run for _, _, run in self._held]
+        held = [loaded.claimed for _, _, loaded in self._held]
         self._held.clear()
         return held
 
@@ -156,7 +162,7 @@ class Dispatcher:
             if entry[1] == id:
                 self._held.remove(entry)
                 heapq.heapify(self._held)
-                self._runner.refuse(entry[2], Outcome(OutcomeKind.CANCELLED, reason))
+                self._runner.refuse(entry[2].claimed, Outcome(OutcomeKind.CANCELLED, reason))
                 return
 
     def forget_held(self) -> int:

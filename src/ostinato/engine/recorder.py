@@ -83,6 +83,9 @@ class Recorder:
             del self._buffer[: len(batch)]
         if request is not None:
             self._dispatcher.accept(finished.claimed)
+        elif claim:
+            # Another claim was under way, which did not see what these ends make room for, or whose turn it is now.
+            self._dispatcher.wake()
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)

@@ -35,19 +35,20 @@ class Ticker:
         self._clock = clock
         self._grace = grace
         self._recorded = recorded
-        self._wake_at: Micros | None = 0
+        self._known_at: Micros | None = None
+        """The earliest due time that the last tick saw and left for later."""
         self.signal = Signal()
 
     def expect(self, next_at: Micros) -> None:
-        """Something is due at this instant: tick in time for it, if that is sooner than planned."""
-        if self._wake_at is None or next_at - LEAD < self._wake_at:
+        """Something is due at this instant: tick now, if that is sooner than anything known."""
+        if self._known_at is None or next_at < self._known_at:
             self.signal.set()
 
     async def run(self) -> None:
         """Tick, sleep until the next due time or a wake-up, and again."""
         while True:
-            self._wake_at = await self.tick(LOOKAHEAD)
-            await self._clock.wait(self.signal, self._wake_at)
+            wake_at = await self.tick(LOOKAHEAD)
+            await self._clock.wait(self.signal, wake_at)
 
     async def tick(self, lookahead: Micros = 0) -> Micros | None:
         """Record every fire due until `lookahead` from now; answers when to tick again."""
@@ -56,6 +57,7 @@ class Ticker:
             now = self._clock.now()
             due = await self._schedules.due_schedules(now + lookahead, BATCH)
             wake_at = None if due.next_at is None else max(due.next_at - (LEAD if lookahead else 0), now)
+            self._known_at = due.next_at
             plans = []
             for schedule in due.schedules:
                 plan = plan_fires(schedule, now, grace=self._grace, random=random.random)
@@ -63,8 +65,9 @@ class Ticker:
                     plans.append(plan)
                     if plan.broken:
                         log.error("schedule %r is broken: %s", schedule.name, plan.broken)
-                elif wake_at is None or schedule.next_at < wake_at:
-                    wake_at = schedule.next_at
+                else:
+                    wake_at = schedule.next_at if wake_at is None else min(wake_at, schedule.next_at)
+                    self._known_at = min(schedule.next_at, self._known_at or schedule.next_at)
             if not plans:
                 if len(due.schedules) < BATCH or not lookahead:
                     return wake_at

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.ticker import Ticker
 from ostinato.execution.runner import Runner
 from ostinato.stores.base import Store
 
 __all__ = ["Waker"]
+
+COALESCE_SECONDS = 0.005
 
 
 class Waker:
@@ -22,8 +26,10 @@ class Waker:
     async def run(self) -> None:
         """Look after every change."""
         watch = await self._store.watch()
+        loop = asyncio.get_running_loop()
         try:
             while True:
+                looked = loop.time()
                 # The first look comes without a change: something may be there from before.
                 glance = await watch.glance(self._dispatcher.node)
                 if glance.next_at is not None:
@@ -34,5 +40,7 @@ class Waker:
                     if not self._runner.cancel(id, reason):
                         self._dispatcher.cancel_held(id, reason)
                 await watch.changed()
+                # A burst of changes is one look; a single one is looked at right away.
+                await asyncio.sleep(max(0.0, looked + COALESCE_SECONDS - loop.time()))
         finally:
             await watch.close()

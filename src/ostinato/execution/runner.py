@@ -1,8 +1,8 @@
 """One run, top to bottom: load → check → execute → outcome → decide → record.
 
-`start` is the first half, on the way in; `_complete` the second, when the executor is done. In between nothing waits:
-the cost of a run is a call, not a task and a future. Neighbours: the dispatcher above hands in claimed runs, the
-recorder takes the finishes.
+`load` and `start` are the first half, on the way in; `_complete` is the second, when the executor is done. In between
+nothing waits: the cost of a run is a call, not a task and a future. Neighbours: the dispatcher above hands in claimed
+runs, the recorder takes the finishes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ostinato.models.run import ClaimedRun, Finish, Report
 from ostinato.models.states import Trigger
 from ostinato.models.work import read_work
 
-__all__ = ["Runner"]
+__all__ = ["ActiveRun", "Runner", "run_check"]
 
 STOP_SECONDS = 5.0
 """How long work that was told to stop may take before its run is recorded without it."""
@@ -45,16 +45,18 @@ class Stop(Enum):
     CUT_OFF = auto()
 
 
-class _Active:
+class ActiveRun:
     """A run under way on this node."""
 
-    __slots__ = ("call", "claimed", "context", "executor", "policy", "stop", "stop_reason", "timer")
+    __slots__ = ("call", "claimed", "context", "executor", "policy", "refusal", "stop", "stop_reason", "timer")
 
     def __init__(self, claimed: ClaimedRun, policy: Policy, context: RunContext) -> None:
         self.claimed = claimed
         self.policy = policy
         self.context = context
         self.call: Call | None = None
+        self.refusal: Outcome | None = None
+        """Why there is nothing to call."""
         self.executor: Executor | None = None
         self.timer: Timer | None = None
         self.stop: Stop | None = None
@@ -68,7 +70,7 @@ class Runner:
         self._registry = registry
         self._clock = clock
         self._record = record
-        self._active: dict[RunId, _Active] = {}
+        self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
         self._checking: set[asyncio.Task[None]] = set()
         self.threads = WorkerThreads()
@@ -85,22 +87,31 @@ class Runner:
         """How many runs are under way."""
         return len(self._active)
 
-    def start(self, claimed: ClaimedRun) -> None:
-        """The first half: load, check, execute."""
-        claimed.started_at = self._clock.now()
-        context = RunContext(claimed, self._mark_dirty)
-        active = _Active(claimed, DEFAULT_POLICY, context)
-        self._active[claimed.id] = active
-        self.idle.clear()
+    def load(self, claimed: ClaimedRun) -> ActiveRun:
+        """The first step, which can be taken ahead of time: what to call, and how to treat it."""
+        active = ActiveRun(claimed, DEFAULT_POLICY, RunContext(claimed, self._mark_dirty))
         try:
             active.policy = load_policy(claimed.policy)
             work = read_work(claimed.work, claimed.kind)
             definition = self._registry.task(work.task)
         except (NotLoadable, NotFound) as error:
-            self._complete(active, Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}"))
-            return
-        active.call = Call(definition, work.args, work.kwargs, context, lambda outcome: self._complete(active, outcome))
-        if active.policy.checks and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP):
+            active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}")
+        else:
+            active.call = Call(
+                definition, work.args, work.kwargs, active.context, lambda outcome: self._complete(active, outcome)
+            )
+        return active
+
+    def start(self, active: ActiveRun) -> None:
+        """The rest of the first half: check, execute."""
+        claimed = active.claimed
+        claimed.started_at = self._clock.now()
+        self._active[claimed.id] = active
+        self.idle.clear()
+        if active.call is None:
+            assert active.refusal is not None
+            self._complete(active, active.refusal)
+        elif active.policy.checks and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP):
             checking = asyncio.get_running_loop().create_task(self._check_first(active, active.call))
             self._checking.add(checking)
             checking.add_done_callback(self._checking.discard)
@@ -155,7 +166,7 @@ class Runner:
         self._dirty.add(context)
         self.on_report()
 
-    async def _check_first(self, active: _Active, call: Call) -> None:
+    async def _check_first(self, active: ActiveRun, call: Call) -> None:
         failures = await self.failed_checks(active.policy.checks)
         if active.stop is not None:
             self._complete(active, _stopped(active, ended=True))
@@ -174,7 +185,7 @@ class Runner:
                 failures[name] = reason
         return failures
 
-    def _execute(self, active: _Active, call: Call) -> None:
+    def _execute(self, active: ActiveRun, call: Call) -> None:
         active.executor = self._pick(call.definition)
         if active.policy.timeout is not None:
             ends_at = self._clock.now() + micros_of(active.policy.timeout)
@@ -186,11 +197,11 @@ class Runner:
             return self._process
         return self._async if definition.is_async else self._threaded
 
-    def _time_out(self, active: _Active) -> None:
+    def _time_out(self, active: ActiveRun) -> None:
         assert active.policy.timeout is not None
         self._stop(active, Stop.TIMED_OUT, f"timed out after {duration_text(active.policy.timeout)}")
 
-    def _stop(self, active: _Active, stop: Stop, reason: str) -> None:
+    def _stop(self, active: ActiveRun, stop: Stop, reason: str) -> None:
         """Ask the work to end; record without it if it does not end soon."""
         if active.stop is not None:
             return
@@ -203,10 +214,10 @@ class Runner:
         # In real time, whatever the clock says: it is this process that waits.
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
 
-    def _give_up(self, active: _Active) -> None:
+    def _give_up(self, active: ActiveRun) -> None:
         self._complete(active, _stopped(active, ended=False), given_up=True)
 
-    def _complete(self, active: _Active, outcome: Outcome, *, given_up: bool = False) -> None:
+    def _complete(self, active: ActiveRun, outcome: Outcome, *, given_up: bool = False) -> None:
         """The second half: outcome, decide, record. A run that was given up completes only once."""
         claimed = active.claimed
         if self._active.get(claimed.id) is not active:
@@ -251,20 +262,20 @@ async def run_check(registry: Registry, name: str) -> str | None:
     return "said no" if verdict is False else None
 
 
-def _disarm(active: _Active) -> None:
+def _disarm(active: ActiveRun) -> None:
     if active.timer is not None:
         active.timer.cancel()
         active.timer = None
 
 
-def _obeyed(active: _Active, outcome: Outcome) -> bool:
+def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
     """Whether the work ended because it was told to, and not by itself at the same moment."""
     if outcome.kind is OutcomeKind.RETURNED:
         return active.context.saw_cancel
     return True
 
 
-def _stopped(active: _Active, *, ended: bool) -> Outcome:
+def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
     reason = active.stop_reason
     if not ended:
         reason += "; it did not end when told to and may still be running (isolation='process' can be killed)"

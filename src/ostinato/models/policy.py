@@ -97,6 +97,8 @@ _NAMES = frozenset(field.name for field in fields(Policy))
 
 def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
     """`base` with the given fields, in any form that users write; a wrong one is an InvalidInput with its name."""
+    if not given:
+        return base
     changes: dict[str, Any] = {}
     for name, value in given.items():
         if name == "run_once":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,7 @@ FailedChecks = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
 
 _TRIES = 5
 _BATCH = 2_000
+_BREATH = 50
 
 
 class ScheduleService:
@@ -67,14 +69,15 @@ class ScheduleService:
         now = self._clock.now()
         count = 0
         batch: list[ScheduleDraft] = []
-        for spec in specs:
-            draft = await self._checked(make_draft(spec, self._zone, now), spec)
-            batch.append(draft)
+        for count, spec in enumerate(specs, 1):
+            batch.append(await self._checked(make_draft(spec, self._zone, now), spec))
             if len(batch) == _BATCH:
-                count += len(await self._store.schedules.put_schedules(batch, now))
+                await self._store.schedules.put_schedules(batch, now)
                 batch = []
+            elif count % _BREATH == 0:
+                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
         if batch:
-            count += len(await self._store.schedules.put_schedules(batch, now))
+            await self._store.schedules.put_schedules(batch, now)
         return count
 
     async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft:
