@@ -1,0 +1,185 @@
+"""What the command line prints: data on stdout, talk on stderr, colour only on a terminal, tables that fit its width.
+
+Rich is imported when the first line is printed, not before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "Cell",
+    "Column",
+    "Styled",
+    "clean",
+    "counted",
+    "emit",
+    "emit_json",
+    "emit_json_line",
+    "fields",
+    "paragraph",
+    "rich_console",
+    "say",
+    "table",
+    "warn",
+    "without_password",
+]
+
+_GAP = 2
+_NARROWEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Styled:
+    """Text with a style of rich, which only a terminal shows."""
+
+    text: str
+    style: str
+
+
+Cell = str | Styled
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table; a flexible one is cut when the terminal is too narrow."""
+
+    title: str
+    flexible: bool = False
+
+
+def rich_console(stream: TextIO) -> Console:
+    """A console on this stream that prints text as it is, without markup."""
+    from rich.console import Console
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            # Whoever read us went away: `run` ends the command, not rich.
+            raise BrokenPipeError
+
+    plain = bool(os.environ.get("NO_COLOR")) or not stream.isatty()
+    return Plain(
+        file=stream, color_system=None if plain else "auto", markup=False, highlight=False, emoji=False, soft_wrap=True
+    )
+
+
+def without_password(url: str) -> str:
+    """A database as it may be shown."""
+    return re.sub(r"(://[^/@:]*:)[^@/]+@", r"\1***@", url)
+
+
+def clean(text: str) -> str:
+    """One line without characters that a terminal would obey."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def emit(text: str = "") -> None:
+    """A line of data."""
+    sys.stdout.write(f"{text}\n")
+
+
+def emit_json(value: Any) -> None:
+    """The answer of a command under --json: one object or one array."""
+    emit(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def emit_json_line(value: Any) -> None:
+    """One object of a stream, on one line, at once."""
+    emit(json.dumps(value, ensure_ascii=False))
+    sys.stdout.flush()
+
+
+def say(text: str, style: str = "") -> None:
+    """A line for people, on stderr."""
+    from rich.text import Text
+
+    rich_console(sys.stderr).print(Text(text, style=style))
+
+
+def warn(text: str) -> None:
+    """Something is not as it should be, but the command goes on."""
+    say(f"warning: {text}", "yellow")
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+    """Rows under titles, without lines around them; one line for each row, never wider than the terminal."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    console = rich_console(sys.stdout)
+    lines: list[list[Styled]] = [[Styled(column.title, "bold") for column in columns]]
+    lines += [[Styled(clean(_text(cell)), _style(cell)) for cell in row] for row in rows]
+    natural = [max(cell_len(line[index].text) for line in lines) for index in range(len(columns))]
+    widths = _fit(natural, [column.flexible for column in columns], console.width)
+    for line in lines:
+        text = Text()
+        for index, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            shown = _cut(cell.text, width)
+            is_last = index == len(widths) - 1
+            text.append(shown, cell.style)
+            text.append("" if is_last else " " * (width - cell_len(shown) + _GAP))
+        text.rstrip()
+        console.print(text)
+
+
+def _fit(natural: Sequence[int], flexible: Sequence[bool], width: int) -> list[int]:
+    """Column widths that fit: the widest flexible column gives way first, others only when that is not enough."""
+    widths = list(natural)
+    room = width - _GAP * (len(widths) - 1)
+    for may_shrink in (flexible, [True] * len(widths)):
+        while sum(widths) > room:
+            candidates = [index for index, may in enumerate(may_shrink) if may and widths[index] > _NARROWEST]
+            if not candidates:
+                break
+            widths[max(candidates, key=lambda index: widths[index])] -= 1
+    return widths
+
+
+def _cut(text: str, width: int) -> str:
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _text(cell: Cell) -> str:
+    return cell if isinstance(cell, str) else cell.text
+
+
+def _style(cell: Cell) -> str:
+    return "" if isinstance(cell, str) else cell.style
+
+
+def fields(pairs: Iterable[tuple[str, Cell | None]]) -> None:
+    """One thing, a line for each of its fields; fields without a value are left out, long ones wrap."""
+    shown = [(name, value) for name, value in pairs if value is not None and _text(value)]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        paragraph(Styled(f"{name.rjust(width)}: ", "bold"), value)
+
+
+def paragraph(label: Cell, value: Cell) -> None:
+    """Text beside a label, wrapped to the width; without a label, just wrapped."""
+    from rich.text import Text
+
+    console = rich_console(sys.stdout)
+    indent = len(_text(label))
+    room = max(20, console.width - indent)
+    lines = [line for part in _text(value).splitlines() for line in textwrap.wrap(clean(part), room) or [""]]
+    for index, line in enumerate(lines):
+        lead = (_text(label), _style(label)) if index == 0 else " " * indent
+        console.print(Text.assemble(lead, (line, _style(value))))

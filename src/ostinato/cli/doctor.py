@@ -1,0 +1,209 @@
+"""`ostinato doctor`: is everything as it should be? One line for each check, with what to do where it is not.
+
+It makes nothing: a database that is not there yet is told, not created.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from ostinato.cli.console import Styled, emit_json, paragraph, without_password
+from ostinato.cli.opening import Visit, load_app, opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.schedule_view import state_of
+from ostinato.errors import OstinatoError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ostinato.models.node import Node
+    from ostinato.models.schedule import Schedule
+
+__all__ = ["doctor"]
+
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
+_EARLIEST_YEAR = 2025
+_SAFE_SQLITE = (3, 51, 3)
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check found, and what to do about it."""
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    text: str
+    fix: str | None = None
+
+
+def doctor(*, common: Common = NO_COMMON) -> int:
+    """Check the settings, the database, the engine, the schedules and the clock. Exit code 1 if something fails."""
+    findings = list(_examine(common))
+    if common.json:
+        emit_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            fix = f"\n→ {finding.fix}" if finding.fix else ""
+            paragraph(Styled(f"{finding.status:6}", _STYLES[finding.status]), f"{finding.check}: {finding.text}{fix}")
+    return 1 if any(finding.status == "fail" for finding in findings) else 0
+
+
+def _examine(common: Common) -> Iterator[Finding]:
+    try:
+        app = load_app(common)
+    except OstinatoError as error:
+        yield Finding("settings", "fail", str(error), "correct ostinato.toml, the OSTINATO_ variables or the flags")
+        return
+    settings = app.settings
+    loaded = f", app {name}" if (name := common.app or settings.app) else ""
+    yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
+    yield _zone(settings.tz)
+    path = _sqlite_file(settings.db)
+    if path is not None and not path.exists():
+        fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
+        yield Finding("database", "warn", f"there is no file {path}", fix)
+        return
+    if path is not None:
+        yield _file(path)
+    try:
+        with opened(common) as visit:
+            yield from _database(visit, path)
+    except OstinatoError as error:
+        yield Finding("database", "fail", str(error), "start the database server, or name another with --db")
+
+
+def _zone(name: str) -> Finding:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from ostinato.timing.zones import check_zone
+
+    try:
+        check_zone(name)
+    except OstinatoError as error:
+        return Finding("zone", "fail", str(error).replace("\n", " "), "set tz in ostinato.toml, or OSTINATO_TZ")
+    try:
+        data = f"tzdata {version('tzdata')}"
+    except PackageNotFoundError:
+        return Finding("zone", "warn", f"{name}, from the system's data", "pip install tzdata keeps zones up to date")
+    return Finding("zone", "ok", f"{name} is known ({data})")
+
+
+def _sqlite_file(url: str) -> Path | None:
+    """The file behind a database, if it is one."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        return None
+    path = (rest.removeprefix("/") if rest.startswith("/") else rest) if separator else url
+    return None if path == ":memory:" else Path(path)
+
+
+def _file(path: Path) -> Finding:
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
+        return Finding("file", "fail", f"{path} cannot be written by this user", f"give this user {path.parent}")
+    if mode & 0o077:
+        return Finding("file", "warn", f"{path} can be read by others (mode {mode:04o})", f"chmod 600 {path}")
+    return Finding("file", "ok", f"{path} is writable, and private (mode {mode:04o})")
+
+
+def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
+    status = visit.ask(visit.services.upkeep.status())
+    kind = _sqlite_version() if path is not None else "PostgreSQL"
+    size = f"{status.size_bytes / 1_048_576:.1f} MB"
+    yield Finding("database", "ok", f"version {status.version} of {status.latest}, {size}, {kind}")
+    if path is not None:
+        yield _journal(path)
+    nodes = visit.ask(visit.services.nodes.list())
+    alive = [node for node in nodes if node.state != "lost"]
+    yield _engine(alive)
+    yield from _services(alive)
+    schedules = visit.ask(visit.services.schedules.list())
+    yield from _schedules(schedules)
+    yield _tasks(schedules, {*visit.app.registry.tasks, *(task for node in alive for task in node.tasks)}, alive)
+    yield _clock(visit.now, nodes)
+
+
+def _sqlite_version() -> str:
+    import apsw
+
+    return f"SQLite {apsw.sqlite_lib_version()}"
+
+
+def _journal(path: Path) -> Finding:
+    """The header of the file says whether it is in WAL mode; the library says whether that is safe."""
+    import apsw
+
+    with path.open("rb") as file:
+        header = file.read(20)
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < _SAFE_SQLITE:
+        return Finding("journal", "fail", f"SQLite {version} can corrupt a WAL", "pip install --upgrade apsw")
+    if header[18:20] != b"\x02\x02":
+        return Finding("journal", "warn", "the file is not in WAL mode", "run 'ostinato db migrate'")
+    return Finding("journal", "ok", "write-ahead log")
+
+
+def _engine(alive: Sequence[Node]) -> Finding:
+    if not alive:
+        return Finding("engine", "warn", "no engine is running on this database", "start one with 'ostinato up'")
+    return Finding("engine", "ok", f"{len(alive)} running: {_named([node.id for node in alive])}")
+
+
+def _services(alive: Sequence[Node]) -> Iterator[Finding]:
+    for node in alive:
+        # A service that is not up and has no error has not been looked at since it was started.
+        down = [f"{name} ({how['error']})" for name, how in node.services.items() if not how["up"] and how["error"]]
+        if down:
+            yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "look at its log")
+
+
+def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    states = {name: [one for one in schedules if state_of(one) == name] for name in ("broken", "orphaned")}
+    for schedule in states["broken"][:_NAMED]:
+        fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
+        yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
+    if len(states["broken"]) > _NAMED:
+        yield Finding("schedules", "warn", f"{len(states['broken']) - _NAMED} more are broken", "ostinato schedule ls")
+    if states["orphaned"]:
+        named = _named([schedule.name for schedule in states["orphaned"]])
+        fix = "declare them again, or remove them with 'ostinato schedule rm'"
+        yield Finding("schedules", "warn", f"no longer declared by the code: {named}", fix)
+    if not any(states.values()):
+        yield Finding("schedules", "ok", f"{len(schedules)}, none broken or orphaned")
+
+
+def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]) -> Finding:
+    from ostinato.models.work import Function
+
+    wanted = {one.work.task for one in schedules if isinstance(one.work, Function) and one.next_run_at is not None}
+    missing = sorted(wanted - known)
+    if not missing:
+        return Finding("tasks", "ok", f"{len(wanted)} are scheduled, all of them known")
+    where = "any running node" if alive else "this app, and no engine is running"
+    fix = "start a node whose --app registers them, or edit the schedules"
+    return Finding("tasks", "warn", f"not registered on {where}: {_named(missing)}", fix)
+
+
+def _clock(now: datetime, nodes: Sequence[Node]) -> Finding:
+    if now.year < _EARLIEST_YEAR:
+        return Finding(
+            "clock", "fail", f"it is {now:%Y-%m-%d} by this machine's clock", "set it, and run an NTP client"
+        )
+    ahead = max(((node.seen_at - now).total_seconds() for node in nodes), default=0.0)
+    if ahead > 2:
+        text = f"another node's clock is {ahead:.0f} s ahead of this one"
+        return Finding("clock", "warn", text, "run an NTP client on every machine")
+    return Finding("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC, Python {sys.version.split()[0]}")
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,104 @@
+"""What `ostinato up` tells of its runs, read from the ledger: each run once when it starts and once when it ends.
+
+A look costs one small query while nothing happens. When more happens than a person can read, the rest is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ostinato.errors import NotFound, StoreError
+
+if TYPE_CHECKING:
+    from ostinato.models.ids import RunId
+    from ostinato.models.run import Run
+    from ostinato.service.services import Services
+
+__all__ = ["Event", "Feed"]
+
+log = logging.getLogger("ostinato")
+
+LOOK_SECONDS, LONG_PAUSE = 0.25, 5.0
+WINDOW = 100
+"""How many runs one look reads, and how many it keeps an eye on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A run that moved: `started`, its end, `retrying`, `broken` with its schedule's reason, or `more` of them."""
+
+    kind: str
+    run: Run | None = None
+    text: str = ""
+
+
+class Feed:
+    """Follows the ledger from the moment of `begin`."""
+
+    def __init__(self, services: Services, tell: Callable[[Event], None]) -> None:
+        self._services = services
+        self._tell = tell
+        self._last = 0
+        self._active: dict[RunId, Run] = {}
+
+    async def begin(self) -> None:
+        """Everything up to now is past."""
+        newest = await self._services.runs.list(limit=1)
+        self._last = newest[0].id if newest else 0
+        for run in await self._services.runs.list(state=("queued", "running"), limit=WINDOW):
+            self._active[run.id] = run
+
+    async def follow(self) -> None:
+        """Look, and again, for ever."""
+        while True:
+            try:
+                await self.look()
+            except StoreError as error:
+                # The engine waits for the database too, and goes on when it is back.
+                log.warning("the ledger cannot be read just now: %s", error)
+                await asyncio.sleep(LONG_PAUSE)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Tell what has happened since the last look."""
+        newest = await self._services.runs.list(limit=1)
+        if not self._active and (not newest or newest[0].id <= self._last):
+            return
+        seen = {run.id: run for run in await self._services.runs.list(limit=WINDOW)}
+        fresh = sorted(id for id in seen if id > self._last)
+        if len(fresh) == WINDOW and fresh[0] > self._last + 1:
+            self._tell(Event("more", text=f"{fresh[0] - self._last - 1} more runs; 'ostinato run ls' lists them"))
+        for id in sorted({*self._active, *fresh}):
+            before = self._active.pop(id, None)
+            run = seen.get(id) or await self._read(id)
+            if run is not None:
+                await self._tell_move(before, run)
+        self._last = max([self._last, *fresh])
+
+    async def _read(self, id: RunId) -> Run | None:
+        with suppress(NotFound):  # pruned, or removed with its schedule
+            return await self._services.runs.get(id)
+        return None
+
+    async def _tell_move(self, before: Run | None, run: Run) -> None:
+        if not run.ended and len(self._active) < WINDOW:
+            self._active[run.id] = run
+        if run.ended:
+            self._tell(Event(str(run.state), run))
+            if run.state == "failed" and run.schedule is not None:
+                await self._tell_broken(run, run.schedule)
+        elif run.state == "running" and (before is None or (before.state, before.attempt) != (run.state, run.attempt)):
+            self._tell(Event("started", run))
+        elif run.state == "queued" and run.attempts and (before is None or len(before.attempts) < len(run.attempts)):
+            self._tell(Event("retrying", run))
+
+    async def _tell_broken(self, run: Run, name: str) -> None:
+        with suppress(NotFound):
+            schedule = await self._services.schedules.get(name)
+            if schedule.broken is not None:
+                self._tell(Event("broken", run, schedule.broken))

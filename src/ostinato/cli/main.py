@@ -1,0 +1,151 @@
+"""The command `ostinato`: its commands, each imported only when it is called, and what its exit codes mean.
+
+0 ok, 1 failure, 2 wrong usage, 3 not found, 5 a wait timed out, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cyclopts import App, CycloptsError, Parameter
+
+from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+__all__ = ["app", "run"]
+
+FAILURE, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 3, 5, 130
+
+_SHARED = {"--db": True, "--app": True, "--json": False}
+"""Flags that may stand before the command too, and whether they take a value."""
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("ostinato")
+
+
+app = App(
+    name="ostinato",
+    help="A durable task scheduler: every due time gets one row that says what became of it, and why.",
+    version=_version,
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+    default_parameter=Parameter(negative=(), show_default=False),
+)
+
+for _order, (_name, _target, _help) in enumerate(
+    (
+        ("up", "up:up", "Start the engine and show what it does."),
+        ("worker", "up:worker", "Start the engine for a service manager: plain log lines."),
+        ("schedule", "schedule:app", "Add, list, change, trigger and remove schedules."),
+        ("run", "run:app", "List, show, cancel, retry and wait for runs."),
+        ("why", "why:why", "Why a schedule did or did not run."),
+        ("timing", "timing:timing", "Explain a timing and show its next times."),
+        ("task", "task:app", "Tasks that can be run."),
+        ("node", "node:app", "Processes whose engine is started."),
+        ("db", "database:app", "The database: migrate, status, prune."),
+        ("doctor", "doctor:doctor", "Check that everything is as it should be."),
+        ("completion", "completion:completion", "Print the completion script for a shell."),
+    )
+):
+    app.command(f"ostinato.cli.{_target}", name=_name, help=_help, sort_key=_order)
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """The entry point: carry out the command, answer its exit code."""
+    tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
+    as_json = "--json" in tokens
+    _never_fail_to_print()
+    app.help_formatter = None if sys.stdout.isatty() and not os.environ.get("NO_COLOR") else _PlainHelp()
+    try:
+        code = app(
+            tokens,
+            result_action="return_value",
+            exit_on_error=False,
+            print_error=False,
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CycloptsError as error:
+        _complain(str(error), as_json, hint="see 'ostinato --help'")
+        return USAGE
+    except TimingError as error:
+        _complain(str(error), as_json, {"error": error.message, "position": error.position, "hint": error.hint})
+        return USAGE
+    except OstinatoError as error:
+        _complain(str(error), as_json)
+        return _exit_code(error)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us went away (`… | head`): not an error, and nothing more can be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _exit_code(error: OstinatoError) -> int:
+    if isinstance(error, InvalidInput):
+        return USAGE
+    if isinstance(error, NotFound):
+        return NOT_FOUND
+    return TIMED_OUT if isinstance(error, WaitTimeout) else FAILURE
+
+
+def _shared_last(tokens: list[str]) -> list[str]:
+    """`ostinato --db x schedule ls` means `ostinato schedule ls --db x`."""
+    taken = 0
+    while taken < len(tokens):
+        name, equals, _ = tokens[taken].partition("=")
+        if name not in _SHARED:
+            break
+        taken += 2 if _SHARED[name] and not equals else 1
+    leading, rest = tokens[:taken], tokens[taken:]
+    if not rest or rest[0].startswith("-"):
+        return tokens if not leading else [*rest, *leading]
+    end = rest.index("--") if "--" in rest else len(rest)
+    return [*rest[:end], *leading, *rest[end:]]
+
+
+def _complain(message: str, as_json: bool, shape: dict[str, object] | None = None, *, hint: str = "") -> None:
+    import json
+
+    if as_json:
+        sys.stderr.write(json.dumps(shape or {"error": message}, ensure_ascii=False) + "\n")
+        return
+    from ostinato.cli.console import say
+
+    say(f"error: {message}", "red")
+    if hint:
+        say(hint)
+
+
+class _PlainHelp:
+    """Help off a terminal: the columns that a terminal gets, without a frame around them."""
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
+        from cyclopts.help.formatters import DefaultFormatter
+        from cyclopts.help.specs import PanelSpec
+        from rich.box import Box
+
+        DefaultFormatter(panel_spec=PanelSpec(box=Box("    \n" * 8)))(console, options, panel)
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
+        from cyclopts.help.formatters import DefaultFormatter
+
+        DefaultFormatter().render_usage(console, options, usage)
+
+
+def _never_fail_to_print() -> None:
+    """A terminal that cannot show a character shows another one instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):  # a stream that tests put there
+            stream.reconfigure(errors="replace")  # type: ignore[union-attr]

@@ -1,0 +1,170 @@
+"""How a command gets at its database: load the app if one is named, open the house, ask it, close it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ostinato.cli.options import Common
+from ostinato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import asyncio
+    from types import ModuleType
+
+    from ostinato.app import Ostinato
+    from ostinato.service.services import Services
+    from ostinato.wiring import House
+
+__all__ = ["Visit", "load_app", "opened"]
+
+T = TypeVar("T")
+
+
+class Visit:
+    """An open database, for as long as one command takes."""
+
+    def __init__(self, app: Ostinato, house: House, runner: asyncio.Runner) -> None:
+        self.app = app
+        self._house = house
+        self._runner = runner
+
+    def ask(self, question: Coroutine[Any, Any, T]) -> T:
+        """Carry out a verb of a service and wait for its answer."""
+        return self._runner.run(question)
+
+    @property
+    def services(self) -> Services:
+        return self._house.services
+
+    @property
+    def zone(self) -> str:
+        """The zone that times are shown and read in."""
+        return self._house.settings.tz
+
+    @property
+    def now(self) -> datetime:
+        from ostinato.clock import from_micros
+
+        return from_micros(self._house.clock.now())
+
+
+@contextmanager
+def opened(common: Common) -> Iterator[Visit]:
+    """Open the database that the flags, the environment, ostinato.toml or the app name; made if it is not there."""
+    import asyncio
+
+    app = load_app(common)
+    from ostinato.wiring import open_house
+
+    with asyncio.Runner() as runner:
+        house = runner.run(open_house(app.settings, app.clock, app.registry))
+        try:
+            yield Visit(app, house, runner)
+        finally:
+            runner.run(house.close())
+
+
+def load_app(
+    common: Common, *, slots: int | None = None, lanes: dict[str, int] | None = None, tz: str | None = None
+) -> Ostinato:
+    """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
+    from ostinato.app import Ostinato
+    from ostinato.config import load_settings
+    from ostinato.timing.zones import check_zone
+
+    given: dict[str, Any] = {
+        "db": common.db,
+        "slots": slots,
+        "lanes": lanes,
+        "tz": None if tz is None else check_zone(tz),
+    }
+    settings = load_settings(**given)
+    target = common.app or settings.app
+    if target is None:
+        return Ostinato(settings=settings)
+    app = import_app(target)
+    checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
+    if lanes is not None:
+        checked["lanes"] = {**app.settings.lanes, **lanes}
+    app.settings = replace(app.settings, **checked)
+    return app
+
+
+def import_app(target: str) -> Ostinato:
+    """The Ostinato of `module:attr`; of `module` alone, if it has only one."""
+    module_name, _, attribute = target.partition(":")
+    module = _import(module_name, target)
+    from ostinato.app import Ostinato
+
+    candidates = sorted(name for name, value in vars(module).items() if isinstance(value, Ostinato))
+    if not attribute:
+        if len(candidates) != 1:
+            raise InvalidInput(
+                f"--app {target} names no attribute", field="app", hint=_suggest(module_name, candidates)
+            )
+        attribute = candidates[0]
+    try:
+        found = reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        raise InvalidInput(
+            f"--app {target}: module {module_name!r} ({_place(module)}) has no attribute {attribute!r}",
+            field="app",
+            hint=_suggest(module_name, candidates),
+        ) from None
+    if not isinstance(found, Ostinato):
+        raise InvalidInput(
+            f"--app {target} is {type(found).__name__}, not an Ostinato",
+            field="app",
+            hint=_suggest(module_name, candidates),
+        )
+    return found
+
+
+def _import(name: str, target: str) -> ModuleType:
+    folder = os.getcwd()
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    if not name or name.endswith(".py") or "/" in name:
+        hint = f"write {name.removesuffix('.py').strip('./').replace('/', '.') or 'module'}:app"
+        raise InvalidInput(f"--app {target} is not module:attr", field="app", hint=hint)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name != missing and not name.startswith(f"{missing}."):
+            raise _raised(target, name, error) from error
+        raise InvalidInput(
+            f"--app {target}: there is no module {missing!r}; looked in {folder} and the installed packages",
+            field="app",
+            hint="run from the folder that holds it, or install it",
+        ) from None
+    except Exception as error:  # whatever the user's module does at import is theirs to mend
+        raise _raised(target, name, error) from error
+
+
+def _raised(target: str, name: str, error: Exception) -> InvalidInput:
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = "" if last is None else f" ({last.tb_frame.f_code.co_filename}, line {last.tb_lineno})"
+    return InvalidInput(
+        f"--app {target}: importing {name!r} raised {type(error).__name__}: {error}{place}", field="app"
+    )
+
+
+def _place(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or "built in"
+
+
+def _suggest(module: str, candidates: list[str]) -> str:
+    if not candidates:
+        return f"make one there: app = Ostinato(), then --app {module}:app"
+    return "found there: " + ", ".join(f"{module}:{name}" for name in candidates)

@@ -1,0 +1,190 @@
+"""`ostinato schedule`: the verbs of a schedule. Beside it: `schedule_change.py` (add, edit) and `schedule_view.py`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.opening import opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.run import ended, list_runs
+from ostinato.cli.run_view import print_run
+from ostinato.cli.schedule_change import add, edit
+from ostinato.cli.schedule_view import print_schedule, print_schedules, tell_next, warn_of_unknown_task
+from ostinato.errors import InvalidInput
+
+__all__ = ["app"]
+
+app = App(name="schedule", help="Add, list, change, trigger and remove schedules.")
+app.command(add)
+app.command(edit)
+
+
+@app.command
+def ls(
+    *,
+    search: str | None = None,
+    all: bool = False,
+    limit: int | None = None,
+    common: Common = NO_COMMON,
+) -> None:
+    """List schedules, the soonest first.
+
+    Parameters
+    ----------
+    search
+        Only those whose name contains this.
+    all
+        Also those that are finished.
+    limit
+        At most so many.
+    """
+    with opened(common) as visit:
+        found = visit.ask(visit.services.schedules.list(search=search, limit=limit))
+        print_schedules(visit, found, as_json=common.json, everything=all)
+
+
+@app.command
+def show(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Show a schedule: when, what, its policy, its state and its last run.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    """
+    with opened(common) as visit:
+        schedule = visit.ask(visit.services.schedules.get(name))
+        print_schedule(visit, schedule, as_json=common.json)
+        warn_of_unknown_task(visit, schedule)
+
+
+@app.command
+def enable(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Switch a schedule on and clear what broke it. Its checks must pass.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    """
+    with opened(common) as visit:
+        schedule = visit.ask(visit.services.schedules.enable(name))
+        warn_of_unknown_task(visit, schedule)
+        if common.json:
+            print_schedule(visit, schedule, as_json=True)
+        else:
+            say(f"on: {tell_next(visit, schedule)}")
+
+
+@app.command
+def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
+    """Switch a schedule off. What runs goes on.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    note
+        Why; shown by 'ls' and 'why'.
+    """
+    with opened(common) as visit:
+        schedule = visit.ask(visit.services.schedules.disable(name, note=note))
+        if common.json:
+            print_schedule(visit, schedule, as_json=True)
+        else:
+            say(f"off: {name!r}" + (f" ({schedule.note})" if schedule.note else ""))
+
+
+@app.command
+def trigger(
+    name: str,
+    /,
+    *,
+    force: bool = False,
+    wait: bool = False,
+    timeout: str | None = None,
+    common: Common = NO_COMMON,
+) -> int:
+    """Run a schedule now. Prints the number of the run.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    force
+        Even if a run of it is under way and its overlap policy says no.
+    wait
+        Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
+    timeout
+        Wait at most so long, such as 30s.
+    """
+    with opened(common) as visit:
+        schedule = visit.ask(visit.services.schedules.get(name))
+        run = visit.ask(visit.services.schedules.trigger(name, force=force))
+        warn_of_unknown_task(visit, schedule)
+        if wait:
+            if not common.json:
+                emit(str(run.id))
+            return ended(visit, run.id, timeout, as_json=common.json)
+        if common.json:
+            print_run(visit, run, as_json=True)
+        else:
+            emit(str(run.id))
+            say(f"run {run.id} of {name!r} is {run.state}; 'ostinato run wait {run.id}' waits for it")
+    return 0
+
+
+@app.command
+def rm(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
+    """Remove a schedule with its runs and their output.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    yes
+        Do not ask.
+    """
+    with opened(common) as visit:
+        visit.ask(visit.services.schedules.get(name))
+        if not yes:
+            if not sys.stdin.isatty():
+                raise InvalidInput(f"removing {name!r} removes its runs too", field="yes", hint="say --yes to do it")
+            sys.stderr.write(f"Remove schedule {name!r} with its runs and their output? [y/N] ")
+            sys.stderr.flush()
+            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+                say("nothing was removed")
+                return 1
+        visit.ask(visit.services.schedules.remove(name))
+    if common.json:
+        emit_json({"name": name, "removed": True})
+    else:
+        say(f"removed: {name!r}")
+    return 0
+
+
+@app.command
+def runs(
+    name: str,
+    /,
+    *,
+    state: list[str] | None = None,
+    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
+    common: Common = NO_COMMON,
+) -> None:
+    """List the runs of a schedule, the newest first.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    state
+        Only runs in this state; may be given again.
+    limit
+        At most so many.
+    """
+    list_runs(common, schedule=name, state=state, limit=limit)

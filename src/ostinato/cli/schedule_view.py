@@ -1,0 +1,144 @@
+"""How schedules look: the table of `schedule ls`, the page of `schedule show`, and what is said of their next time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ostinato.cli.console import Cell, Column, Styled, counted, emit_json, fields, say, table, warn
+from ostinato.cli.run_view import state_cell
+from ostinato.cli.times import brief, full, span
+
+if TYPE_CHECKING:
+    from ostinato.cli.opening import Visit
+    from ostinato.models.schedule import Schedule
+
+__all__ = ["print_schedule", "print_schedules", "state_of", "tell_next", "unknown_task", "warn_of_unknown_task"]
+
+_STYLES = {"on": "green", "off": "dim", "broken": "red", "orphaned": "yellow", "finished": "dim"}
+
+
+def state_of(schedule: Schedule) -> str:
+    """on, off, broken, orphaned or finished: the first word of why it does not run, if it does not."""
+    if schedule.next_run_at is not None:
+        return "on"
+    reason = (schedule.next_run_reason or "").partition(":")[0]
+    return {"disabled": "off", "running": "on"}.get(reason, reason or "on")
+
+
+def tell_next(visit: Visit, schedule: Schedule) -> str:
+    """One line: what it is called, when it runs, and when next."""
+    if schedule.next_run_at is None:
+        return f"{schedule.name!r}. {schedule.sentence} It is {schedule.next_run_reason}."
+    left = span((schedule.next_run_at - visit.now).total_seconds())
+    return f"{schedule.name!r}. {schedule.sentence} Next at {full(schedule.next_run_at, visit.zone)}, in {left}."
+
+
+def unknown_task(visit: Visit, schedule: Schedule) -> str | None:
+    """What is wrong if nobody could execute it: no running node, and no app named here, knows its task."""
+    from ostinato.models.work import Function
+
+    if not isinstance(schedule.work, Function) or schedule.work.task in visit.app.registry.tasks:
+        return None
+    task = schedule.work.task
+    nodes = [node for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
+    if any(task in node.tasks for node in nodes):
+        return None
+    if not nodes:
+        return f"no engine is running on this database, so nobody can say whether task {task!r} exists"
+    return f"task {task!r} is not registered on any running node; its runs wait until one knows it"
+
+
+def warn_of_unknown_task(visit: Visit, schedule: Schedule) -> None:
+    """Say it on stderr: it is no error, since a node that knows the task may come."""
+    missing = unknown_task(visit, schedule)
+    if missing is not None:
+        warn(missing)
+
+
+def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: bool, everything: bool) -> None:
+    """A table like that of `systemctl list-timers`; JSON is the whole list."""
+    if as_json:
+        from ostinato.service.shapes import schedule_shape
+
+        emit_json([schedule_shape(schedule) for schedule in schedules])
+        return
+    shown = [schedule for schedule in schedules if everything or state_of(schedule) != "finished"]
+    now, zone = visit.now, visit.zone
+    columns = [Column(title) for title in ("NEXT", "LEFT", "LAST", "PASSED", "STATE")]
+    columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True)]
+    rows: list[list[Cell]] = []
+    for schedule in shown:
+        next_at, last = schedule.next_run_at, schedule.last_run
+        state = state_of(schedule)
+        last_at = None if last is None else last.finished_at or last.started_at or last.due_at
+        rows.append(
+            [
+                "-" if next_at is None else brief(next_at, zone, now),
+                "-" if next_at is None else span((next_at - now).total_seconds()),
+                "-" if last is None else state_cell(last.state),
+                "-" if last_at is None else span((now - last_at).total_seconds()),
+                Styled(state, _STYLES.get(state, "")),
+                schedule.name,
+                schedule.timing,
+            ]
+        )
+    if rows:
+        table(columns, rows)
+    hidden = len(schedules) - len(shown)
+    say(
+        f"{counted(len(shown), 'schedule')}, times in {zone}"
+        + (f"; {hidden} finished ones with --all" if hidden else ""),
+        "dim",
+    )
+
+
+def print_schedule(visit: Visit, schedule: Schedule, *, as_json: bool) -> None:
+    """All of one schedule."""
+    from ostinato.service.shapes import schedule_shape
+
+    shape = schedule_shape(schedule)
+    if as_json:
+        emit_json(shape)
+        return
+    zone, last = visit.zone, schedule.last_run
+    state = state_of(schedule)
+    work = ", ".join(
+        f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in shape["work"].items() if value
+    )
+    policy = ", ".join(f"{name} {_plain(value)}" for name, value in shape["policy"].items() if _worth_showing(value))
+    left = "" if schedule.next_run_at is None else span((schedule.next_run_at - visit.now).total_seconds())
+    fields(
+        [
+            ("name", schedule.name),
+            ("state", Styled(state, _STYLES.get(state, ""))),
+            ("timing", f"{schedule.timing} ({schedule.zone})"),
+            ("sentence", schedule.sentence),
+            ("next", None if schedule.next_run_at is None else f"{full(schedule.next_run_at, zone)}, in {left}"),
+            ("because", schedule.next_run_reason),
+            ("note", schedule.note),
+            ("work", work),
+            ("policy", policy),
+            ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
+            ("failures", f"{schedule.failures} in a row" if schedule.failures else None),
+            ("owner", schedule.owner),
+            ("project", schedule.project),
+            ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {last.state}"),
+            ("reason", None if last is None else last.reason),
+            ("created", full(schedule.created_at, zone)),
+            ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
+        ]
+    )
+
+
+def _worth_showing(value: object) -> bool:
+    return value is not None and value is not False and value != []
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{name} {_plain(part)}" for name, part in value.items() if part is not None) + ")"
+    if isinstance(value, list):
+        return " ".join(str(item) for item in value)
+    return str(value)

@@ -1,0 +1,106 @@
+"""The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ostinato.cli.console import warn, without_password
+from ostinato.cli.feed import Event, Feed
+from ostinato.cli.times import full, span
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ostinato.app import Ostinato
+    from ostinato.service.services import Services
+
+__all__ = ["serve"]
+
+FORCED = 130
+_COUNTED = 1_000
+
+
+async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, quiet: bool) -> int:
+    """Start, follow, drain: the exit code is 0, or 130 if the drain was forced."""
+    from ostinato.wiring import open_house
+
+    # The feed reads through a house of its own, so that it can tell how a drain ends.
+    view = await open_house(app.settings, app.clock, app.registry)
+    feed = Feed(view.services, tell)
+    try:
+        await feed.begin()
+        signals = _Signals(app, talk)
+        following = asyncio.create_task(feed.follow())
+        async with app:
+            await _introduce(app, view.services, talk, quiet=quiet)
+            await signals.first.wait()
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await feed.look()
+    finally:
+        await view.close()
+    talk("stopped by force: what was under way goes back to the queue" if signals.forced else "stopped")
+    return FORCED if signals.forced else 0
+
+
+class _Signals:
+    """The first SIGINT or SIGTERM drains, the second forces, a third ends the process where it stands."""
+
+    def __init__(self, app: Ostinato, talk: Callable[[str], None]) -> None:
+        self._app = app
+        self._talk = talk
+        self._count = 0
+        self.first = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._arrived)
+
+    @property
+    def forced(self) -> bool:
+        return self._count > 1
+
+    def _arrived(self) -> None:
+        self._count += 1
+        if self._count == 1:
+            grace = span(self._app.settings.grace.total_seconds())
+            self._talk(f"draining: no new runs; what is under way has {grace} to end (once more to force)")
+            self.first.set()
+        elif self._count == 2:
+            self._talk("forcing: what is under way is cut off")
+            self._app.force()
+        else:
+            sys.stdout.flush()
+            os._exit(FORCED)
+
+
+async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:
+    """What runs here, on which database, and what comes next."""
+    from ostinato.clock import from_micros
+
+    health = await app.aio.health()
+    settings, tasks = app.settings, sorted(app.registry.tasks)
+    if quiet:
+        talk(f"database {without_password(settings.db)}, node {health['node']}, tasks {', '.join(tasks) or 'none'}")
+        return
+    schedules = await services.schedules.list(limit=_COUNTED)
+    on = sum(schedule.next_run_at is not None for schedule in schedules)
+    many = f"{len(schedules)} or more" if len(schedules) == _COUNTED else str(len(schedules))
+    now = from_micros(app.clock.now())
+    talk(f"database   {without_password(settings.db)}")
+    talk(f"node       {health['node']}, {settings.slots} slots, zone {settings.tz}")
+    talk(f"tasks      {', '.join(tasks) if tasks else 'none: name your app with --app module:attr'}")
+    talk(f"schedules  {many}, {on} on" + _next_due(schedules[0].next_run_at if schedules else None, settings.tz, now))
+    talk("Ctrl-C to stop")
+    if not tasks and schedules:
+        warn("this node knows no tasks: it records what is due, and others must run it")
+
+
+def _next_due(due: datetime | None, zone: str, now: datetime) -> str:
+    if due is None:
+        return ""
+    return f"; next due {full(due, zone)}, in {span((due - now).total_seconds())}"

@@ -1,0 +1,61 @@
+"""`ostinato task`: which tasks can be run, and who knows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cyclopts import App
+
+from ostinato.cli.console import Cell, Column, emit_json, say, table
+from ostinato.cli.opening import Visit, opened
+from ostinato.cli.options import NO_COMMON, Common
+
+__all__ = ["app"]
+
+app = App(name="task", help="Tasks that can be run.")
+
+
+@app.command
+def ls(*, common: Common = NO_COMMON) -> None:
+    """List tasks: those of --app, and those that running nodes know."""
+    with opened(common) as visit:
+        tasks = _tasks(visit)
+    if common.json:
+        emit_json(tasks)
+        return
+    rows: list[list[Cell]] = [
+        [
+            task["name"],
+            task["kind"] or "-",
+            ", ".join((["--app"] if task["app"] else []) + task["nodes"]) or "-",
+            task["description"] or "",
+        ]
+        for task in tasks
+    ]
+    if rows:
+        table([Column("NAME", True), Column("KIND"), Column("KNOWN BY", True), Column("WHAT", True)], rows)
+    else:
+        say("no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
+
+
+def _tasks(visit: Visit) -> list[dict[str, Any]]:
+    nodes = [node for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
+    here = visit.app.registry.tasks
+    found = []
+    for name in sorted({*here, *(task for node in nodes for task in node.tasks)}):
+        definition = here.get(name)
+        kind = description = None
+        if definition is not None:
+            kind = "process" if definition.isolation == "process" else "async" if definition.is_async else "sync"
+            description = (definition.function.__doc__ or "").strip().partition("\n")[0] or None
+        known_by = [str(node.id) for node in nodes if name in node.tasks]
+        found.append(
+            {
+                "name": name,
+                "kind": kind,
+                "description": description,
+                "app": definition is not None,
+                "nodes": known_by,
+            }
+        )
+    return found

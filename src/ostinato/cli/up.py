@@ -1,0 +1,109 @@
+"""`ostinato up` and `ostinato worker`: the engine in the foreground. A signal drains it, a second one forces it.
+
+`serving.py` is the engine's life; this file is how the two commands tell it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from ostinato.cli.console import clean, emit_json_line, rich_console, say
+from ostinato.cli.opening import load_app
+from ostinato.cli.options import NO_COMMON, NO_ENGINE, Common, EngineFlags
+from ostinato.cli.policy import lane_limits
+from ostinato.cli.run_view import state_style
+from ostinato.cli.times import brief, took
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from ostinato.cli.feed import Event
+
+__all__ = ["up", "worker"]
+
+_BAD_ENDS = ("failed", "missed", "expired", "broken")
+
+log = logging.getLogger("ostinato")
+
+
+def up(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
+    """Start the engine and show what it does. Ctrl-C drains it, a second one forces it."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    return _serve(engine, common, _tell_line, say, quiet=False)
+
+
+def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
+    """Start the engine for a service manager: plain log lines of starts, stops and what went wrong."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    return _serve(engine, common, _tell_log, log.info, quiet=True)
+
+
+def _serve(
+    engine: EngineFlags,
+    common: Common,
+    tell: Callable[[Event, str], None],
+    talk: Callable[[str], None],
+    *,
+    quiet: bool,
+) -> int:
+    import asyncio
+
+    # Before there is a loop: what the user's module does at import may want one of its own.
+    app = load_app(common, slots=engine.slots, lanes=lane_limits(engine.lane), tz=engine.tz)
+    from ostinato.cli.serving import serve
+
+    zone = app.settings.tz
+    chosen = _tell_json if common.json else tell
+    return asyncio.run(serve(app, lambda event: chosen(event, zone), talk, quiet=quiet))
+
+
+def _describe(event: Event) -> str:
+    """`name, run 12: what became of it`."""
+    run = event.run
+    if run is None:
+        return event.text
+    name = run.schedule or run.task or "run"
+    parts = [f"{name}, run {run.id}"]
+    if event.kind == "started":
+        parts.append(f"attempt {run.attempt}" if run.attempt > 1 else "")
+    elif event.kind == "succeeded":
+        parts.append(f"in {took(run.started_at, run.finished_at)}")
+    elif event.kind == "broken":
+        parts = [name, event.text]
+    else:
+        parts += [f"{run.count} due times" if run.count > 1 else "", run.reason or ""]
+    return ": ".join(part for part in parts if part)
+
+
+def _moment(event: Event) -> datetime | None:
+    run = event.run
+    if run is None:
+        return None
+    return (run.started_at if event.kind == "started" else run.finished_at) or run.due_at
+
+
+def _tell_line(event: Event, zone: str) -> None:
+    from rich.text import Text
+
+    moment = _moment(event)
+    clock = "" if moment is None else brief(moment, zone, moment)
+    line = Text.assemble(
+        (f"{clock:8}  ", "dim"), (f"{event.kind:10}", state_style(event.kind)), " ", clean(_describe(event))
+    )
+    rich_console(sys.stdout).print(line)
+    sys.stdout.flush()
+
+
+def _tell_json(event: Event, _: str) -> None:
+    from ostinato.service.shapes import run_shape
+
+    shape = None if event.run is None else run_shape(event.run)
+    emit_json_line({"event": event.kind, "run": shape, "text": event.text or None})
+
+
+def _tell_log(event: Event, _: str) -> None:
+    if event.kind in _BAD_ENDS:
+        log.warning("%s %s", event.kind, _describe(event))

@@ -1,0 +1,33 @@
+"""`ostinato why`: the answer to "why didn't it run?"."""
+
+from __future__ import annotations
+
+from ostinato.cli.console import emit_json, fields
+from ostinato.cli.opening import opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.times import read_time
+
+__all__ = ["why"]
+
+
+def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> None:
+    """Why a schedule did or did not run: lately, or at a time.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    at
+        Ask of the due time at or just before this: 2026-03-01T09:00Z, or "2026-03-01 09:00".
+    """
+    with opened(common) as visit:
+        moment = None if at is None else read_time(at, visit.zone, field="at")
+        answer = visit.ask(visit.services.why.why(name, moment))
+        if common.json:
+            from ostinato.service.shapes import why_shape
+
+            emit_json(why_shape(answer))
+            return
+        run = answer.run
+        shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' tells all of it"
+        fields([("answer", answer.answer), ("run", shown), ("facts", "\n".join(answer.facts))])

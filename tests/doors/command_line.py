@@ -1,0 +1,143 @@
+"""How tests call the command line: in this process for speed, or as a real process whose id they hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato.cli.main import run
+
+__all__ = ["JOBS", "Answer", "CommandLine", "Process", "eventually"]
+
+JOBS = '''
+import asyncio
+import time
+
+from ostinato import Ostinato
+
+app = Ostinato()
+not_an_app = 3
+disk_is_full = False
+
+
+@app.task("hello")
+def hello(name="world"):
+    """Greet somebody."""
+    print("hello", name)
+    return {"greeted": name}
+
+
+@app.task("fail", retry=0)
+def fail():
+    raise ValueError("no good")
+
+
+@app.task("slow", retry=0)
+async def slow(seconds=60):
+    await asyncio.sleep(seconds)
+
+
+@app.check("disk")
+def disk():
+    return "the disk is full"
+'''
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command left: its exit code, stdout and stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> Any:
+        return json.loads(self.err)
+
+
+class CommandLine:
+    """`ostinato …` in one folder."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder
+        self._capsys = capsys
+
+    def __call__(self, *argv: str) -> Answer:
+        """Call it in this process."""
+        self._capsys.readouterr()
+        code = run(argv)
+        captured = self._capsys.readouterr()
+        return Answer(code, captured.out, captured.err)
+
+    def ok(self, *argv: str) -> Answer:
+        """The same, and it must succeed."""
+        answer = self(*argv)
+        assert answer.code == 0, answer
+        return answer
+
+    def start(self, *argv: str) -> Process:
+        """Call it as a process of its own, which goes on."""
+        return Process(self.folder, argv)
+
+
+class Process:
+    """A real `ostinato …`, its output in files."""
+
+    def __init__(self, folder: Path, argv: tuple[str, ...]) -> None:
+        self._out, self._err = folder / "process.out", folder / "process.err"
+        environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+        with self._out.open("w") as out, self._err.open("w") as err:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())", *argv],
+                cwd=folder,
+                env=environment,
+                stdout=out,
+                stderr=err,
+                stdin=subprocess.DEVNULL,
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    def signal(self, number: signal.Signals) -> None:
+        self._process.send_signal(number)
+
+    def wait(self, timeout: float = 30) -> int:
+        """Its exit code."""
+        return self._process.wait(timeout)
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def eventually(holds: Callable[[], object], what: str, timeout: float = 30) -> None:
+    """Wait until another process has made it so."""
+    deadline = time.monotonic() + timeout
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
+        time.sleep(0.05)

@@ -1,0 +1,195 @@
+"""What holds for every command: exit codes, JSON errors, 80 columns, no colour off a terminal, quick help."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ostinato.cli.console import without_password
+from tests.doors.command_line import CommandLine
+
+EVERY_HELP = [
+    [], ["up"], ["worker"], ["why"], ["timing"], ["doctor"], ["completion"],
+    *([noun] for noun in ("schedule", "run", "task", "node", "db")),
+    *(["schedule", verb] for verb in ("add", "ls", "show", "edit", "enable", "disable", "trigger", "rm", "runs")),
+    *(["run", verb] for verb in ("ls", "show", "logs", "cancel", "retry", "wait")),
+    *(["db", verb] for verb in ("migrate", "status", "prune")),
+    ["task", "ls"], ["node", "ls"],
+]  # fmt: skip
+
+HEAVY = [
+    "apsw",
+    "psycopg",
+    "msgspec",
+    "asyncio",
+    "ostinato.app",
+    "ostinato.timing",
+    "ostinato.wiring",
+    "ostinato.engine",
+]
+
+
+@pytest.mark.parametrize("command", EVERY_HELP, ids=" ".join)
+def test_every_command_has_help_that_fits(cli: CommandLine, command: list[str]) -> None:
+    answer = cli.ok(*command, "--help")
+    assert answer.out.startswith("Usage: ostinato")
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert "\x1b" not in answer.out
+
+
+@pytest.mark.parametrize("command", ["", "up", "schedule add", "run ls"])
+def test_help_imports_nothing_heavy(tmp_path: Path, command: str) -> None:
+    program = f"""
+import sys
+from ostinato.cli.main import run
+run({[*command.split(), "--help"]!r})
+heavy = [name for name in {HEAVY!r} if name in sys.modules]
+sys.exit(", ".join(heavy) or 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_version_is_printed(cli: CommandLine) -> None:
+    assert cli.ok("--version").out.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [
+        (["nonsense"], 2),
+        (["schedule", "add", "a"], 2),
+        (["schedule", "ls", "--nonsense"], 2),
+        (["schedule", "show", "nobody"], 3),
+        (["schedule", "trigger", "nobody"], 3),
+        (["schedule", "runs", "nobody"], 3),
+        (["run", "show", "99"], 3),
+        (["run", "show", "first"], 2),
+        (["run", "ls", "--state", "lost"], 2),
+        (["run", "ls", "--limit", "0"], 2),
+        (["why", "nobody"], 3),
+        (["why", "nobody", "--at", "soon"], 2),
+        (["schedule", "ls", "--db", "/no/such/folder/x.db"], 1),
+        (["schedule", "ls", "--db", "mysql://x"], 2),
+        (["task", "ls", "--app", "no_such_module:app"], 2),
+    ],
+)
+def test_errors_have_their_exit_code_and_one_message(cli: CommandLine, argv: list[str], code: int) -> None:
+    plain = cli(*argv)
+    assert (plain.code, plain.out) == (code, "")
+    assert plain.err.startswith("error: ")
+    assert "Traceback" not in plain.err
+    as_json = cli(*argv, "--json")
+    assert (as_json.code, as_json.out) == (code, "")
+    assert list(as_json.error) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("jobs:ap", "has no attribute 'ap'; found there: jobs:app"),
+        ("jobs:not_an_app", "is int, not an Ostinato; found there: jobs:app"),
+        ("jobs.py:app", "write jobs:app"),
+        ("jbos:app", "there is no module 'jbos'"),
+        ("raising:app", "raised ZeroDivisionError: division by zero"),
+        ("wanting:app", "raised ModuleNotFoundError: No module named 'not_installed'"),
+    ],
+)
+def test_an_app_that_cannot_be_loaded_is_told_with_what_was_looked_for(
+    cli: CommandLine, target: str, told: str
+) -> None:
+    (cli.folder / "raising.py").write_text("1 / 0\n")
+    (cli.folder / "wanting.py").write_text("import not_installed\n")
+    answer = cli("task", "ls", "--app", target)
+    assert answer.code == 2
+    assert told in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_the_database_is_named_by_flag_environment_or_file(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def used(*flags: str) -> str:
+        url: str = cli.ok("db", "status", "--json", *flags).json["url"]
+        return url
+
+    assert used() == "sqlite:///ostinato.db"
+    (cli.folder / "ostinato.toml").write_text('db = "from_file.db"\napp = "jobs:app"\n')
+    assert used() == "sqlite:///from_file.db"
+    monkeypatch.setenv("OSTINATO_DB", "sqlite:///from_environment.db")
+    assert cli("--db", "first.db", "db", "status", "--json").json["url"] == "sqlite:///first.db"
+    assert used("--db", "flag.db") == "sqlite:///flag.db"
+
+
+def test_tables_fit_80_columns_without_colour(cli: CommandLine) -> None:
+    for name in ("a" * 60, "b", "ünïcödé 名前"):
+        cli.ok("schedule", "add", name, "weekly mon,tue,wed,thu,fri 09:00 except 2026-12-25", "--task", "hello" * 9)
+        cli.ok("schedule", "trigger", name)
+    cli.ok("schedule", "disable", "b", "--note", "a long note " * 20)
+    for argv in (["schedule", "ls"], ["schedule", "show", "b"], ["run", "ls"], ["run", "show", "1"], ["why", "b"],
+                 ["doctor"], ["db", "status"], ["node", "ls"], ["task", "ls", "--app", "jobs:app"],
+                 ["timing", "daily 02:30", "--tz", "America/Argentina/ComodRivadavia"]):  # fmt: skip
+        out = cli.ok(*argv).out
+        assert "\x1b" not in out
+        assert max((len(line) for line in out.splitlines()), default=0) <= 80, out
+
+
+def test_what_others_wrote_cannot_steer_the_terminal(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--note", "red \x1b[31malert\x07 [bold]x[/bold]")
+    shown = cli.ok("schedule", "show", "a").out
+    assert "\x1b" not in shown
+    assert "[bold]x[/bold]" in shown
+
+
+def test_a_password_is_never_shown() -> None:
+    assert without_password("postgresql://me:secret@host:5432/jobs") == "postgresql://me:***@host:5432/jobs"
+    assert without_password("postgresql://me@host/jobs") == "postgresql://me@host/jobs"
+    assert without_password("sqlite:///jobs.db") == "sqlite:///jobs.db"
+
+
+def test_a_completion_script_is_made_for_each_shell(cli: CommandLine) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        script = cli.ok("completion", shell).out
+        assert "ostinato" in script
+        assert "schedule" in script
+
+
+def _on_a_terminal(folder: Path, *argv: str, **environment: str) -> str:
+    """What a command prints when stdout is a terminal."""
+    controller, terminal = os.openpty()
+    program = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())", *argv]
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        program, cwd=folder, stdout=terminal, env={**kept, "TERM": "xterm-256color", **environment}
+    )
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error on Linux
+        while part := os.read(controller, 65_536):
+            shown += part
+    os.close(controller)
+    assert process.wait(30) == 0
+    return shown.decode()
+
+
+def test_a_terminal_gets_colour_unless_no_color_is_set(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
+    assert "\x1b[" in _on_a_terminal(cli.folder, "schedule", "ls")
+    plain = _on_a_terminal(cli.folder, "schedule", "ls", NO_COLOR="1")
+    assert "\x1b" not in plain
+    assert "every 5m" in plain
+
+
+def test_a_reader_that_goes_away_is_no_error(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
+    reading, writing = os.pipe()
+    os.close(reading)
+    program = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())", "schedule", "ls"]
+    done = subprocess.run(program, cwd=cli.folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert done.returncode == 0
+    assert "Error" not in done.stderr

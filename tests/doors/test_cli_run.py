@@ -1,0 +1,114 @@
+"""`ostinato run`, `why`, `task`, `node`, `db` and `doctor`, on a database without an engine."""
+
+from __future__ import annotations
+
+import signal
+
+from tests.doors.command_line import CommandLine, eventually
+
+RUN_KEYS = [
+    "id", "schedule", "task", "state", "reason", "trigger", "due_at", "last_due_at", "count", "ready_at",
+    "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane", "priority",
+    "session", "key", "node", "work",
+]  # fmt: skip
+
+
+def _queued(cli: CommandLine) -> str:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
+    return cli.ok("schedule", "trigger", "a").out.strip()
+
+
+def test_json_has_exactly_the_names_that_scripts_rely_on(cli: CommandLine) -> None:
+    number = _queued(cli)
+    (run,) = cli.ok("run", "ls", "--json").json
+    assert list(run) == RUN_KEYS
+    assert run == cli.ok("run", "show", number, "--json").json
+    assert (run["schedule"], run["task"], run["state"], run["attempts"]) == ("a", "hello", "queued", [])
+
+
+def test_runs_are_listed_by_schedule_state_and_task(cli: CommandLine) -> None:
+    _queued(cli)
+    assert len(cli.ok("run", "ls", "--schedule", "a", "--state", "queued", "--task", "hello", "--json").json) == 1
+    assert cli.ok("run", "ls", "--state", "failed", "--json").json == []
+    assert cli.ok("run", "ls", "--state", "failed", "--state", "queued", "--json").json != []
+
+
+def test_a_queued_run_is_cancelled_waited_for_and_retried(cli: CommandLine) -> None:
+    number = _queued(cli)
+    assert cli("run", "wait", number, "--timeout", "20ms").code == 5
+    assert "cancelled" in cli.ok("run", "cancel", number).err
+    ended = cli("run", "wait", number)
+    assert (ended.code, ended.err.splitlines()[-1]) == (1, f"run {number} cancelled: cancelled by a person")
+    again = cli.ok("run", "retry", number).out.strip()
+    assert cli.ok("run", "show", again, "--json").json["state"] == "queued"
+    assert cli("run", "retry", again).code == 1
+
+
+def test_logs_of_a_run_that_said_nothing_are_empty(cli: CommandLine) -> None:
+    number = _queued(cli)
+    assert cli.ok("run", "logs", number).out == ""
+    assert cli.ok("run", "logs", number, "--json").json == {"id": int(number), "output": ""}
+
+
+def test_why_answers_in_words_and_in_json(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
+    cli.ok("schedule", "disable", "a", "--note", "holidays")
+    assert "disabled: holidays" in cli.ok("why", "a").out
+    answer = cli.ok("why", "a", "--at", "2026-03-01 09:00", "--json").json
+    assert list(answer) == ["schedule", "at", "answer", "due_at", "run", "facts"]
+    assert answer["at"] == "2026-03-01T09:00:00Z"
+
+
+def test_tasks_come_from_the_app(cli: CommandLine) -> None:
+    assert cli.ok("task", "ls", "--json").json == []
+    tasks = cli.ok("task", "ls", "--app", "jobs:app", "--json").json
+    assert [task["name"] for task in tasks] == ["fail", "hello", "slow"]
+    assert tasks[1] == {"name": "hello", "kind": "sync", "description": "Greet somebody.", "app": True, "nodes": []}
+    assert cli.ok("task", "ls", "--app", "jobs", "--json").json == tasks
+
+
+def test_without_an_engine_there_are_no_nodes(cli: CommandLine) -> None:
+    assert cli.ok("node", "ls", "--json").json == []
+    assert "start one with 'ostinato up'" in cli.ok("node", "ls").err
+
+
+def test_the_database_is_made_looked_at_and_pruned(cli: CommandLine) -> None:
+    status = cli.ok("db", "migrate", "--json").json
+    assert list(status) == ["url", "version", "latest", "size_bytes", "schedules", "runs"]
+    assert status["version"] == status["latest"]
+    assert cli.ok("db", "status", "--json").json == status
+    assert cli.ok("db", "prune", "--json").json == {"removed": 0}
+
+
+def test_doctor_makes_no_database(cli: CommandLine) -> None:
+    findings = cli.ok("doctor", "--json").json
+    assert [(one["check"], one["status"]) for one in findings][-1] == ("database", "warn")
+    assert not list(cli.folder.glob("*.db*"))
+
+
+def test_doctor_tells_what_is_wrong_and_the_fix(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "nobody")
+    (cli.folder / "ostinato.db").chmod(0o644)
+    findings = {one["check"]: one for one in cli.ok("doctor", "--json").json}
+    assert list(findings["file"]) == ["check", "status", "text", "fix"]
+    assert findings["file"]["fix"] == "chmod 600 ostinato.db"
+    assert findings["engine"]["status"] == findings["tasks"]["status"] == "warn"
+    assert "nobody" in findings["tasks"]["text"]
+    assert findings["journal"]["status"] == findings["clock"]["status"] == "ok"
+
+
+def test_doctor_fails_when_the_database_cannot_be_read(cli: CommandLine) -> None:
+    (cli.folder / "ostinato.db").write_bytes(b"this is not a database, " * 100)
+    answer = cli("doctor", "--json")
+    assert answer.code == 1
+    assert answer.json[-1]["status"] == "fail"
+    assert "Traceback" not in answer.err
+
+
+def test_an_interrupted_wait_exits_with_130(cli: CommandLine) -> None:
+    number = _queued(cli)
+    with cli.start("run", "wait", number) as waiting:
+        eventually(lambda: "waiting for run" in waiting.err, "the process waits")
+        waiting.signal(signal.SIGINT)
+        assert waiting.wait() == 130
+    assert "Traceback" not in waiting.err

@@ -1,0 +1,95 @@
+"""`ostinato up` and `worker` as real processes: fire, tell, drain, force."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+from tests.doors.command_line import CommandLine, eventually
+
+
+def _alive(cli: CommandLine) -> bool:
+    return bool(cli.ok("node", "ls", "--json").json)
+
+
+def _states(cli: CommandLine, name: str) -> list[str]:
+    return [run["state"] for run in cli.ok("schedule", "runs", name, "--json").json]
+
+
+def test_a_schedule_added_by_another_process_fires_and_sigterm_drains(cli: CommandLine) -> None:
+    with cli.start("up", "--app", "jobs:app") as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        for told in ("sqlite:///ostinato.db", "node ", "fail, hello, slow", "schedules  0"):
+            assert told in up.err
+        added = cli.ok("schedule", "add", "greet", "every 1s", "--task", "hello", "--arg", "name=you")
+        assert "warning" not in added.err
+        eventually(lambda: "succeeded" in _states(cli, "greet"), "the schedule fires")
+        assert cli.ok("schedule", "trigger", "greet", "--force", "--wait", "--timeout", "20s").code == 0
+        newest = cli.ok("schedule", "show", "greet", "--json").json["last_run"]["id"]
+        eventually(lambda: "succeeded  greet, run " in up.out, "the run is told")
+        assert cli.ok("run", "wait", str(newest), "--timeout", "20s").code == 0
+        assert cli.ok("run", "logs", str(newest), "-f").code == 0
+        assert cli.ok("task", "ls", "--json").json[1]["nodes"] != []
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+        assert "draining" in up.err
+        assert up.err.rstrip().endswith("stopped")
+    assert not _alive(cli)
+    assert "\x1b" not in up.out + up.err
+
+
+def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
+    with cli.start("up", "--app", "jobs:app") as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        cli.ok("schedule", "add", "long", "every 1h", "--task", "slow")
+        number = cli.ok("schedule", "trigger", "long").out.strip()
+        eventually(lambda: "started    long, run" in up.out, "the run is told")
+        up.signal(signal.SIGINT)
+        eventually(lambda: "draining" in up.err, "the first signal drains")
+        assert cli.ok("run", "show", number, "--json").json["state"] == "running"
+        up.signal(signal.SIGINT)
+        assert up.wait() == 130
+        assert "forcing" in up.err
+    run = cli.ok("run", "show", number, "--json").json
+    assert (run["state"], run["error"]) == ("queued", None)
+
+
+def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "bad", "every 1s", "--task", "fail", "--retry", "0", "--break-after", "1")
+    with cli.start("up", "--app", "jobs:app", "--json") as up:
+        eventually(lambda: '"event": "broken"' in up.out, "the breaker is told")
+        events = [json.loads(line) for line in up.out.splitlines()]
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    # Where the machine is slow, its first due times were missed before the engine was there.
+    assert [event["event"] for event in events if event["event"] not in ("missed", "started")] == ["failed", "broken"]
+    assert events[-1]["run"]["schedule"] == "bad"
+    assert " broken " in cli.ok("schedule", "ls").out
+    assert cli.ok("schedule", "show", "bad", "--json").json["broken"].endswith("ValueError: no good")
+
+
+def test_a_worker_speaks_in_log_lines_and_takes_its_settings(cli: CommandLine) -> None:
+    flags = ("--slots", "3", "--lane", "cron=2", "--tz", "Europe/Berlin", "--db", "other.db")
+    with cli.start("worker", "--app", "jobs:app", *flags) as worker:
+        eventually(lambda: "started: 3 tasks, 3 slots" in worker.err, "the worker is ready")
+        cli.ok("schedule", "add", "bad", "every 1h", "--task", "fail", "--retry", "0", "--db", "other.db")
+        cli("schedule", "trigger", "bad", "--wait", "--timeout", "20s", "--db", "other.db")
+        eventually(lambda: "WARNING ostinato: failed bad, run 1" in worker.err, "the failure is logged")
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
+    assert worker.out == ""
+    assert all(line[:4].isdigit() for line in worker.err.splitlines())
+
+
+def test_the_same_commands_work_on_postgresql(cli: CommandLine, postgres_url: str) -> None:
+    with cli.start("up", "--app", "jobs:app", "--db", postgres_url) as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello", "--db", postgres_url)
+        done = cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "20s", "--json", "--db", postgres_url).json
+        assert (done["state"], done["result"]) == ("succeeded", {"greeted": "world"})
+        assert [
+            one["status"] for one in cli.ok("doctor", "--json", "--db", postgres_url).json if one["status"] != "ok"
+        ] == []
+        eventually(lambda: "succeeded  greet, run" in up.out, "the run is told")
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
