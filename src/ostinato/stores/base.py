@@ -198,8 +198,8 @@ class RunStore(Protocol):
         """Queued runs that have been ready since before then and whose task no living node knows."""
         ...
 
-    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros) -> int:
-        """End queued runs as failed: nobody can execute them."""
+    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
+        """End queued runs as failed: nobody can execute them. `breaks` says what that means for breakers."""
         ...
 
     async def get_run(self, id: RunId) -> Run | None: ...

@@ -17,7 +17,7 @@ from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, lo
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued, give_turns
-from ostinato.stores.sqlite.finishes import add_output, finish_now
+from ostinato.stores.sqlite.finishes import add_output, count_failures, finish_now
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
@@ -107,8 +107,13 @@ class SqliteRuns:
         rows = await self._database.read(lambda connection: fetch(connection, query, (ready_before, now)))
         return [load_claimed(row) for row in rows]
 
-    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros) -> int:
-        return len(await self._database.write(lambda connection: end_queued(connection, ids, "failed", reason, now)))
+    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
+        def fail(connection: apsw.Connection) -> int:
+            ended = end_queued(connection, ids, "failed", reason, now)
+            count_failures(connection, [finish for finish in breaks if finish.id in ended])
+            return len(ended)
+
+        return await self._database.write(fail)
 
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._list("WHERE r.id = ?", [id], 1)

@@ -40,13 +40,15 @@ class SqliteUpkeep:
         counts = [(id, count) for id, policy in rows if (count := keep_of(policy).count) is not None]
 
         def trim(connection: apsw.Connection) -> Pruned:
-            before = connection.total_changes()
-            connection.executemany(
-                "DELETE FROM runs WHERE schedule_id = :id AND state NOT IN ('queued', 'running') AND id <= "
-                "(SELECT id FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT 1 OFFSET :count)",
-                [{"id": id, "count": count} for id, count in counts],
-            )
-            removed = connection.total_changes() - before
+            removed = 0
+            for id, count in counts:
+                connection.execute(
+                    "DELETE FROM runs WHERE schedule_id = :id AND state NOT IN ('queued', 'running') AND id <= "
+                    "(SELECT id FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT 1 OFFSET :count)",
+                    {"id": id, "count": count},
+                )
+                # Not total_changes(), which also counts the attempts and output that went with them.
+                removed += connection.changes()
             if len(rows) == limit:
                 return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
             connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))

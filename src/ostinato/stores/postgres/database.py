@@ -1,0 +1,123 @@
+"""One PostgreSQL schema: its connections and its migrations. Every other file of this store goes through it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg import sql
+
+from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.postgres.connection import Server, is_lost, named
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value
+from ostinato.stores.postgres.writer import Answer, Operation, Writer
+
+__all__ = ["MIGRATIONS", "Database", "schema_version"]
+
+T = TypeVar("T")
+Query = Callable[[Connection], Awaitable[T]]
+
+MIGRATIONS = load_migrations("ostinato.stores.postgres")
+_READERS = 3
+
+
+class Database:
+    """The writer, and readers that never wait for it. It belongs to the loop that opened it."""
+
+    def __init__(self, url: str, schema: str) -> None:
+        self.server = Server(url, schema)
+        self._writer = Writer(self.server)
+        self._idle: list[Connection] = []
+        self._free = asyncio.Semaphore(_READERS)
+
+    async def open(self) -> None:
+        """Connect and migrate."""
+        await self._writer.start(self._migrate)
+
+    async def write(self, query: Query[T], *, wakes: bool = False, repeatable: bool = True) -> T:
+        """Run a query that reads its own results on the way in the next group commit; `wakes` tells every engine."""
+
+        async def operation(connection: Connection) -> Answer[T]:
+            value = await query(connection)
+
+            async def answer() -> T:
+                return value
+
+            return answer
+
+        return await self.send(operation, wakes=wakes, repeatable=repeatable)
+
+    async def send(self, operation: Operation[T], *, wakes: bool = False, repeatable: bool = True) -> T:
+        """Run an operation whose results are read after the group commit, which saves its round trip."""
+        result: T = await self._writer.submit(operation, wakes=wakes, repeatable=repeatable)
+        return result
+
+    async def send_last(
+        self, operation: Operation[Any] | None, last: Operation[T], undo: Operation[None]
+    ) -> tuple[Any, T]:
+        """Run an operation, and what goes at the end of its group; `undo` takes back a `last` of unknown outcome."""
+        result: tuple[Any, T] = await self._writer.submit(operation, last=last, undo=undo)
+        return result
+
+    async def read(self, query: Query[T]) -> T:
+        """Run a query beside the writer. A connection that the server has dropped is replaced once."""
+        async with self._free:
+            while True:
+                connection = self._idle.pop() if self._idle else None
+                fresh = connection is None
+                try:
+                    connection = connection or await self.server.connect()
+                    value = await query(connection)
+                except psycopg.Error as error:
+                    if fresh or not is_lost(error, connection):
+                        raise named(error) from error
+                    # The others that lay idle were most likely dropped with it.
+                    await self._close_idle()
+                else:
+                    self._idle.append(connection)
+                    connection = None
+                    return value
+                finally:
+                    if connection is not None:
+                        await connection.close()
+
+    async def close(self) -> None:
+        await self._writer.stop()
+        await self._close_idle()
+
+    async def _close_idle(self) -> None:
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _migrate(self, connection: Connection) -> None:
+        """Run what is pending under a lock: another process waits and then finds nothing to do."""
+        schema = self.server.schema
+        pending(MIGRATIONS, await schema_version(connection, schema), self.server.shown)
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self.server.migrations_lock,), prepare=False)
+            # Only where it is missing: a user may own a schema without the right to create one.
+            if not await fetch(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)):
+                await connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)), prepare=False)
+            await connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations "
+                "(version bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)",
+                prepare=False,
+            )
+            for migration in pending(MIGRATIONS, await schema_version(connection, schema), self.server.shown):
+                await connection.execute(migration.sql.encode(), prepare=False)
+                await connection.execute(
+                    "INSERT INTO migrations VALUES (%s, %s, extract(epoch FROM clock_timestamp()) * 1000000)",
+                    (migration.version, migration.name),
+                    prepare=False,
+                )
+
+
+async def schema_version(connection: psycopg.AsyncConnection[Any], schema: str) -> int:
+    """Which migration the schema has reached; 0 for a new one."""
+    known = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = %s AND relname = %s"
+    if not await fetch(connection, known, (schema, "migrations")):
+        return 0
+    version: int = await fetch_value(connection, "SELECT coalesce(max(version), 0) FROM migrations")
+    return version

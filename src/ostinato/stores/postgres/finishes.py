@@ -1,0 +1,216 @@
+"""Final writes in PostgreSQL: each is fenced by its token, and carries what follows from it into the same transaction.
+
+The plain end (no schedule, no session, no output, no retry) is one statement for the whole batch, whose answer is
+read after the commit. Whatever more there is to do is done only where a finish asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Finish
+from ostinato.models.states import RunState
+from ostinato.stores.postgres.ends import count_from_finish, give_turns
+from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
+from ostinato.stores.postgres.writer import Answer
+
+__all__ = ["Written", "add_output", "count_failures", "lock_schedules", "send_finishes"]
+
+Written = tuple[list[RunId], list[ScheduleId]]
+"""The runs whose token no longer held, and the schedules whose breaker tripped."""
+
+# The state is written so that no index on what runs fits it: each row is to be found by its id, however few the
+# planner believes are running.
+_END = """
+UPDATE runs r SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, r.started_at),
+                  finished_at = f.finished_at, error = f.error, result = f.result,
+                  totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
+            %s::text[], %s::text[])
+     f (id, token, state, reason, started_at, finished_at, error, result, totals, progress)
+WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id
+"""
+_KEEP_ATTEMPT = """
+INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
+SELECT r.id, (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run_id = r.id),
+       coalesce(f.started_at, r.started_at), f.finished_at, f.attempt_state, f.error, r.node
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::text[])
+     f (id, token, started_at, finished_at, attempt_state, error)
+JOIN runs r ON r.id = f.id AND r.token = f.token AND r.state || '' = 'running'
+WHERE f.attempt_state IS NOT NULL
+"""
+_REQUEUE = """
+UPDATE runs r SET state = 'queued', reason = f.reason, error = f.error, ready_at = f.ready_at,
+                  attempt = r.attempt - CASE WHEN f.counted THEN 0 ELSE 1 END, started_at = NULL, node = NULL,
+                  cancel = NULL, expires_at = CASE WHEN f.attempt_state IS NOT NULL THEN NULL ELSE r.expires_at END,
+                  totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::boolean[], %s::text[], %s::text[],
+            %s::text[])
+     f (id, token, reason, error, ready_at, counted, attempt_state, totals, progress)
+WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id
+"""
+# Before the runs, as everywhere: whoever fires a schedule holds it and may then cancel a run of it.
+_LOCK_SCHEDULES = """
+SELECT id FROM schedules WHERE id = ANY (%s::bigint[])
+   AND (after_finish IS NOT NULL OR failures > 0 OR id = ANY (%s::bigint[])) ORDER BY id FOR NO KEY UPDATE
+"""
+_TRIP = """
+UPDATE schedules SET enabled = false, broken = %s, next_at = NULL, version = version + 1, updated_at = %s
+WHERE id = %s AND failures >= %s AND enabled RETURNING id
+"""
+_OUTPUT = """
+INSERT INTO output (run_id, part, text)
+SELECT o.run_id, (SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = o.run_id), o.text
+FROM unnest(%s::bigint[], %s::text[]) o (run_id, text)
+"""
+
+
+async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> Answer[Written]:
+    """Write the finishes whose token holds, inside the caller's transaction."""
+    ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
+    if len(ended) == len(finishes) and not any(
+        finish.schedule_id is not None or finish.session is not None or finish.output for finish in ended
+    ):
+        cursor = await connection.execute(_END, _end_values(ended))
+
+        async def answer() -> Written:
+            written = await cursor.fetchall()
+            return (await _lost(connection, ended, written) if len(written) != len(ended) else []), []
+
+        return answer
+    result = await _finish_all(connection, finishes, ended)
+
+    async def known() -> Written:
+        return result
+
+    return known
+
+
+async def _finish_all(connection: Connection, finishes: Sequence[Finish], ended: Sequence[Finish]) -> Written:
+    """Finishes of every kind, with all that follows."""
+    await lock_schedules(connection, ended)
+    written = await fetch(connection, _END, _end_values(ended)) if ended else []
+    lost = await _lost(connection, ended, written) if len(written) != len(ended) else []
+    lost += await _requeue(connection, [finish for finish in finishes if finish.state is RunState.QUEUED])
+    gone = set(lost)
+    await add_output(connection, [(f.id, f.output) for f in finishes if f.output and f.id not in gone])
+    return lost, await _follow(connection, [finish for finish in ended if finish.id not in gone])
+
+
+def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:
+    return (
+        numbers([finish.id for finish in ended]),
+        numbers([finish.token for finish in ended]),
+        texts([finish.state for finish in ended]),
+        texts([finish.reason for finish in ended]),
+        numbers([finish.started_at for finish in ended]),
+        numbers([finish.finished_at for finish in ended]),
+        texts([finish.error for finish in ended]),
+        texts([finish.result for finish in ended]),
+        texts([finish.totals for finish in ended]),
+        texts([finish.progress for finish in ended]),
+    )
+
+
+async def _lost(connection: Connection, ended: Sequence[Finish], written: Sequence[tuple[int]]) -> list[RunId]:
+    """Which ends are not written: their run is gone, or another holds its token now.
+
+    What stands there already word for word was written by the same call, before its connection broke.
+    """
+    known = {id for (id,) in written}
+    missing = {finish.id: finish for finish in ended if finish.id not in known}
+    rows = await fetch(
+        connection,
+        "SELECT id, token, state, finished_at FROM runs WHERE id = ANY (%s::bigint[])",
+        (numbers(missing),),
+    )
+    for id, *found in rows:
+        finish = missing[id]
+        if found == [finish.token, finish.state, finish.finished_at]:
+            del missing[id]
+    return list(missing)
+
+
+async def _requeue(connection: Connection, again: Sequence[Finish]) -> list[RunId]:
+    """Put runs back for another try; the attempt that ended keeps its own row. Answers the lost."""
+    if not again:
+        return []
+    ids = numbers([finish.id for finish in again])
+    tokens = numbers([finish.token for finish in again])
+    errors = texts([finish.error for finish in again])
+    attempt_states = texts([finish.attempt_state for finish in again])
+    started = numbers([finish.started_at for finish in again])
+    finished = numbers([finish.finished_at for finish in again])
+    await connection.execute(_KEEP_ATTEMPT, (ids, tokens, started, finished, attempt_states, errors))
+    rows = await fetch(
+        connection,
+        _REQUEUE,
+        (
+            ids,
+            tokens,
+            texts([finish.reason for finish in again]),
+            errors,
+            numbers([finish.ready_at for finish in again]),
+            booleans([finish.counted for finish in again]),
+            attempt_states,  # what has started once cannot wait too long any more
+            texts([finish.totals for finish in again]),
+            texts([finish.progress for finish in again]),
+        ),
+    )
+    written = {id for (id,) in rows}
+    return [finish.id for finish in again if finish.id not in written]
+
+
+async def lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:
+    """Take the locks of the schedules that these ends may change, in the order that every node takes them."""
+    ids = {finish.schedule_id for finish in ended if finish.schedule_id is not None}
+    failing = {finish.schedule_id for finish in ended if finish.breaks or finish.delete_schedule} & ids
+    if ids:
+        await connection.execute(_LOCK_SCHEDULES, (numbers(ids), numbers(failing)))
+
+
+async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
+    """What ends mean for schedules and sessions; answers the schedules that broke."""
+    scheduled = [(finish.schedule_id, finish) for finish in ended if finish.schedule_id is not None]
+    deleted = [id for id, finish in scheduled if finish.delete_schedule]
+    if deleted:
+        await connection.execute("DELETE FROM schedules WHERE id = ANY (%s::bigint[])", (numbers(deleted),))
+    kept = [(id, finish) for id, finish in scheduled if not finish.delete_schedule]
+    broken = await _breaker(connection, kept)
+    await count_from_finish(connection, {id: finish.finished_at for id, finish in kept})
+    await give_turns(connection, {finish.session for finish in ended if finish.session is not None})
+    return broken
+
+
+async def count_failures(connection: Connection, finishes: Sequence[Finish]) -> list[ScheduleId]:
+    """What failed runs mean for the breakers of their schedules, which the caller has locked."""
+    return await _breaker(connection, [(f.schedule_id, f) for f in finishes if f.schedule_id is not None])
+
+
+async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:
+    """Count failed scheduled runs, or forget the count; answers the schedules for which it was one too many."""
+    reset = "UPDATE schedules SET failures = 0 WHERE id = ANY (%s::bigint[]) AND failures > 0"
+    counted = [(id, finish) for id, finish in kept if finish.breaks is not None]
+    if counted and not any(finish.breaks for _, finish in counted):
+        await connection.execute(reset, (numbers([id for id, _ in counted]),))
+        return []
+    tripped = []
+    for id, finish in counted:
+        # One by one: the order of a failure and a success of the same schedule matters.
+        if not finish.breaks:
+            await connection.execute(reset, (numbers([id]),))
+            continue
+        await connection.execute("UPDATE schedules SET failures = failures + 1 WHERE id = %s", (id,))
+        reason = readable(finish.broken) if finish.broken is not None else None
+        tripped.append(await connection.execute(_TRIP, (reason, finish.finished_at, id, finish.break_after)))
+    return [ScheduleId(id) for cursor in tripped for (id,) in await cursor.fetchall()]
+
+
+async def add_output(connection: Connection, parts: Sequence[tuple[RunId, str]]) -> None:
+    """Append to the output of runs."""
+    joined: dict[RunId, str] = {}
+    for id, text in parts:
+        joined[id] = joined.get(id, "") + text
+    if joined:
+        await connection.execute(_OUTPUT, (numbers(joined), texts(list(joined.values()))))

@@ -1,0 +1,101 @@
+"""Rows into the ledger of PostgreSQL: one statement for a batch, in its order, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg import AsyncCursor
+
+from ostinato.errors import StoreUnavailable
+from ostinato.models.ids import RunId
+from ostinato.models.run import NewRun
+from ostinato.models.states import ENDS
+from ostinato.stores.postgres.ends import give_turns
+from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
+
+__all__ = ["insert_all", "insert_fires", "send_insert"]
+
+_COLUMNS = (
+    "kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at, count, "
+    "priority, expires_at, session, waiting, key, finished_at"
+)
+_INSERT = f"""
+INSERT INTO runs ({_COLUMNS})
+SELECT {_COLUMNS} FROM unnest(
+    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
+    %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[],
+    %s::text[], %s::bigint[]
+) WITH ORDINALITY n ({_COLUMNS}, place) ORDER BY place
+"""
+_ONE_FOR_EACH_KEY = """
+ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
+"""
+_KNOWN = "SELECT key, id FROM runs WHERE key = ANY (%s::text[]) AND state IN ('queued', 'running')"
+_TRIES = 20
+
+
+async def insert_fires(connection: Connection, runs: Sequence[NewRun]) -> None:
+    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
+    if runs:
+        await connection.execute(_INSERT + " ON CONFLICT DO NOTHING", _values(runs))
+        await give_turns(connection, {run.session for run in runs if run.session is not None})
+
+
+async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> AsyncCursor[Row]:
+    """Insert rows without a key; the cursor answers their ids."""
+    return await connection.execute(_INSERT + " RETURNING id", _values(runs))
+
+
+async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
+    """Insert rows. Where a key is active already, the answer is that run's id."""
+    if not any(run.key is not None for run in runs):
+        cursor = await send_insert(connection, runs)
+        return [RunId(id) for (id,) in await cursor.fetchall()]
+    ids: dict[int, RunId] = {}
+    keys: dict[str, RunId] = {}
+    places = list(enumerate(runs))
+    for _ in range(_TRIES):
+        rows = await fetch(connection, _INSERT + _ONE_FOR_EACH_KEY, _values([run for _, run in places]))
+        plain = iter([RunId(id) for id, key in rows if key is None])
+        keys.update((key, RunId(id)) for id, key in rows if key is not None)
+        missing = {run.key for _, run in places if run.key is not None} - keys.keys()
+        if missing:
+            keys.update(_as_keys(await fetch(connection, _KNOWN, (texts(sorted(missing)),))))
+        for place, run in places:
+            found = next(plain) if run.key is None else keys.get(run.key)
+            if found is not None:
+                ids[place] = found
+        places = [(place, run) for place, run in places if place not in ids]
+        if not places:
+            return [ids[place] for place in range(len(runs))]
+        # The run that held the key ended between the two statements: it is free now.
+    raise StoreUnavailable(f"the key {places[0][1].key!r} changes hands too fast; it is tried again")
+
+
+def _as_keys(rows: Sequence[Row]) -> dict[str, RunId]:
+    return {key: RunId(id) for key, id in rows}
+
+
+def _values(runs: Sequence[NewRun]) -> tuple[Any, ...]:
+    return (
+        texts([run.kind for run in runs]),
+        texts([run.task for run in runs]),
+        texts([run.work for run in runs]),
+        texts([run.policy for run in runs]),
+        texts([run.trigger for run in runs]),
+        numbers([run.due_at for run in runs]),
+        numbers([run.ready_at for run in runs]),
+        texts([run.lane for run in runs]),
+        texts([run.state for run in runs]),
+        texts([run.reason for run in runs]),
+        numbers([run.schedule_id for run in runs]),
+        numbers([run.last_due_at for run in runs]),
+        numbers([run.count for run in runs]),
+        numbers([run.priority for run in runs]),
+        numbers([run.expires_at for run in runs]),
+        texts([run.session for run in runs]),
+        booleans([run.waiting for run in runs]),
+        texts([run.key for run in runs]),
+        numbers([run.ready_at if run.state in ENDS else None for run in runs]),
+    )

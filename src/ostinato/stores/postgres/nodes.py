@@ -1,0 +1,58 @@
+"""Nodes in PostgreSQL: leases, written by heartbeats."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import NodeId
+from ostinato.models.node import Node, NodeBeat
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.query import Connection, fetch
+from ostinato.stores.rows import NODE_COLUMNS, load_node
+
+__all__ = ["PostgresNodes"]
+
+_RENEW = """
+INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (id) DO UPDATE SET
+    slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
+    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services
+WHERE n.lost_at IS NULL
+RETURNING n.id
+"""
+
+
+class PostgresNodes:
+    """Answers stores.base.NodeStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def renew(self, beat: NodeBeat) -> bool:
+        values = (
+            beat.id,
+            beat.host,
+            beat.pid,
+            beat.slots,
+            beat.running,
+            beat.draining,
+            msgspec.json.encode(beat.tasks).decode(),
+            beat.started_at,
+            beat.now,
+            beat.lease_until,
+            beat.services,
+        )
+        return bool(await self._database.write(lambda connection: fetch(connection, _RENEW, values)))
+
+    async def leave(self, id: NodeId) -> None:
+        async def remove(connection: Connection) -> None:
+            await connection.execute("DELETE FROM nodes WHERE id = %s", (id,))
+
+        await self._database.write(remove)
+
+    async def list_nodes(self, now: Micros) -> list[Node]:
+        query = f"SELECT {NODE_COLUMNS} FROM nodes ORDER BY started_at"
+        rows = await self._database.read(lambda connection: fetch(connection, query))
+        return [load_node(row, now) for row in rows]

@@ -1,0 +1,66 @@
+"""Small tools for queries: rows out, and columns of values in as array literals.
+
+A batch goes to the server as one array for each column. psycopg adapts a list item by item in Python, which for a
+hundred finishes costs more than the database does; a literal is one join. A column of nothing but None is NULL,
+which `unnest` fills up with NULLs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from psycopg import AsyncConnection
+
+__all__ = ["Connection", "Row", "booleans", "fetch", "fetch_value", "numbers", "readable", "texts"]
+
+Row = tuple[Any, ...]
+Connection = AsyncConnection[Row]
+
+
+async def fetch(connection: Connection, query: str, values: Any = None) -> list[Row]:
+    """All rows of a query."""
+    cursor = await connection.execute(query, values)
+    return await cursor.fetchall()
+
+
+async def fetch_value(connection: Connection, query: str, values: Any = None) -> Any:
+    """The one value of a query that always answers one row."""
+    return (await fetch(connection, query, values))[0][0]
+
+
+def numbers(values: Iterable[int | None]) -> str | None:
+    """A bigint[] literal."""
+    items = list(values)
+    if None not in items:
+        return "{" + ",".join(map(str, items)) + "}"
+    return _with_nulls(["NULL" if value is None else str(value) for value in items])
+
+
+def booleans(values: Iterable[bool]) -> str:
+    """A boolean[] literal."""
+    return "{" + ",".join(["t" if value else "f" for value in values]) + "}"
+
+
+def texts(values: Sequence[str | None]) -> str | None:
+    """A text[] literal."""
+    given = [value for value in values if value is not None]
+    plain = readable("".join(given))
+    if len(given) < len(values) or "\\" in plain or '"' in plain or "\ufffd" in plain:
+        return _with_nulls(["NULL" if value is None else _quoted(value) for value in values])
+    return '{"' + '","'.join(given) + '"}' if given else "{}"
+
+
+def readable(text: str) -> str:
+    """The text without NUL, which PostgreSQL cannot store: output of programs may hold any byte."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def _quoted(text: str) -> str:
+    return '"' + readable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _with_nulls(items: list[str]) -> str | None:
+    if items.count("NULL") == len(items):
+        return None
+    return "{" + ",".join(items) + "}"

@@ -1,0 +1,256 @@
+"""The ledger in PostgreSQL: rows in, rows read, runs cancelled. Claims and final writes are in claims.py and
+finishes.py, the inserting itself in inserts.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.clock import Micros
+from ostinato.errors import StoreError
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
+from ostinato.stores.postgres.claims import ClaimAnswer, expire_now, give_back, send_claim
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.ends import end_queued, give_turns
+from ostinato.stores.postgres.finishes import Written, add_output, count_failures, lock_schedules, send_finishes
+from ostinato.stores.postgres.inserts import insert_all, send_insert
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
+from ostinato.stores.postgres.writer import Answer, Operation
+from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
+
+__all__ = ["PostgresRuns", "cancel_now"]
+
+_REPORT = """
+UPDATE runs r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[]) f (id, token, progress, totals)
+WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id, r.token
+"""
+_STALE = f"""
+SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id LEFT JOIN nodes n ON n.id = r.node
+WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL)
+"""
+_UNCLAIMABLE = f"""
+SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s AND r.task IS NOT NULL
+  AND r.task NOT IN (SELECT t.value FROM nodes n, json_array_elements_text(n.tasks::json) t (value)
+                     WHERE n.lost_at IS NULL AND n.lease_until >= %s)
+LIMIT 1000
+"""
+# Three counts, each by an index of its own: together they would read the whole ledger.
+_ACTIVE = """
+SELECT (SELECT count(*) FROM runs WHERE state = 'running')
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting)
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at <= %s)
+"""
+
+
+class PostgresRuns:
+    """Answers stores.base.RunStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+        if not runs:
+            return []
+        if any(run.key is not None for run in runs):
+            # With a key on each, a second time finds the first one's rows.
+            repeatable = all(run.key is not None for run in runs)
+            return await self._database.write(
+                lambda connection: insert_all(connection, runs), wakes=True, repeatable=repeatable
+            )
+
+        async def insert(connection: Connection) -> Answer[list[RunId]]:
+            cursor = await send_insert(connection, runs)
+
+            async def answer() -> list[RunId]:
+                return [RunId(id) for (id,) in await cursor.fetchall()]
+
+            return answer
+
+        return await self._database.send(insert, wakes=True, repeatable=False)
+
+    async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
+        async def trigger(connection: Connection) -> RunId | None:
+            if allowed is not None:
+                # Locked first: who fires or triggers it at the same time is seen by the count, or sees ours.
+                await connection.execute("SELECT id FROM schedules WHERE id = %s FOR NO KEY UPDATE", (run.schedule_id,))
+                active = await fetch_value(
+                    connection,
+                    "SELECT count(*) FROM runs WHERE schedule_id = %s AND state IN ('queued', 'running')",
+                    (run.schedule_id,),
+                )
+                if active > allowed:
+                    return None
+            (id,) = await insert_all(connection, [run])
+            if run.session is not None:
+                await give_turns(connection, [run.session])
+            return id
+
+        return await self._database.write(trigger, wakes=True, repeatable=run.key is not None)
+
+    async def claim_runs(self, claim: Claim) -> Claimed:
+        return (await self._write_and_claim(None, claim))[1]
+
+    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        async def finish(connection: Connection) -> Answer[Written]:
+            return await send_finishes(connection, finishes)
+
+        if claim is None:
+            lost, broken = await self._database.send(finish) if finishes else ([], [])
+            return Finished(lost, broken)
+        written, claimed = await self._write_and_claim(finish if finishes else None, claim)
+        lost, broken = written or ([], [])
+        return Finished(lost, broken, claimed)
+
+    async def _write_and_claim(self, operation: Operation[Written] | None, claim: Claim) -> tuple[Any, Claimed]:
+        """Claim at the end of a group; where something waited too long, end that and claim once more."""
+
+        async def take(connection: Connection) -> Answer[ClaimAnswer]:
+            return await send_claim(connection, self._database.server, claim)
+
+        async def undo(connection: Connection) -> Answer[None]:
+            return await give_back(connection, claim)
+
+        written, (claimed, expired) = await self._database.send_last(operation, take, undo)
+        if expired:
+            try:
+                await self._database.write(lambda connection: expire_now(connection, claim.now))
+            except StoreError:
+                # What is claimed must reach its node; the next claim tries again to end the others.
+                return written, claimed
+            claimed = await self._claim_more(claim, claimed)
+        return written, claimed
+
+    async def _claim_more(self, claim: Claim, first: Claimed) -> Claimed:
+        """Claim what came free when others expired: the next turn of their session."""
+        room = claim.room - len(first.runs)
+        again = Claim(claim.node, claim.now, claim.horizon, room, claim.tasks, claim.tasks_json)
+
+        async def take(connection: Connection) -> Answer[ClaimAnswer]:
+            return await send_claim(connection, self._database.server, again)
+
+        async def undo(connection: Connection) -> Answer[None]:
+            return await give_back(connection, again, [run.id for run in first.runs])
+
+        try:
+            _, (second, _) = await self._database.send_last(None, take, undo)
+        except StoreError:
+            return first
+        return Claimed([*first.runs, *second.runs], second.next_ready_at, second.crowded)
+
+    async def report_runs(self, reports: Sequence[Report]) -> None:
+        # The last word of each run counts, and its output is joined: one statement updates a row once.
+        said: dict[tuple[RunId, int], tuple[str | None, str | None]] = {}
+        for one in reports:
+            progress, totals = said.get((one.id, one.token), (None, None))
+            said[one.id, one.token] = (one.progress or progress, one.totals or totals)
+        if not said:
+            return
+        values = (
+            numbers([id for id, _ in said]),
+            numbers([token for _, token in said]),
+            texts([progress for progress, _ in said.values()]),
+            texts([totals for _, totals in said.values()]),
+        )
+
+        async def report(connection: Connection) -> None:
+            held = set(await fetch(connection, _REPORT, values))
+            parts = [(one.id, one.output) for one in reports if one.output and (one.id, one.token) in held]
+            await add_output(connection, parts)
+
+        await self._database.write(report)
+
+    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+        return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
+
+    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
+        async def stale(connection: Connection) -> list[ClaimedRun]:
+            await connection.execute(
+                "UPDATE nodes SET lost_at = %s WHERE lease_until < %s AND lost_at IS NULL", (now, now)
+            )
+            return [load_claimed(row) for row in await fetch(connection, _STALE)]
+
+        return await self._database.write(stale)
+
+    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
+        rows = await self._database.read(lambda connection: fetch(connection, _UNCLAIMABLE, (ready_before, now)))
+        return [load_claimed(row) for row in rows]
+
+    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
+        async def fail(connection: Connection) -> int:
+            await lock_schedules(connection, breaks)
+            ended = await end_queued(connection, ids, "failed", reason, now)
+            await count_failures(connection, [finish for finish in breaks if finish.id in ended])
+            return len(ended)
+
+        return await self._database.write(fail)
+
+    async def get_run(self, id: RunId) -> Run | None:
+        found = await self._list("WHERE r.id = %s", [id], 1)
+        return found[0] if found else None
+
+    async def list_runs(self, wanted: RunFilter) -> list[Run]:
+        clauses: list[str] = []
+        values: list[Any] = []
+        if wanted.schedule_id is not None:
+            clauses.append("r.schedule_id = %s")
+            values.append(wanted.schedule_id)
+        if wanted.task is not None:
+            clauses.append("r.task = %s")
+            values.append(wanted.task)
+        if wanted.states:
+            clauses.append("r.state = ANY (%s::text[])")
+            values.append(texts(wanted.states))
+        if wanted.due_from is not None:
+            clauses.append("coalesce(r.last_due_at, r.due_at) >= %s")
+            values.append(wanted.due_from)
+        if wanted.due_until is not None:
+            clauses.append("r.due_at <= %s")
+            values.append(wanted.due_until)
+        if wanted.before_id is not None:
+            clauses.append("r.id < %s")
+            values.append(wanted.before_id)
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        return await self._list(where, values, wanted.limit)
+
+    async def _list(self, where: str, values: list[Any], limit: int) -> list[Run]:
+        query = f"""
+            SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+            {where} ORDER BY r.id DESC LIMIT {int(limit)}"""
+        attempts = f"""
+            SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (%s::bigint[]) ORDER BY a.run_id, a.number"""
+
+        async def look(connection: Connection) -> list[Run]:
+            rows = await fetch(connection, query, values)
+            # Only a run that was tried more than once has rows of earlier attempts.
+            earlier: dict[int, list[Any]] = {}
+            tried = [row[0] for row in rows if row[12]]
+            for row in await fetch(connection, attempts, (numbers(tried),)) if tried else ():
+                earlier.setdefault(row[0], []).append(load_attempt(row))
+            return [load_run(row, earlier.get(row[0], ())) for row in rows]
+
+        return await self._database.read(look)
+
+    async def read_output(self, id: RunId) -> str:
+        query = "SELECT text FROM output WHERE run_id = %s ORDER BY part"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (id,)))
+        return "".join(text for (text,) in rows)
+
+    async def count_active(self, now: Micros) -> int:
+        count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, (now,)))
+        return count
+
+
+async def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+    """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
+    reason = readable(reason)
+    ended = await end_queued(connection, ids, "cancelled", reason, now)
+    asked = await fetch(
+        connection,
+        "UPDATE runs SET cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' RETURNING id",
+        (reason, numbers(sorted(ids))),
+    )
+    return Cancelled(ended, [RunId(id) for (id,) in asked])

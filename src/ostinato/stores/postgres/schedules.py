@@ -1,0 +1,247 @@
+"""Schedules in PostgreSQL, and `record_fires`: the transaction that turns due times into rows of the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.schedule import FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.stores.base import Due
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.inserts import insert_fires
+from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, texts
+from ostinato.stores.postgres.runs import cancel_now
+from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
+
+__all__ = ["PostgresSchedules"]
+
+# `timing` and `zone` together are what a person calls the timing.
+_RETIMED = "((excluded.timing, excluded.zone) IS DISTINCT FROM (s.timing, s.zone))"
+_PUT_COLUMNS = (
+    "name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at, next_at, "
+    "after_finish, remaining"
+)
+_PUT = f"""
+INSERT INTO schedules AS s ({_PUT_COLUMNS}, created_at, updated_at)
+SELECT {_PUT_COLUMNS}, %s::bigint, %s::bigint FROM unnest(
+    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
+    %s::text[], %s::boolean[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]
+) n ({_PUT_COLUMNS}) ORDER BY name
+ON CONFLICT (name) DO UPDATE SET
+    timing = excluded.timing, zone = excluded.zone, work = excluded.work, kind = excluded.kind, task = excluded.task,
+    policy = excluded.policy, project = excluded.project, owner = excluded.owner,
+    origin = coalesce(excluded.origin, s.origin),
+    note = coalesce(excluded.note, s.note), after_finish = excluded.after_finish, orphaned = false,
+    enabled = CASE WHEN {_RETIMED} AND s.broken IS NOT NULL THEN true ELSE s.enabled END,
+    anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE s.anchor_at END,
+    next_at = CASE
+        WHEN NOT ({_RETIMED} OR s.orphaned) THEN s.next_at
+        WHEN s.enabled OR s.broken IS NOT NULL THEN excluded.next_at
+    END,
+    broken = CASE WHEN {_RETIMED} THEN NULL ELSE s.broken END,
+    failures = CASE WHEN {_RETIMED} THEN 0 ELSE s.failures END,
+    remaining = CASE
+        WHEN excluded.policy IS DISTINCT FROM s.policy OR {_RETIMED} THEN excluded.remaining ELSE s.remaining
+    END,
+    version = s.version + 1, updated_at = excluded.updated_at
+WHERE {_RETIMED} OR s.orphaned OR (excluded.note IS NOT NULL AND excluded.note IS DISTINCT FROM s.note)
+   OR (excluded.origin IS NOT NULL AND excluded.origin IS DISTINCT FROM s.origin)
+   OR (excluded.work, excluded.policy, excluded.project, excluded.owner)
+      IS DISTINCT FROM (s.work, s.policy, s.project, s.owner)
+"""
+# A new schedule that is disabled has no due time; an old one that a person enabled takes the draft's.
+_NOT_DUE = "UPDATE schedules SET next_at = NULL WHERE name = ANY (%s::text[]) AND NOT enabled AND next_at IS NOT NULL"
+_ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
+_CHANGE = """
+UPDATE schedules SET enabled = %s, broken = %s, note = %s, anchor_at = %s, next_at = %s, remaining = %s, failures = 0,
+                     version = version + 1, updated_at = %s
+WHERE id = %s AND version = %s RETURNING id
+"""
+_ORPHAN = """
+UPDATE schedules SET orphaned = true, next_at = NULL, version = version + 1, updated_at = %s
+WHERE owner = 'code' AND origin = %s AND NOT orphaned AND name <> ALL (%s::text[]) RETURNING name
+"""
+_DUE = f"""
+SELECT {DUE_COLUMNS},
+       ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND NOT waiting
+             ORDER BY id),
+       (SELECT count(*) FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting)
+FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
+"""
+_MOVE = f"""
+UPDATE schedules s SET next_at = p.next_at, remaining = p.remaining, enabled = p.enabled, broken = p.broken,
+    version = s.version + (s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken)::int
+FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::boolean[], %s::bigint[], %s::bigint[], %s::boolean[],
+            %s::text[])
+     p (id, read_next_at, version, idle, next_at, remaining, enabled, broken)
+WHERE s.id = p.id AND s.next_at = p.read_next_at AND s.version = p.version AND NOT (p.idle AND {_ACTIVE})
+RETURNING s.id
+"""
+
+
+class PostgresSchedules:
+    """Answers stores.base.ScheduleStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+        if not drafts:
+            return []
+        # Of a name that is given twice the last counts: one statement touches a row once.
+        unique = list({draft.name: draft for draft in drafts}.values())
+        names = texts([draft.name for draft in unique])
+        values = (now, now, *_columns(unique))
+        resting = texts([draft.name for draft in unique if not draft.enabled])
+
+        async def put(connection: Connection) -> list[ScheduleId]:
+            await connection.execute(_PUT, values)
+            if resting != "{}":
+                await connection.execute(_NOT_DUE, (resting,))
+            rows = await fetch(connection, "SELECT name, id FROM schedules WHERE name = ANY (%s::text[])", (names,))
+            ids = {name: ScheduleId(id) for name, id in rows}
+            return [ids[draft.name] for draft in drafts]
+
+        return await self._database.write(put, wakes=True)
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        found = await self.list_schedules(ScheduleFilter(names=(name,)))
+        return found[0] if found else None
+
+    async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
+        clauses: list[str] = []
+        values: list[Any] = []
+        if wanted.names:
+            clauses.append("s.name = ANY (%s::text[])")
+            values.append(texts(wanted.names))
+        if wanted.search:
+            clauses.append("position(lower(%s) IN lower(s.name)) > 0")
+            values.append(wanted.search)
+        if wanted.owner is not None:
+            clauses.append("s.owner = %s")
+            values.append(wanted.owner)
+        if wanted.enabled is not None:
+            clauses.append("s.enabled = %s")
+            values.append(wanted.enabled)
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        limit = f"LIMIT {int(wanted.limit)}" if wanted.limit is not None else ""
+        query = f"""
+            SELECT {SCHEDULE_COLUMNS}, {_ACTIVE}, {RUN_COLUMNS}
+            FROM (SELECT * FROM schedules s {where} ORDER BY s.next_at NULLS LAST, s.name {limit}) s
+            LEFT JOIN LATERAL (SELECT * FROM runs WHERE schedule_id = s.id ORDER BY id DESC LIMIT 1) r ON true
+            ORDER BY s.next_at NULLS LAST, s.name"""
+        rows = await self._database.read(lambda connection: fetch(connection, query, values))
+        return [_load(row) for row in rows]
+
+    async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
+        values = (
+            change.enabled,
+            change.broken,
+            change.note,
+            change.anchor_at,
+            change.next_at,
+            change.remaining,
+            now,
+            id,
+            version,
+        )
+
+        async def write(connection: Connection) -> bool:
+            if not await fetch(connection, _CHANGE, values):
+                return False
+            if not change.enabled:
+                # Recorded ahead of its due time, which for a disabled schedule never comes.
+                await connection.execute(
+                    "DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' "
+                    "AND due_at > %s",
+                    (id, now),
+                )
+            return True
+
+        return await self._database.write(write, wakes=True)
+
+    async def remove_schedule(self, id: ScheduleId) -> bool:
+        query = "DELETE FROM schedules WHERE id = %s RETURNING id"
+        return bool(await self._database.write(lambda connection: fetch(connection, query, (id,))))
+
+    async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
+        values = (now, origin, texts(declared))
+        rows = await self._database.write(lambda connection: fetch(connection, _ORPHAN, values))
+        return sorted(name for (name,) in rows)
+
+    async def due_schedules(self, horizon: Micros, limit: int) -> Due:
+        async def look(connection: Connection) -> Due:
+            rows = await fetch(connection, _DUE, (horizon, limit))
+            due = [load_due(row[:12], tuple(RunId(id) for id in row[12]), row[13]) for row in rows]
+            if len(rows) == limit:
+                return Due(due, rows[-1][9])
+            return Due(
+                due, await fetch_value(connection, "SELECT min(next_at) FROM schedules WHERE next_at > %s", (horizon,))
+            )
+
+        return await self._database.read(look)
+
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
+        # In the order of their ids, so that two nodes that fire the same schedules wait and do not deadlock.
+        first: dict[ScheduleId, FirePlan] = {}
+        for plan in plans:
+            first.setdefault(plan.schedule_id, plan)
+        sorted_plans = sorted(first.values(), key=lambda plan: plan.schedule_id)
+        values = _moves(sorted_plans)
+        ids = values[0]
+
+        async def record(connection: Connection) -> list[ScheduleId]:
+            # Locked in a statement of its own, so that the next one sees every run that was inserted meanwhile.
+            await connection.execute(
+                "SELECT id FROM schedules WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE", (ids,)
+            )
+            moved = {ScheduleId(id) for (id,) in await fetch(connection, _MOVE, values)}
+            fired = [plan for plan in sorted_plans if plan.schedule_id in moved]
+            for plan in fired:
+                if plan.cancel:
+                    await cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+            await insert_fires(connection, [run for plan in fired for run in plan.runs])
+            return [id for id in first if id in moved]
+
+        return await self._database.write(record, wakes=True) if plans else []
+
+
+def _columns(drafts: Sequence[ScheduleDraft]) -> tuple[str | None, ...]:
+    return (
+        texts([draft.name for draft in drafts]),
+        texts([draft.timing for draft in drafts]),
+        texts([draft.zone for draft in drafts]),
+        texts([draft.work for draft in drafts]),
+        texts([draft.kind for draft in drafts]),
+        texts([draft.task for draft in drafts]),
+        texts([draft.policy for draft in drafts]),
+        texts([draft.project for draft in drafts]),
+        texts([draft.owner for draft in drafts]),
+        texts([draft.origin for draft in drafts]),
+        booleans([draft.enabled for draft in drafts]),
+        texts([draft.note for draft in drafts]),
+        numbers([draft.anchor_at for draft in drafts]),
+        numbers([draft.next_at for draft in drafts]),
+        numbers([draft.after_finish for draft in drafts]),
+        numbers([draft.remaining for draft in drafts]),
+    )
+
+
+def _moves(plans: Sequence[FirePlan]) -> tuple[str | None, ...]:
+    return (
+        numbers([plan.schedule_id for plan in plans]),
+        numbers([plan.read_next_at for plan in plans]),
+        numbers([plan.version for plan in plans]),
+        booleans([plan.idle for plan in plans]),
+        numbers([plan.next_at for plan in plans]),
+        numbers([plan.remaining for plan in plans]),
+        booleans([plan.enabled for plan in plans]),
+        texts([plan.broken for plan in plans]),
+    )
+
+
+def _load(row: Row) -> Schedule:
+    last_run = load_run(row[21:]) if row[21] is not None else None
+    return load_schedule(row[:20], last_run, row[20])

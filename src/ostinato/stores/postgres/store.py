@@ -1,0 +1,38 @@
+"""The PostgreSQL store: one schema of a database, behind the contract of stores.base."""
+
+from __future__ import annotations
+
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.lanes import PostgresLanes
+from ostinato.stores.postgres.nodes import PostgresNodes
+from ostinato.stores.postgres.runs import PostgresRuns
+from ostinato.stores.postgres.schedules import PostgresSchedules
+from ostinato.stores.postgres.upkeep import PostgresUpkeep
+from ostinato.stores.postgres.watch import PostgresWatch
+
+__all__ = ["PostgresStore"]
+
+
+class PostgresStore:
+    """Answers stores.base.Store. It belongs to the event loop that opened it."""
+
+    def __init__(self, url: str, schema: str = "ostinato") -> None:
+        self._database = Database(url, schema)
+        self.schedules = PostgresSchedules(self._database)
+        self.runs = PostgresRuns(self._database)
+        self.lanes = PostgresLanes(self._database)
+        self.nodes = PostgresNodes(self._database)
+        self.upkeep = PostgresUpkeep(self._database)
+
+    @property
+    def url(self) -> str:
+        return self._database.server.url
+
+    async def open(self) -> None:
+        await self._database.open()
+
+    async def watch(self) -> PostgresWatch:
+        return await PostgresWatch.start(self._database)
+
+    async def close(self) -> None:
+        await self._database.close()

@@ -1,0 +1,80 @@
+"""Upkeep in PostgreSQL: what retention removes, and what `ostinato db status` shows."""
+
+from __future__ import annotations
+
+from ostinato.clock import Micros
+from ostinato.models.states import ACTIVE
+from ostinato.stores.base import PruneCursor, Pruned, Status
+from ostinato.stores.postgres.database import MIGRATIONS, Database, schema_version
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
+from ostinato.stores.retention import NODE_KEPT, keep_of, past_age
+
+__all__ = ["PostgresUpkeep"]
+
+_TRIM = """
+DELETE FROM runs WHERE id = ANY (ARRAY(
+    SELECT r.id FROM unnest(%s::bigint[], %s::bigint[]) k (schedule_id, count)
+    CROSS JOIN LATERAL (
+        SELECT id FROM runs WHERE schedule_id = k.schedule_id ORDER BY id DESC LIMIT 1 OFFSET k.count
+    ) oldest
+    JOIN runs r ON r.schedule_id = k.schedule_id AND r.id <= oldest.id AND r.state NOT IN ('queued', 'running')
+))
+"""
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
+"""
+
+
+class PostgresUpkeep:
+    """Answers stores.base.UpkeepStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        if not cursor.runs_done:
+            return await self._prune_by_age(now, cursor, limit)
+        return await self._prune_by_count(now, cursor, limit)
+
+    async def _prune_by_age(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        query = "SELECT id, finished_at, policy, state FROM runs WHERE id > %s ORDER BY id LIMIT %s"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.run, limit)))
+        old = past_age(((row[0], row[1], row[2]) for row in rows if row[3] not in ACTIVE), now)
+        removed = await self._delete(old) if old else 0
+        through = len(rows) < limit
+        return Pruned(removed, cursor=PruneCursor(run=rows[-1][0] if rows else cursor.run, runs_done=through))
+
+    async def _prune_by_count(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        query = "SELECT id, policy FROM schedules WHERE id > %s ORDER BY id LIMIT %s"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
+        counts = {id: count for id, policy in rows if (count := keep_of(policy).count) is not None}
+
+        async def trim(connection: Connection) -> Pruned:
+            kept = (numbers(counts), numbers(counts.values()))
+            removed = len(await fetch(connection, _TRIM + " RETURNING id", kept))
+            if len(rows) == limit:
+                return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
+            nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
+            return Pruned(removed, len(nodes))
+
+        return await self._database.write(trim)
+
+    async def _delete(self, ids: list[int]) -> int:
+        query = "DELETE FROM runs WHERE id = ANY (%s::bigint[]) RETURNING id"
+        return len(await self._database.write(lambda connection: fetch(connection, query, (numbers(ids),))))
+
+    async def status(self) -> Status:
+        server = self._database.server
+
+        async def look(connection: Connection) -> Status:
+            return Status(
+                url=server.shown,
+                version=await schema_version(connection, server.schema),
+                latest=MIGRATIONS[-1].version,
+                size_bytes=await fetch_value(connection, _SIZE, (server.schema,)),
+                schedules=await fetch_value(connection, "SELECT count(*) FROM schedules"),
+                runs=dict(await fetch(connection, "SELECT state, count(*) FROM runs GROUP BY state ORDER BY state")),
+            )
+
+        return await self._database.read(look)

@@ -1,0 +1,157 @@
+"""Values that the tests of stores put in: each with everything in place, so that a test names only what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.node import NodeBeat
+from ostinato.models.run import ClaimedRun, Finish, NewRun
+from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft
+from ostinato.models.states import RunState, Trigger
+from ostinato.stores.base import Claim, Store
+
+__all__ = [
+    "HOUR",
+    "MINUTE",
+    "NOW",
+    "beat",
+    "change",
+    "claim",
+    "claim_one",
+    "draft",
+    "finish",
+    "ids",
+    "new_run",
+    "plan",
+    "put",
+    "retry",
+    "scheduled_run",
+]
+
+NOW: Micros = 1_800_000_000 * SECOND
+MINUTE: Micros = 60 * SECOND
+HOUR: Micros = 60 * MINUTE
+NODE = NodeId("node-1")
+
+_DRAFT = ScheduleDraft(
+    name="report",
+    timing="every 5m",
+    zone="UTC",
+    work='{"kind":"function","task":"report","args":[],"kwargs":{}}',
+    kind="function",
+    task="report",
+    policy="{}",
+    project=None,
+    owner="user",
+    origin=None,
+    enabled=True,
+    note=None,
+    anchor_at=NOW,
+    next_at=NOW + 5 * MINUTE,
+    after_finish=None,
+    remaining=None,
+)
+_RUN = NewRun(
+    kind="function",
+    task="report",
+    work='{"kind":"function","task":"report","args":[1],"kwargs":{}}',
+    policy="{}",
+    trigger=Trigger.API,
+    due_at=NOW,
+    ready_at=NOW,
+    lane="main",
+)
+
+
+def draft(name: str = "report", **fields: Any) -> ScheduleDraft:
+    return replace(_DRAFT, name=name, **fields)
+
+
+async def put(store: Store, name: str = "report", **fields: Any) -> ScheduleId:
+    """Add a schedule; answers its id."""
+    (id,) = await store.schedules.put_schedules([draft(name, **fields)], NOW)
+    return id
+
+
+def new_run(**fields: Any) -> NewRun:
+    return replace(_RUN, **fields)
+
+
+def scheduled_run(schedule_id: ScheduleId, due_at: Micros = NOW + 5 * MINUTE, **fields: Any) -> NewRun:
+    given = {"trigger": Trigger.SCHEDULE, "ready_at": due_at, "lane": "cron", **fields}
+    return replace(_RUN, schedule_id=schedule_id, due_at=due_at, **given)
+
+
+def plan(schedule_id: ScheduleId, **fields: Any) -> FirePlan:
+    """The fire of a schedule as `draft` makes it: one run, and on to the next due time."""
+    read: Micros = fields.get("read_next_at", NOW + 5 * MINUTE)
+    given = {
+        "read_next_at": read,
+        "version": 1,
+        "runs": (scheduled_run(schedule_id, read),),
+        "next_at": read + 5 * MINUTE,
+        **fields,
+    }
+    return FirePlan(schedule_id, **given)
+
+
+def change(**fields: Any) -> ScheduleChange:
+    given = {"enabled": True, "broken": None, "note": None, "anchor_at": NOW, "next_at": NOW, "remaining": None}
+    return ScheduleChange(**{**given, **fields})
+
+
+def claim(
+    *, now: Micros = NOW, room: int = 10, tasks: Sequence[str] = ("report",), node: str = NODE, horizon: Micros = 0
+) -> Claim:
+    return Claim(NodeId(node), now, horizon or now, room, tasks, msgspec.json.encode(tasks).decode())
+
+
+async def claim_one(store: Store, **fields: Any) -> ClaimedRun:
+    """Claim exactly one run."""
+    (run,) = (await store.runs.claim_runs(claim(**fields))).runs
+    return run
+
+
+def finish(run: ClaimedRun, state: RunState = RunState.SUCCEEDED, **fields: Any) -> Finish:
+    given = {
+        "started_at": NOW + SECOND,
+        "finished_at": NOW + 2 * SECOND,
+        "schedule_id": run.schedule_id,
+        "session": run.session,
+        **fields,
+    }
+    return Finish(run.id, run.token, state, **given)
+
+
+def retry(run: ClaimedRun, **fields: Any) -> Finish:
+    """Back to the queue after a failed attempt."""
+    given = {"ready_at": NOW + MINUTE, "attempt_state": "failed", "error": "boom", **fields}
+    return finish(run, RunState.QUEUED, **given)
+
+
+def beat(node: str = NODE, now: Micros = NOW, tasks: tuple[str, ...] = ("report",), **fields: Any) -> NodeBeat:
+    given = NodeBeat(
+        id=NodeId(node),
+        host="here",
+        pid=1,
+        slots=10,
+        running=0,
+        draining=False,
+        tasks=tasks,
+        started_at=NOW,
+        now=now,
+        lease_until=now + 15 * SECOND,
+        services="{}",
+    )
+    return replace(given, **fields)
+
+
+def ids(runs: Sequence[ClaimedRun]) -> list[RunId]:
+    """The ids of claimed runs, in their order."""
+    return [run.id for run in runs]

@@ -1,0 +1,74 @@
+"""Databases of the store suite: how to open another store on one, and how to reach below it with raw SQL."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import apsw
+import psycopg
+
+from ostinato.stores.base import Store
+from ostinato.stores.postgres.query import Connection as PostgresConnection
+from ostinato.stores.postgres.store import PostgresStore
+from ostinato.stores.sqlite.store import SqliteStore
+
+__all__ = ["PostgresPlace", "SqlitePlace", "StorePlace", "raw"]
+
+
+class StorePlace(Protocol):
+    """A database that a test has for itself."""
+
+    kind: str
+
+    def store(self) -> Store:
+        """A new store on it, not yet opened."""
+        ...
+
+    def execute(self, statements: str) -> None:
+        """Run SQL past every store: what another version of the program may have written."""
+        ...
+
+
+class SqlitePlace:
+    kind = "sqlite"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def store(self) -> Store:
+        return SqliteStore(self.path)
+
+    def execute(self, statements: str) -> None:
+        connection = apsw.Connection(self.path)
+        connection.set_busy_timeout(5_000)
+        connection.execute(statements)
+        connection.close()
+
+
+class PostgresPlace:
+    kind = "postgres"
+
+    def __init__(self, url: str, schema: str) -> None:
+        self.url = url
+        self.schema = schema
+
+    def store(self) -> Store:
+        return PostgresStore(self.url, self.schema)
+
+    def execute(self, statements: str) -> None:
+        with psycopg.connect(self.url, autocommit=True, options=f"-c search_path={self.schema}") as connection:
+            connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self.schema}".encode())
+            connection.execute(statements.encode())
+
+
+async def raw(store: Store, statement: str) -> list[tuple[Any, ...]]:
+    """Run one SQL statement without parameters through the store's own writer, and answer its rows."""
+    if isinstance(store, SqliteStore):
+        return await store._database.write(lambda connection: list(connection.execute(statement)))
+    assert isinstance(store, PostgresStore)
+
+    async def run(connection: PostgresConnection) -> list[tuple[Any, ...]]:
+        cursor = await connection.execute(statement.encode(), prepare=False)
+        return await cursor.fetchall() if statement.startswith("SELECT") else []
+
+    return await store._database.write(run)

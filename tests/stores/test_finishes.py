@@ -1,0 +1,358 @@
+"""Final writes: fenced by their token, with all that follows from them in the same transaction."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.ids import ScheduleId
+from ostinato.models.run import ClaimedRun, Report, RunFilter
+from ostinato.models.schedule import Schedule
+from ostinato.models.states import RunState, Trigger
+from ostinato.stores.base import Store
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    change,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
+from tests.stores.places import raw
+
+DUE = NOW + 5 * MINUTE
+
+
+async def started(store: Store, **fields: object) -> ClaimedRun:
+    """A run under way."""
+    await store.runs.insert_runs([new_run(**fields)])
+    return await claim_one(store, now=NOW + HOUR)
+
+
+async def fired(store: Store, id: ScheduleId, due_at: int) -> ClaimedRun:
+    """A scheduled run under way."""
+    await store.runs.insert_runs([scheduled_run(id, due_at)])
+    return await claim_one(store, now=due_at)
+
+
+async def schedule(store: Store) -> Schedule:
+    found = await store.schedules.get_schedule("report")
+    assert found is not None
+    return found
+
+
+async def test_an_end_is_written_with_everything_it_says(store: Store) -> None:
+    run = await started(store)
+    end = finish(
+        run,
+        RunState.FAILED,
+        started_at=NOW + 3,
+        finished_at=NOW + 9,
+        reason="it raised",
+        error="ValueError: no",
+        result='{"a":[1]}',
+        totals='{"copied":3}',
+        progress='{"done":1,"total":2,"text":"half"}',
+        output="line\n",
+    )
+    done = await store.runs.finish_runs([end])
+    assert (list(done.lost), list(done.broken)) == ([], [])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert (shown.state, shown.reason, shown.error) == (RunState.FAILED, "it raised", "ValueError: no")
+    assert (shown.result, shown.totals) == ({"a": [1]}, {"copied": 3.0})
+    assert shown.progress is not None
+    assert (shown.progress.done, shown.progress.total, shown.progress.text) == (1, 2, "half")
+    assert (shown.started_at, shown.finished_at) == (from_micros(NOW + 3), from_micros(NOW + 9))
+    assert [(attempt.state, attempt.error, attempt.node) for attempt in shown.attempts] == [
+        ("failed", "ValueError: no", "node-1")
+    ]
+    assert await store.runs.read_output(run.id) == "line\n"
+
+
+async def test_texts_of_any_kind_survive(store: Store) -> None:
+    text = 'quote " back \\ brace {} comma , newline \n null NULL snow ☃ emoji 🎶'
+    run = await started(store)
+    await store.runs.finish_runs([finish(run, RunState.FAILED, reason=text, error=text, output=text)])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert (shown.reason, shown.error, await store.runs.read_output(run.id)) == (text, text, text)
+
+
+async def test_a_nul_in_output_does_not_stop_the_finish(store: Store) -> None:
+    run = await started(store)
+    done = await store.runs.finish_runs([finish(run, RunState.FAILED, error="a\0b", output="c\0d")])
+    assert list(done.lost) == []
+    assert (await store.runs.read_output(run.id)).replace("\ufffd", "\0") == "c\0d"
+
+
+async def test_an_end_that_names_no_start_keeps_the_claims(store: Store) -> None:
+    run = await started(store)
+    await store.runs.finish_runs([finish(run, started_at=None)])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert shown.started_at == from_micros(NOW + HOUR)
+
+
+async def test_a_batch_of_ends_is_one_call(store: Store) -> None:
+    inserted = await store.runs.insert_runs([new_run() for _ in range(30)])
+    claimed = (await store.runs.claim_runs(claim(room=30))).runs
+    states = [RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELLED]
+    await store.runs.finish_runs([finish(run, states[n % 3], result=str(n)) for n, run in enumerate(claimed)])
+    shown = {run.id: run for run in await store.runs.list_runs(RunFilter())}
+    assert [shown[id].result for id in inserted] == list(range(30))
+    assert [shown[id].state for id in inserted] == states * 10
+
+
+async def test_finishing_nothing_is_not_an_error(store: Store) -> None:
+    done = await store.runs.finish_runs([])
+    assert (list(done.lost), list(done.claimed.runs)) == ([], [])
+    await store.runs.insert_runs([new_run()])
+    assert len((await store.runs.finish_runs([], claim())).claimed.runs) == 1
+
+
+@pytest.mark.parametrize("kind", ["end", "retry"])
+async def test_a_stale_token_is_lost_and_writes_nothing(store: Store, kind: str) -> None:
+    run = await started(store, session="s")
+    await store.runs.finish_runs([retry(run, ready_at=NOW, error="rescued")])
+    again = await claim_one(store, now=NOW + HOUR)
+    late = finish(run, output="late") if kind == "end" else retry(run, output="late")
+    done = await store.runs.finish_runs([late])
+    assert list(done.lost) == [run.id]
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert shown.state == RunState.RUNNING
+    assert len(shown.attempts) == 2
+    assert await store.runs.read_output(run.id) == ""
+    assert list((await store.runs.finish_runs([finish(again)])).lost) == []
+
+
+@pytest.mark.parametrize("kind", ["end", "retry"])
+async def test_a_run_that_was_deleted_is_lost(store: Store, kind: str) -> None:
+    id = await put(store)
+    run = await fired(store, id, DUE)
+    await store.schedules.remove_schedule(id)
+    late = finish(run, breaks=True, break_after=1, broken="x", output="x") if kind == "end" else retry(run, output="x")
+    done = await store.runs.finish_runs([late])
+    assert (list(done.lost), list(done.broken)) == ([run.id], [])
+
+
+async def test_the_same_end_twice_is_not_lost(store: Store) -> None:
+    """A node whose connection broke during the commit asks again, and learns that it was written."""
+    run = await started(store)
+    await store.runs.finish_runs([finish(run)])
+    assert list((await store.runs.finish_runs([finish(run)])).lost) == []
+    assert list((await store.runs.finish_runs([finish(run, RunState.FAILED)])).lost) == [run.id]
+    assert (await store.runs.get_run(run.id)).state == RunState.SUCCEEDED  # type: ignore[union-attr]
+
+
+async def test_one_lost_end_does_not_hold_up_the_others(store: Store) -> None:
+    await store.runs.insert_runs([new_run()] * 3)
+    one, two, three = (await store.runs.claim_runs(claim())).runs
+    two.token += 1
+    done = await store.runs.finish_runs([finish(one), finish(two), finish(three, output="o")])
+    assert list(done.lost) == [two.id]
+    states = {run.id: run.state for run in await store.runs.list_runs(RunFilter())}
+    assert states == {one.id: "succeeded", two.id: "running", three.id: "succeeded"}
+
+
+async def test_an_end_makes_room_for_a_claim_in_the_same_call(store: Store) -> None:
+    await store.lanes.ensure_lanes({"narrow": 1}, [])
+    inserted = await store.runs.insert_runs([new_run(lane="narrow")] * 2)
+    run = await claim_one(store)
+    assert run.id == inserted[0]
+    done = await store.runs.finish_runs([finish(run)], claim())
+    assert ids(done.claimed.runs) == [inserted[1]]
+
+
+async def test_a_retry_goes_back_to_the_queue_and_keeps_its_attempts(store: Store) -> None:
+    run = await started(store)
+    for number in (1, 2):
+        await store.runs.finish_runs(
+            [
+                retry(
+                    run,
+                    started_at=NOW + number,
+                    finished_at=NOW + number + 5,
+                    ready_at=NOW + number * MINUTE,
+                    error=f"boom {number}",
+                    reason="trying again",
+                    totals='{"tries":1}',
+                    output=f"part {number};",
+                )
+            ]
+        )
+        shown = await store.runs.get_run(run.id)
+        assert shown is not None
+        assert (shown.state, shown.reason, shown.attempt) == (RunState.QUEUED, "trying again", number)
+        assert shown.ready_at == from_micros(NOW + number * MINUTE)
+        assert shown.node is None
+        run = await claim_one(store, now=NOW + HOUR)
+        assert run.attempt == number + 1
+    await store.runs.finish_runs([finish(run)])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert [(attempt.state, attempt.error) for attempt in shown.attempts] == [
+        ("failed", "boom 1"),
+        ("failed", "boom 2"),
+        ("succeeded", None),
+    ]
+    assert shown.attempts[0].started_at == from_micros(NOW + 1)
+    assert shown.attempts[0].finished_at == from_micros(NOW + 6)
+    assert shown.totals == {"tries": 1.0}
+    assert await store.runs.read_output(run.id) == "part 1;part 2;"
+
+
+async def test_a_try_that_does_not_count_gives_the_attempt_back(store: Store) -> None:
+    run = await started(store)
+    await store.runs.finish_runs([retry(run, ready_at=NOW, counted=False, attempt_state=None, error=None)])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert (shown.state, shown.attempt, shown.attempts) == (RunState.QUEUED, 0, ())
+    again = await claim_one(store)
+    assert (again.attempt, again.token) == (1, 2)
+
+
+async def test_a_retry_forgets_an_older_cancel(store: Store) -> None:
+    run = await started(store)
+    await store.runs.cancel_runs([run.id], "stop", NOW)
+    await store.runs.finish_runs([retry(run)])
+    assert await raw(store, f"SELECT cancel FROM runs WHERE id = {run.id}") == [(None,)]
+
+
+async def test_the_breaker_counts_failures_in_a_row_and_trips(store: Store) -> None:
+    id = await put(store)
+    bad = {"breaks": True, "break_after": 3, "broken": "3 runs failed in a row"}
+    for number in (1, 2):
+        run = await fired(store, id, DUE + number)
+        done = await store.runs.finish_runs([finish(run, RunState.FAILED, **bad)])
+        assert list(done.broken) == []
+        assert (await schedule(store)).failures == number
+    run = await fired(store, id, DUE + 3)
+    done = await store.runs.finish_runs([finish(run, RunState.FAILED, finished_at=NOW + 77, **bad)])
+    assert list(done.broken) == [id]
+    broken = await schedule(store)
+    assert (broken.enabled, broken.broken, broken.next_run_at) == (False, "3 runs failed in a row", None)
+    assert broken.version == 2
+    assert broken.updated_at == from_micros(NOW + 77)
+
+
+async def test_a_success_resets_the_breaker_and_none_leaves_it(store: Store) -> None:
+    id = await put(store)
+    for number, (breaks, failures) in enumerate([(True, 1), (None, 1), (True, 2), (False, 0), (True, 1)]):
+        run = await fired(store, id, DUE + number)
+        await store.runs.finish_runs([finish(run, breaks=breaks, break_after=3, broken="x")])
+        assert (await schedule(store)).failures == failures
+
+
+async def test_the_order_inside_a_batch_counts_for_the_breaker(store: Store) -> None:
+    id = await put(store)
+    await store.runs.insert_runs([scheduled_run(id, DUE + n) for n in range(5)])
+    runs = (await store.runs.claim_runs(claim(now=DUE + HOUR))).runs
+    verdicts = [True, True, False, True, True]
+    done = await store.runs.finish_runs(
+        [finish(run, breaks=bad, break_after=3, broken="x") for run, bad in zip(runs, verdicts, strict=True)]
+    )
+    assert list(done.broken) == []
+    assert (await schedule(store)).failures == 2
+
+
+async def test_a_schedule_that_is_disabled_already_does_not_trip_again(store: Store) -> None:
+    id = await put(store)
+    run = await fired(store, id, DUE)
+    await store.schedules.change_schedule(id, 1, change(enabled=False, note="mine", next_at=None), NOW + HOUR)
+    done = await store.runs.finish_runs([finish(run, breaks=True, break_after=1, broken="x")])
+    assert list(done.broken) == []
+    assert (await schedule(store)).broken is None
+
+
+async def test_a_lost_end_does_not_count_for_the_breaker(store: Store) -> None:
+    id = await put(store)
+    run = await fired(store, id, DUE)
+    run.token += 1
+    await store.runs.finish_runs([finish(run, RunState.FAILED, breaks=True, break_after=1, broken="x")])
+    assert (await schedule(store)).failures == 0
+
+
+async def test_the_next_due_time_counts_from_the_end_of_the_last_run_of_any_trigger(store: Store) -> None:
+    id = await put(store, after_finish=HOUR)
+    await store.schedules.record_fires([plan(id, next_at=None)], NOW)
+    await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)])
+    one, two = (await store.runs.claim_runs(claim(now=DUE))).runs
+    await store.runs.finish_runs([finish(one, finished_at=DUE + 1)])
+    assert (await schedule(store)).next_run_at is None
+    await store.runs.finish_runs([finish(two, finished_at=DUE + 2)])
+    assert (await schedule(store)).next_run_at == from_micros(DUE + 2 + HOUR)
+
+
+async def test_no_due_time_follows_for_what_is_disabled(store: Store) -> None:
+    id = await put(store, after_finish=HOUR)
+    run = await fired(store, id, DUE)
+    await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW + HOUR)
+    await store.runs.finish_runs([finish(run)])
+    assert (await schedule(store)).next_run_at is None
+
+
+async def test_a_cancelled_or_expired_run_counts_as_an_end_for_the_next_due_time(store: Store) -> None:
+    id = await put(store, after_finish=HOUR)
+    for number, expires_at in enumerate((None, NOW + 9)):
+        await raw(store, "UPDATE schedules SET next_at = NULL")
+        (run,) = await store.runs.insert_runs([scheduled_run(id, DUE + number, expires_at=expires_at)])
+        if expires_at is None:
+            await store.runs.cancel_runs([run], "no", NOW + 9)
+        else:
+            await store.runs.claim_runs(claim(now=NOW + 9))
+        assert (await schedule(store)).next_run_at == from_micros(NOW + 9 + HOUR)
+
+
+async def test_delete_after_run_takes_the_schedule_and_its_rows(store: Store) -> None:
+    id = await put(store)
+    run = await fired(store, id, DUE)
+    done = await store.runs.finish_runs([finish(run, delete_schedule=True, output="gone")])
+    assert list(done.lost) == []
+    assert await store.schedules.get_schedule("report") is None
+    for table in ("runs", "output"):
+        assert await raw(store, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+async def test_reports_are_kept_while_the_token_holds(store: Store) -> None:
+    run = await started(store)
+    await store.runs.report_runs(
+        [
+            Report(run.id, run.token, progress='{"done":1}', totals='{"a":1}', output="one "),
+            Report(run.id, run.token, progress='{"done":2}', output="two "),
+            Report(run.id, run.token + 1, progress='{"done":9}', output="stale"),
+        ]
+    )
+    await store.runs.report_runs([Report(run.id, run.token, totals='{"a":2}', output="three")])
+    await store.runs.report_runs([])
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert shown.progress is not None
+    assert (shown.progress.done, shown.totals) == (2, {"a": 2.0})
+    assert await store.runs.read_output(run.id) == "one two three"
+    await store.runs.finish_runs([finish(run, output=" end")])
+    await store.runs.report_runs([Report(run.id, run.token, output="too late")])
+    assert await store.runs.read_output(run.id) == "one two three end"
+
+
+async def test_two_nodes_that_end_the_last_runs_together_still_set_the_next_due_time(
+    first: Store, second: Store
+) -> None:
+    id = await put(first, after_finish=HOUR)
+    for number in range(12):
+        await raw(first, "UPDATE schedules SET next_at = NULL")
+        await first.runs.insert_runs([scheduled_run(id, DUE + 2 * number + n) for n in (0, 1)])
+        one, two = (await first.runs.claim_runs(claim(now=DUE + HOUR))).runs
+        ends = (first.runs.finish_runs([finish(one)]), second.runs.finish_runs([finish(two)]))
+        await asyncio.gather(*ends)
+        assert (await schedule(first)).next_run_at == from_micros(NOW + 2 * SECOND + HOUR), number

@@ -1,0 +1,218 @@
+"""Reading the ledger, and ending runs from outside: lists, cancel, rescue, and what nobody can execute."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import RunFilter
+from ostinato.models.states import RunState, Trigger
+from ostinato.stores.base import Store
+from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, new_run, put, retry
+from tests.stores.places import raw
+
+
+async def test_runs_are_listed_newest_first_and_page_by_page(store: Store) -> None:
+    inserted = await store.runs.insert_runs([new_run()] * 7)
+    page = await store.runs.list_runs(RunFilter(limit=3))
+    assert [run.id for run in page] == inserted[:3:-1]
+    page = await store.runs.list_runs(RunFilter(limit=3, before_id=page[-1].id))
+    assert [run.id for run in page] == inserted[3:0:-1]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "places"),
+    [
+        (RunFilter(task="other"), [1]),
+        (RunFilter(states=(RunState.MISSED,)), [2]),
+        (RunFilter(states=(RunState.QUEUED, RunState.MISSED), task="report"), [3, 2, 0]),
+        (RunFilter(due_from=NOW + 5), [3, 2]),
+        (RunFilter(due_until=NOW + 5), [2, 1, 0]),
+        (RunFilter(due_from=NOW + 6, due_until=NOW + 8), [2]),
+        (RunFilter(before_id=RunId(0)), []),
+    ],
+)
+async def test_lists_hold_only_what_is_asked_for(store: Store, wanted: RunFilter, places: list[int]) -> None:
+    inserted = await store.runs.insert_runs(
+        [
+            new_run(due_at=NOW),
+            new_run(due_at=NOW + 1, task="other"),
+            new_run(due_at=NOW + 2, last_due_at=NOW + 9, state=RunState.MISSED, count=3),
+            new_run(due_at=NOW + 10),
+        ]
+    )
+    assert [run.id for run in await store.runs.list_runs(wanted)] == [inserted[place] for place in places]
+
+
+async def test_runs_of_one_schedule_are_listed_alone(store: Store) -> None:
+    id, other = await put(store), await put(store, "other")
+    await store.runs.insert_runs([new_run(schedule_id=other), new_run()])
+    (mine,) = await store.runs.insert_runs([new_run(schedule_id=id)])
+    assert [run.id for run in await store.runs.list_runs(RunFilter(schedule_id=id))] == [mine]
+
+
+async def test_a_list_shows_the_attempts_of_each_run(store: Store) -> None:
+    await store.runs.insert_runs([new_run()] * 2)
+    for _ in range(2):
+        claimed = (await store.runs.claim_runs(claim())).runs
+        await store.runs.finish_runs([retry(run, ready_at=NOW, error=f"{run.id}/{run.attempt}") for run in claimed])
+    for run in await store.runs.list_runs(RunFilter()):
+        assert [attempt.error for attempt in run.attempts] == [f"{run.id}/1", f"{run.id}/2"]
+
+
+async def test_active_are_those_that_run_are_ready_or_wait_for_their_turn(store: Store) -> None:
+    await store.runs.insert_runs(
+        [
+            new_run(),
+            new_run(ready_at=NOW + HOUR),
+            new_run(ready_at=NOW + HOUR, session="s", waiting=True),
+            new_run(state=RunState.SKIPPED),
+        ]
+    )
+    assert await store.runs.count_active(NOW) == 2
+    run = await claim_one(store)
+    assert await store.runs.count_active(NOW) == 2
+    await store.runs.finish_runs([finish(run)])
+    assert await store.runs.count_active(NOW) == 1
+    assert await store.runs.count_active(NOW + HOUR) == 2
+
+
+async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> None:
+    running, ended = await store.runs.insert_runs([new_run(), new_run()])
+    one, two = (await store.runs.claim_runs(claim())).runs
+    await store.runs.finish_runs([finish(two)])
+    queued, waiting = await store.runs.insert_runs([new_run(), new_run(session="s", waiting=True)])
+    everything = [running, ended, queued, waiting, RunId(999)]
+    cancelled = await store.runs.cancel_runs(everything, "not needed", NOW + 5)
+    assert (sorted(cancelled.ended), list(cancelled.asked)) == ([queued, waiting], [one.id])
+    for id in (queued, waiting):
+        run = await store.runs.get_run(id)
+        assert run is not None
+        assert (run.state, run.reason, run.finished_at) == (
+            RunState.CANCELLED,
+            "not needed",
+            from_micros(NOW + 5),
+        )
+    assert (await store.runs.get_run(running)).state == RunState.RUNNING  # type: ignore[union-attr]
+    assert (await store.runs.get_run(ended)).state == RunState.SUCCEEDED  # type: ignore[union-attr]
+    watch = await store.watch()
+    try:
+        assert list((await watch.glance(NodeId("node-1"))).cancel) == [(running, "not needed")]
+        assert list((await watch.glance(NodeId("node-2"))).cancel) == []
+    finally:
+        await watch.close()
+
+
+async def test_cancelling_nothing_is_not_an_error(store: Store) -> None:
+    cancelled = await store.runs.cancel_runs([], "no", NOW)
+    assert (list(cancelled.ended), list(cancelled.asked)) == ([], [])
+
+
+async def test_what_ran_on_a_node_that_lost_its_lease_is_stale(store: Store) -> None:
+    id = await put(store)
+    await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL), new_run()])
+    assert await store.nodes.renew(beat("dies"))
+    assert await store.nodes.renew(beat("lives", lease_until=NOW + HOUR))
+    dying = await claim_one(store, node="dies", room=1, now=NOW + 3)
+    await claim_one(store, node="lives", room=1)
+    assert await store.runs.stale_runs(NOW + 15 * SECOND) == []
+    (stale,) = await store.runs.stale_runs(NOW + 15 * SECOND + 1)
+    assert (stale.id, stale.token, stale.attempt, stale.node) == (dying.id, dying.token, 1, "dies")
+    assert (stale.schedule_id, stale.schedule, stale.started_at) == (id, "report", NOW + 3)
+    assert not await store.nodes.renew(beat("dies", now=NOW + MINUTE))
+    states = {node.id: node.state for node in await store.nodes.list_nodes(NOW + MINUTE)}
+    assert states == {"dies": "lost", "lives": "alive"}
+    await store.runs.finish_runs([retry(stale, ready_at=NOW, error="its node was lost")])
+    assert await store.runs.stale_runs(NOW + MINUTE) == []
+    assert list((await store.runs.finish_runs([finish(dying)])).lost) == [dying.id]
+
+
+async def test_what_ran_on_a_node_that_vanished_is_stale(store: Store) -> None:
+    await store.runs.insert_runs([new_run()])
+    await store.nodes.renew(beat("gone"))
+    run = await claim_one(store, node="gone")
+    assert await store.runs.stale_runs(NOW) == []
+    await store.nodes.leave(NodeId("gone"))
+    assert ids(await store.runs.stale_runs(NOW)) == [run.id]
+
+
+async def test_nobody_can_claim_a_task_that_no_living_node_knows(store: Store) -> None:
+    await store.nodes.renew(beat("alive", tasks=("report", 'quo"te')))
+    await store.nodes.renew(beat("lost", tasks=("strange",), lease_until=NOW - 1))
+    strange, _, _, _, _ = await store.runs.insert_runs(
+        [
+            new_run(task="strange", ready_at=NOW - 10),
+            new_run(task="strange", ready_at=NOW),
+            new_run(task="strange", ready_at=NOW - 10, session="s", waiting=True),
+            new_run(ready_at=NOW - 10),
+            new_run(task='quo"te', ready_at=NOW - 10),
+        ]
+    )
+    (run,) = await store.runs.unclaimable_runs(NOW, NOW)
+    assert (run.id, run.task) == (strange, "strange")
+
+
+async def test_what_nobody_can_execute_ends_as_failed(store: Store) -> None:
+    queued, running = await store.runs.insert_runs([new_run(ready_at=NOW + n) for n in (1, 0)])
+    await claim_one(store, now=NOW)
+    assert await store.runs.fail_queued([queued, running], "no node knows its task", NOW + 9) == 1
+    run = await store.runs.get_run(queued)
+    assert run is not None
+    assert (run.state, run.reason, run.finished_at) == (
+        RunState.FAILED,
+        "no node knows its task",
+        from_micros(NOW + 9),
+    )
+    assert (await store.runs.get_run(running)).state == RunState.RUNNING  # type: ignore[union-attr]
+
+
+async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:
+    await store.nodes.renew(beat("a", started_at=NOW + 1))
+    await store.nodes.renew(beat("b", started_at=NOW))
+    await store.nodes.renew(
+        beat(
+            "a",
+            now=NOW + SECOND,
+            running=3,
+            slots=4,
+            draining=True,
+            tasks=("x", "y"),
+            services='{"ticker":{"ok":true}}',
+        )
+    )
+    b, a = await store.nodes.list_nodes(NOW + SECOND)
+    assert (b.id, b.state) == ("b", "alive")
+    assert (a.id, a.host, a.pid, a.state, a.slots, a.running) == ("a", "here", 1, "draining", 4, 3)
+    assert (a.tasks, a.services) == (("x", "y"), {"ticker": {"ok": True}})
+    assert (a.started_at, a.seen_at) == (from_micros(NOW + 1), from_micros(NOW + SECOND))
+    assert [node.state for node in await store.nodes.list_nodes(NOW + HOUR)] == ["lost", "lost"]
+
+
+async def test_lanes_are_made_once_and_a_persons_limit_stays(store: Store) -> None:
+    await raw(store, "UPDATE lanes SET max_running = 5, note = 'smaller' WHERE name = 'main'")
+    await store.lanes.ensure_lanes({"main": 30, "extra": 2}, [])
+    lanes = {lane.name: lane for lane in await store.lanes.list_lanes()}
+    assert list(lanes) == sorted(lanes)
+    assert {name: lane.limit for name, lane in lanes.items()} == {
+        "cron": 30,
+        "extra": 2,
+        "main": 5,
+        "subagent": 50,
+        "team": 100,
+    }
+    assert lanes["main"].note == "smaller"
+
+
+async def test_a_fixed_limit_is_set_each_time(store: Store) -> None:
+    await store.lanes.ensure_lanes({"main": 7, "cron": 9}, ["main"])
+    limits = {lane.name: lane.limit for lane in await store.lanes.list_lanes()}
+    assert (limits["main"], limits["cron"]) == (7, 30)
+
+
+async def test_a_lane_says_how_full_it_is(store: Store) -> None:
+    await store.runs.insert_runs([new_run()] * 3 + [new_run(session="s", waiting=True), new_run(ready_at=NOW + HOUR)])
+    await store.runs.claim_runs(claim(room=2))
+    await raw(store, "UPDATE lanes SET paused = true WHERE name = 'main'")
+    main = next(lane for lane in await store.lanes.list_lanes() if lane.name == "main")
+    assert (main.running, main.queued, main.paused) == (2, 2, True)

@@ -1,0 +1,143 @@
+"""Opening: migrations from every older version, once however many open, and never backwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ostinato.errors import SchemaTooNew, StoreError
+from ostinato.stores.migrate import Migration, load_migrations, pending
+from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
+from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
+from ostinato.stores.sqlite.store import SqliteStore
+from tests.stores.builders import claim, new_run, put
+from tests.stores.places import SqlitePlace, StorePlace, raw
+
+OLDER = [(kind, version) for kind, known in (("sqlite", SQLITE_MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS))
+         for version in range(len(known) + 1)]  # fmt: skip
+
+
+def migrations(place: StorePlace) -> tuple[Migration, ...]:
+    return SQLITE_MIGRATIONS if place.kind == "sqlite" else POSTGRES_MIGRATIONS
+
+
+def bring_to(place: StorePlace, version: int) -> None:
+    """Make the database one that an older program left: the migrations up to `version`, and nothing after."""
+    if version == 0:
+        return
+    number = "INTEGER" if place.kind == "sqlite" else "bigint"
+    create = (
+        f"CREATE TABLE migrations (version {number} PRIMARY KEY, name TEXT NOT NULL, applied_at {number} NOT NULL);"
+    )
+    for migration in migrations(place)[:version]:
+        create += migration.sql + f";INSERT INTO migrations VALUES ({migration.version}, '{migration.name}', 0);"
+    place.execute(create)
+
+
+@pytest.mark.parametrize(("kind", "version"), OLDER)
+async def test_every_older_version_is_brought_up_to_date_and_the_newest_left_as_it_is(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str, version: int
+) -> None:
+    place: StorePlace = SqlitePlace(str(tmp_path / "jobs.db"))
+    if kind == "postgres":
+        place = request.getfixturevalue("postgres_place")
+    bring_to(place, version)
+    store = place.store()
+    await store.open()
+    try:
+        status = await store.upkeep.status()
+        assert status.version == status.latest == len(migrations(place))
+        applied = await raw(store, "SELECT version, name FROM migrations ORDER BY version")
+        assert applied == [(migration.version, migration.name) for migration in migrations(place)]
+        await store.lanes.ensure_lanes({"main": 1}, [])
+        await put(store)
+        await store.runs.insert_runs([new_run()])
+        assert len((await store.runs.claim_runs(claim())).runs) == 1
+    finally:
+        await store.close()
+
+
+async def test_opening_again_keeps_what_is_there(shared_place: StorePlace) -> None:
+    for turn in range(3):
+        store = shared_place.store()
+        await store.open()
+        await put(store, f"s{turn}")
+        assert (await store.upkeep.status()).schedules == turn + 1
+        await store.close()
+
+
+async def test_many_that_open_at_once_migrate_once(shared_place: StorePlace) -> None:
+    stores = [shared_place.store() for _ in range(6)]
+    await asyncio.gather(*(store.open() for store in stores))
+    try:
+        assert await raw(stores[0], "SELECT count(*) FROM migrations") == [(len(migrations(shared_place)),)]
+        await asyncio.gather(*(put(store, f"s{number}") for number, store in enumerate(stores)))
+        assert (await stores[0].upkeep.status()).schedules == 6
+    finally:
+        await asyncio.gather(*(store.close() for store in stores))
+
+
+async def test_a_newer_database_is_refused_with_the_fix(shared_place: StorePlace) -> None:
+    store = shared_place.store()
+    await store.open()
+    await raw(store, "INSERT INTO migrations VALUES (999, 'from_the_future', 0)")
+    await store.close()
+    newer = shared_place.store()
+    with pytest.raises(SchemaTooNew, match=r"999.*pip install --upgrade ostinato"):
+        await newer.open()
+    await newer.close()
+
+
+async def test_a_closed_store_says_so(shared_place: StorePlace) -> None:
+    store = shared_place.store()
+    await store.open()
+    await store.close()
+    await store.close()
+    with pytest.raises(StoreError, match="closed"):
+        await store.runs.insert_runs([new_run()])
+
+
+async def test_only_its_owner_can_read_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.db"
+    previous = os.umask(0)
+    try:
+        store = SqliteStore(str(path))
+        await store.open()
+        await put(store)
+    finally:
+        os.umask(previous)
+    modes = {name: stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in os.listdir(tmp_path)}
+    assert modes.pop("jobs.db") == 0o600
+    assert set(modes.values()) <= {0o600}
+    await store.close()
+
+
+async def test_a_file_that_cannot_be_made_names_the_fix(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "missing" / "jobs.db"))
+    with pytest.raises(StoreError, match="make the folder"):
+        await store.open()
+
+
+async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("this is not a database, it is a long letter to somebody\n" * 100)
+    store = SqliteStore(str(path))
+    with pytest.raises(StoreError, match="not an SQLite database"):
+        await store.open()
+    assert path.read_text().startswith("this is not a database")
+
+
+def test_both_stores_have_the_same_migrations() -> None:
+    assert [(m.version, m.name) for m in SQLITE_MIGRATIONS] == [(m.version, m.name) for m in POSTGRES_MIGRATIONS]
+    assert load_migrations("ostinato.stores.sqlite") == SQLITE_MIGRATIONS
+
+
+def test_pending_is_what_comes_after_the_current_version() -> None:
+    known = tuple(Migration(number, f"m{number}", "") for number in (1, 2, 3))
+    assert pending(known, 0, "x") == known
+    assert pending(known, 2, "x") == known[2:]
+    assert pending(known, 3, "x") == ()

@@ -1,0 +1,332 @@
+"""What only PostgreSQL has: connections that break, schemas, URLs, prepared statements, unknown commits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
+from ostinato.models.ids import NodeId
+from ostinato.models.run import RunFilter
+from ostinato.models.states import RunState
+from ostinato.stores.postgres import writer as writer_module
+from ostinato.stores.postgres.connection import Server
+from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
+from ostinato.stores.postgres.store import PostgresStore
+from ostinato.stores.postgres.writer import Writer, _Job, _Uncertain
+from tests.stores.builders import NOW, claim, claim_one, finish, ids, new_run, put, retry
+from tests.stores.places import raw
+
+
+@pytest.fixture
+def store(postgres_url: str, runner: asyncio.Runner) -> Iterator[PostgresStore]:
+    store = PostgresStore(postgres_url)
+    runner.run(store.open())
+    runner.run(store.lanes.ensure_lanes({"main": 30, "cron": 30}, []))
+    yield store
+    runner.run(store.close())
+
+
+@pytest.fixture
+def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        yield connection
+
+
+def hang_up(admin: psycopg.Connection[Any]) -> int:
+    """End every connection to the database but this one, and wait until they are gone."""
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    ended = admin.execute(f"SELECT pg_terminate_backend(pid, 5000) {others} AND backend_type = 'client backend'")
+    return len(ended.fetchall())
+
+
+async def test_a_store_whose_connections_were_ended_goes_on_by_itself(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    for number in range(1, 4):
+        await store.runs.insert_runs([new_run()])
+        assert len(await store.runs.list_runs(RunFilter())) == number
+        assert hang_up(admin) >= 2
+        # Both kinds of connection are dead now: the next write and the next reads get new ones.
+        if number % 2:
+            assert len(await store.runs.list_runs(RunFilter())) == number
+    await store.runs.insert_runs([new_run()])
+    assert len((await store.runs.claim_runs(claim())).runs) == 4
+
+
+async def test_connections_that_end_under_load_lose_and_double_nothing(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    acknowledged: list[str] = []
+    go_on = asyncio.Semaphore(0)
+
+    async def enqueue(worker: int) -> None:
+        for number in range(30):
+            key = f"{worker}/{number}"
+            await store.runs.insert_runs([new_run(key=key, lane="nowhere")])
+            acknowledged.append(key)
+            go_on.release()
+
+    async def interrupt() -> None:
+        for _ in range(5):
+            for _ in range(20):
+                await go_on.acquire()
+            await asyncio.to_thread(hang_up, admin)
+
+    await asyncio.gather(*(enqueue(worker) for worker in range(6)), interrupt())
+    keys = await raw(store, "SELECT key FROM runs")
+    assert sorted(key for (key,) in keys) == sorted(acknowledged)
+    assert len(acknowledged) == 180
+
+
+async def test_a_watch_whose_connection_was_ended_listens_again_and_says_that_something_may_have_changed(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    watch = await store.watch()
+    try:
+        hang_up(admin)
+        await asyncio.wait_for(watch.changed(), 10)
+        await store.runs.insert_runs([new_run()])
+        await asyncio.wait_for(watch.changed(), 10)
+        assert (await watch.glance(NodeId("n"))).ready_at == NOW
+    finally:
+        await watch.close()
+
+
+async def test_a_server_that_stays_away_is_told_within_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(writer_module, "_EFFORT_SECONDS", 0.3)
+    nowhere = PostgresStore(f"postgresql://postgres:@/postgres?host={tmp_path}")
+    with pytest.raises(StoreUnavailable, match="cannot be reached"):
+        await nowhere.open()
+    await nowhere.close()
+
+
+async def test_callers_learn_that_the_server_is_gone_and_the_store_recovers_when_it_is_back(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "_EFFORT_SECONDS", 0.2)
+    connect = Server.connect
+
+    async def refuse(self: Server, *, writes: bool = False) -> Connection:
+        raise psycopg.OperationalError("connection refused")
+
+    monkeypatch.setattr(Server, "connect", refuse)
+    hang_up(admin)
+    for call in (
+        store.runs.insert_runs([new_run()]),
+        store.runs.claim_runs(claim()),
+        store.runs.list_runs(RunFilter()),
+    ):
+        with pytest.raises(StoreUnavailable, match="connection refused"):
+            await call
+    monkeypatch.setattr(Server, "connect", connect)
+    await store.runs.insert_runs([new_run()])
+    assert len(await store.runs.list_runs(RunFilter())) == 1
+
+
+async def test_an_operation_that_raises_after_it_has_written_leaves_nothing(store: PostgresStore) -> None:
+    async def half(connection: Connection) -> None:
+        await connection.execute("INSERT INTO lanes (name, max_running) VALUES ('half', 1)")
+        raise RuntimeError("changed my mind")
+
+    answers = await asyncio.gather(
+        store.runs.insert_runs([new_run()]),
+        store._database.write(half),
+        store.runs.insert_runs([new_run()]),
+        return_exceptions=True,
+    )
+    assert isinstance(answers[1], RuntimeError)
+    assert "half" not in [lane.name for lane in await store.lanes.list_lanes()]
+    assert len(await store.runs.list_runs(RunFilter())) == 2
+
+
+def uncertain_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next transaction commit, and its answer be lost."""
+    transact = Writer._transact
+    done = False
+
+    async def commit_and_break(self: Writer, connection: Connection, group: list[_Job]) -> None:
+        nonlocal done
+        await transact(self, connection, group)
+        if not done:
+            done = True
+            raise _Uncertain(psycopg.OperationalError("the line went dead"))
+
+    monkeypatch.setattr(Writer, "_transact", commit_and_break)
+
+
+async def test_a_claim_whose_commit_is_unknown_is_taken_back_and_made_again(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inserted = await store.runs.insert_runs([new_run(), new_run()])
+    uncertain_once(monkeypatch)
+    claimed = (await store.runs.claim_runs(claim())).runs
+    assert ids(claimed) == inserted
+    assert {(run.attempt, run.token) for run in claimed} == {(1, 2)}
+    assert list((await store.runs.finish_runs([finish(run) for run in claimed])).lost) == []
+
+
+async def test_an_end_whose_commit_is_unknown_is_not_taken_for_lost(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.runs.insert_runs([new_run(), new_run(key="next")])
+    run = await claim_one(store, room=1)
+    uncertain_once(monkeypatch)
+    done = await store.runs.finish_runs([finish(run)], claim(now=NOW + 1))
+    assert list(done.lost) == []
+    assert [(run.key, run.attempt) for run in done.claimed.runs] == [("next", 1)]
+
+
+async def test_an_insert_whose_commit_is_unknown_is_not_repeated_in_silence(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncertain_once(monkeypatch)
+    with pytest.raises(StoreUnavailable, match="look whether"):
+        await store.runs.insert_runs([new_run()])
+    assert len(await store.runs.list_runs(RunFilter())) == 1
+    await store.runs.insert_runs([new_run(key="k")])
+    assert len(await store.runs.list_runs(RunFilter())) == 2
+
+
+async def test_an_insert_with_a_key_is_simply_repeated(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    uncertain_once(monkeypatch)
+    (id,) = await store.runs.insert_runs([new_run(key="k")])
+    assert [run.id for run in await store.runs.list_runs(RunFilter())] == [id]
+
+
+async def test_the_hot_statements_are_prepared_inside_pipelines(store: PostgresStore) -> None:
+    await store.runs.insert_runs([new_run()] * 20)
+    claimed = (await store.runs.claim_runs(claim(room=5))).runs
+    for _ in range(3):
+        claimed = (await store.runs.finish_runs([finish(run) for run in claimed], claim(room=5))).claimed.runs
+    prepared = await raw(store, "SELECT statement FROM pg_prepared_statements WHERE generic_plans >= 3")
+    assert [sum(start in text for (text,) in prepared) for start in ("WITH RECURSIVE", "UPDATE runs r SET state")] == [
+        1,
+        1,
+    ]
+
+
+async def test_a_failure_in_between_does_not_spoil_the_prepared_statements(
+    store: PostgresStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    for _ in range(3):
+        answers = await asyncio.gather(
+            store.runs.insert_runs([new_run()]),
+            store.runs.insert_runs([new_run(lane=None)]),
+            store.runs.claim_runs(claim()),
+            return_exceptions=True,
+        )
+        assert [isinstance(answer, StoreError) for answer in answers] == [False, True, False]
+    assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 3
+
+
+async def test_two_schemas_of_one_database_know_nothing_of_each_other(store: PostgresStore, postgres_url: str) -> None:
+    other = PostgresStore(postgres_url, schema="Other_1")
+    await other.open()
+    watch = await other.watch()
+    try:
+        await put(store)
+        await store.runs.insert_runs([new_run()])
+        assert await other.schedules.get_schedule("report") is None
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(watch.changed(), 0.2)
+        await put(other)
+        await asyncio.wait_for(watch.changed(), 5)
+        assert (await other.upkeep.status()).schedules == 1
+    finally:
+        await watch.close()
+        await other.close()
+
+
+async def test_a_user_without_the_right_to_create_schemas_may_use_one_that_exists(
+    admin: psycopg.Connection[Any], postgres_url: str
+) -> None:
+    role = "ostinato_plain_" + admin.info.dbname[-6:]
+    admin.execute(f"CREATE ROLE {role} LOGIN".encode())
+    try:
+        plain = postgres_url.replace("//postgres:", f"//{role}:", 1)
+        refused = PostgresStore(plain)
+        with pytest.raises(StoreError, match="grant"):
+            await refused.open()
+        admin.execute(f"CREATE SCHEMA ostinato AUTHORIZATION {role}".encode())
+        store = PostgresStore(plain)
+        await store.open()
+        await put(store)
+        await store.close()
+    finally:
+        admin.execute(f"DROP OWNED BY {role} CASCADE".encode())
+        admin.execute(f"DROP ROLE {role}".encode())
+
+
+@pytest.mark.parametrize("schema", ["", "a b", 'x"; DROP SCHEMA public; --', "pg_mine", "ä", "x" * 64, "1st"])
+def test_a_schema_name_that_cannot_be_is_refused(schema: str) -> None:
+    with pytest.raises(InvalidInput, match="schema"):
+        PostgresStore("postgresql://localhost/x", schema=schema)
+
+
+async def test_a_database_that_does_not_exist_is_told_with_the_fix(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url.replace("/ostinato_test_", "/no_such_", 1))
+    with pytest.raises(StoreError, match=r'^database "no_such_.*createdb'):
+        await store.open()
+
+
+async def test_a_login_that_is_refused_is_told_with_the_fix(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url.replace("//postgres:", "//nobody_of_that_name:", 1))
+    with pytest.raises(StoreError, match=r"nobody_of_that_name.*check user and password"):
+        await store.open()
+
+
+async def test_a_url_that_cannot_be_read_is_told_without_its_password() -> None:
+    store = PostgresStore("postgresql://me:secret@host/db?no_such_option=1")
+    with pytest.raises(StoreError, match="no_such_option") as caught:
+        await store.open()
+    assert "secret" not in str(caught.value)
+
+
+def test_the_url_is_kept_and_people_see_it_without_the_password() -> None:
+    url = "postgresql://me:s3cret@db.example:5433/jobs?sslmode=require&application_name=mine"
+    store = PostgresStore(url)
+    assert store.url == url
+    assert Server(url, "ostinato").shown == url.replace("s3cret", "***")
+    assert Server("postgresql://postgres:@/x?host=/tmp/y", "o").shown == "postgresql://postgres:@/x?host=/tmp/y"
+
+
+async def test_what_the_url_says_of_the_connection_holds(postgres_url: str) -> None:
+    store = PostgresStore(postgres_url + "&application_name=mine")
+    await store.open()
+    assert await raw(store, "SELECT current_setting('application_name')") == [("mine",)]
+    assert await raw(store, "SELECT current_schema()") == [("ostinato",)]
+    await store.close()
+
+
+async def test_a_retry_with_a_nul_in_its_error_is_written(store: PostgresStore) -> None:
+    await store.runs.insert_runs([new_run()])
+    run = await claim_one(store)
+    assert list((await store.runs.finish_runs([retry(run, error="a\0b", reason="c\0d")])).lost) == []
+    cancelled = await store.runs.cancel_runs([run.id], "e\0f", NOW)
+    assert list(cancelled.ended) == [run.id]
+
+
+def test_columns_become_array_literals() -> None:
+    assert texts(["a", None, 'b"c\\d', "NULL", ""]) == '{"a",NULL,"b\\"c\\\\d","NULL",""}'
+    assert (texts([None, None]), texts([])) == (None, "{}")
+    assert (numbers([1, None, -2]), numbers([None]), numbers([])) == ("{1,NULL,-2}", None, "{}")
+    assert booleans([True, False]) == "{t,f}"
+
+
+async def test_every_text_comes_back_through_an_array_literal(store: PostgresStore) -> None:
+    odd = ["", " ", "NULL", "null", '"', "\\", '\\"', "{", "}", "{}", ",", "a,b", "\n\t\r", "'", "%s", "☃🎶", "\ufffd"]
+    for values in (odd, [*odd, None]):
+        (row,) = await store._database.read(lambda connection, values=values: _echo(connection, texts(values)))  # type: ignore[misc]
+        assert row[0] == values
+
+
+async def _echo(connection: Connection, literal: str | None) -> list[tuple[Any, ...]]:
+    cursor = await connection.execute("SELECT %s::text[]", (literal,))
+    return await cursor.fetchall()

@@ -1,0 +1,287 @@
+"""Schedules: the idempotent upsert by name, the switch, orphans, and what lists show."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.schedule import Schedule, ScheduleFilter
+from ostinato.models.states import RunState, Trigger
+from ostinato.models.work import Function
+from ostinato.stores.base import Store
+from tests.stores.builders import HOUR, MINUTE, NOW, change, claim_one, draft, finish, new_run, plan, put, scheduled_run
+from tests.stores.places import raw
+
+
+async def get(store: Store, name: str = "report") -> Schedule:
+    found = await store.schedules.get_schedule(name)
+    assert found is not None
+    return found
+
+
+async def test_a_new_schedule_is_read_back_as_it_was_given(store: Store) -> None:
+    await put(store, project="shop", owner="api", note="nightly", remaining=3, policy='{"priority":2}')
+    schedule = await get(store)
+    assert (schedule.name, schedule.timing, schedule.zone) == ("report", "every 5m", "UTC")
+    assert (schedule.project, schedule.owner, schedule.note, schedule.remaining) == ("shop", "api", "nightly", 3)
+    assert schedule.policy.priority == 2
+    assert schedule.enabled
+    assert schedule.broken is None
+    assert schedule.next_run_at == from_micros(NOW + 5 * MINUTE)
+    assert schedule.anchor_at == schedule.created_at == schedule.updated_at == from_micros(NOW)
+    assert schedule.version == 1
+
+
+async def test_a_schedule_that_does_not_exist_is_none(store: Store) -> None:
+    assert await store.schedules.get_schedule("nobody") is None
+
+
+async def test_the_ids_come_back_in_the_order_of_the_drafts(store: Store) -> None:
+    names = ["c", "a", "b"]
+    ids = await store.schedules.put_schedules([draft(name) for name in names], NOW)
+    again = await store.schedules.put_schedules([draft(name) for name in reversed(names)], NOW)
+    assert again == list(reversed(ids))
+    assert len(set(ids)) == 3
+
+
+async def test_putting_nothing_is_not_an_error(store: Store) -> None:
+    assert await store.schedules.put_schedules([], NOW) == []
+
+
+async def test_putting_the_same_again_changes_nothing(store: Store) -> None:
+    id = await put(store)
+    before = await get(store)
+    (again,) = await store.schedules.put_schedules([draft(next_at=NOW + HOUR, anchor_at=NOW + 1)], NOW + HOUR)
+    assert again == id
+    assert await get(store) == before
+
+
+async def test_the_same_name_twice_in_one_call_makes_one_schedule(store: Store) -> None:
+    first, second = await store.schedules.put_schedules([draft(), draft(note="later")], NOW)
+    assert first == second
+    assert (await get(store)).note == "later"
+
+
+async def test_a_disabled_draft_has_no_due_time(store: Store) -> None:
+    await put(store, enabled=False)
+    schedule = await get(store)
+    assert not schedule.enabled
+    assert schedule.next_run_at is None
+    assert (await store.schedules.due_schedules(NOW + HOUR, 10)).schedules == []
+
+
+async def test_a_change_of_work_keeps_the_due_time_and_a_persons_pause(store: Store) -> None:
+    id = await put(store)
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, note="holiday", next_at=None), NOW)
+    await put(store, work='{"kind":"function","task":"other","args":[],"kwargs":{}}', task="other")
+    schedule = await get(store)
+    assert not schedule.enabled
+    assert schedule.note == "holiday"
+    assert schedule.next_run_at is None
+    assert schedule.work == Function("other")
+    assert schedule.version == 3
+
+
+async def test_a_change_of_policy_keeps_the_due_time(store: Store) -> None:
+    await put(store)
+    await put(store, policy='{"priority":5}', next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert schedule.policy.priority == 5
+    assert schedule.next_run_at == from_micros(NOW + 5 * MINUTE)
+
+
+async def test_a_change_of_timing_moves_the_due_time_and_the_anchor(store: Store) -> None:
+    await put(store)
+    await put(store, timing="every 1h", next_at=NOW + HOUR, anchor_at=NOW + 7)
+    schedule = await get(store)
+    assert schedule.timing == "every 1h"
+    assert schedule.next_run_at == from_micros(NOW + HOUR)
+    assert schedule.anchor_at == from_micros(NOW + 7)
+
+
+async def test_a_change_of_zone_is_a_change_of_timing(store: Store) -> None:
+    await put(store)
+    await put(store, zone="Europe/Berlin", next_at=NOW + HOUR)
+    assert (await get(store)).next_run_at == from_micros(NOW + HOUR)
+
+
+async def test_a_change_of_timing_does_not_wake_what_a_person_paused(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
+    await put(store, timing="every 1h", next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert not schedule.enabled
+    assert schedule.next_run_at is None
+
+
+async def test_a_person_enabled_it_and_new_timing_of_a_disabled_draft_still_gives_a_due_time(store: Store) -> None:
+    id = await put(store, enabled=False)
+    await store.schedules.change_schedule(id, 1, change(next_at=NOW + MINUTE), NOW)
+    await put(store, enabled=False, timing="every 1h", next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert schedule.enabled
+    assert schedule.next_run_at == from_micros(NOW + HOUR)
+
+
+async def test_a_change_of_timing_clears_broken_and_enables_what_the_breaker_disabled(store: Store) -> None:
+    id = await put(store)
+    await raw(store, f"UPDATE schedules SET failures = 3 WHERE id = {id}")
+    await store.schedules.change_schedule(id, 1, change(enabled=False, broken="three failed", next_at=None), NOW)
+    await put(store, policy='{"priority":1}')
+    assert (await get(store)).broken == "three failed"
+    await put(store, policy='{"priority":1}', timing="every 1h", next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert schedule.broken is None
+    assert schedule.enabled
+    assert schedule.failures == 0
+    assert schedule.next_run_at == from_micros(NOW + HOUR)
+
+
+async def test_a_new_note_is_written_and_none_keeps_the_old_one(store: Store) -> None:
+    await put(store, note="first")
+    await put(store, note="second")
+    assert (await get(store)).note == "second"
+    await put(store, policy='{"priority":1}')
+    assert (await get(store)).note == "second"
+
+
+async def test_remaining_is_given_anew_only_with_a_new_policy_or_timing(store: Store) -> None:
+    id = await put(store, remaining=5)
+    await store.schedules.record_fires([plan(id, remaining=4)], NOW)
+    await put(store, remaining=5)
+    assert (await get(store)).remaining == 4
+    await put(store, remaining=9, policy='{"remaining":9}')
+    assert (await get(store)).remaining == 9
+
+
+async def test_the_switch_is_written_only_if_the_version_still_holds(store: Store) -> None:
+    id = await put(store)
+    assert await store.schedules.change_schedule(id, 1, change(note="mine"), NOW)
+    assert not await store.schedules.change_schedule(id, 1, change(note="too late"), NOW)
+    schedule = await get(store)
+    assert (schedule.note, schedule.version) == ("mine", 2)
+
+
+async def test_the_switch_forgets_failures(store: Store) -> None:
+    id = await put(store)
+    await raw(store, f"UPDATE schedules SET failures = 2 WHERE id = {id}")
+    await store.schedules.change_schedule(id, 1, change(), NOW)
+    assert (await get(store)).failures == 0
+
+
+async def test_disabling_takes_back_runs_recorded_ahead_of_their_due_time(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([plan(id, runs=(scheduled_run(id, NOW + SECOND),))], NOW)
+    past = new_run(schedule_id=id, trigger=Trigger.SCHEDULE, due_at=NOW - SECOND)
+    manual = new_run(schedule_id=id, trigger=Trigger.MANUAL, due_at=NOW + SECOND)
+    kept = await store.runs.insert_runs([past, manual])
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
+    assert sorted(row[0] for row in await raw(store, "SELECT id FROM runs")) == kept
+
+
+async def test_enabling_leaves_the_runs_alone(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([plan(id)], NOW)
+    await store.schedules.change_schedule(id, 1, change(), NOW)
+    assert await raw(store, "SELECT count(*) FROM runs") == [(1,)]
+
+
+async def test_removing_a_schedule_takes_its_runs_attempts_and_output_with_it(store: Store) -> None:
+    id, other = await put(store), await put(store, "other")
+    await store.schedules.record_fires([plan(id), plan(other)], NOW)
+    claimed = [await claim_one(store, now=NOW + HOUR, room=1) for _ in range(2)]
+    await store.runs.finish_runs(
+        [
+            finish(run, RunState.QUEUED, ready_at=NOW, attempt_state="failed", output=f"of {run.schedule}")
+            for run in claimed
+        ]
+    )
+    assert await store.schedules.remove_schedule(id)
+    assert [schedule.name for schedule in await store.schedules.list_schedules(ScheduleFilter())] == ["other"]
+    for table in ("runs", "attempts", "output"):
+        assert await raw(store, f"SELECT count(*) FROM {table}") == [(1,)], table
+    assert await store.runs.read_output(claimed[1].id) == "of other"
+    assert not await store.schedules.remove_schedule(id)
+
+
+async def test_what_the_code_no_longer_declares_is_orphaned_and_not_deleted(store: Store) -> None:
+    for name in ("a", "b"):
+        await put(store, name, owner="code", origin="app")
+    await put(store, "of another app", owner="code", origin="other")
+    await put(store, "of a person")
+    assert await store.schedules.mark_orphans("app", ["a"], NOW) == ["b"]
+    assert await store.schedules.mark_orphans("app", ["a"], NOW) == []
+    orphan = await get(store, "b")
+    assert orphan.orphaned
+    assert orphan.enabled
+    assert orphan.next_run_at is None
+    assert orphan.next_run_reason == "orphaned: the code no longer declares it"
+    assert await store.schedules.mark_orphans("app", [], NOW) == ["a"]
+    assert [(await get(store, name)).orphaned for name in ("of another app", "of a person")] == [False, False]
+
+
+async def test_an_orphan_that_is_declared_again_goes_on(store: Store) -> None:
+    await put(store, owner="code", origin="app")
+    await store.schedules.mark_orphans("app", [], NOW)
+    await put(store, owner="code", origin="app", next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert not schedule.orphaned
+    assert schedule.next_run_at == from_micros(NOW + HOUR)
+
+
+async def test_an_orphan_that_a_person_had_paused_comes_back_paused(store: Store) -> None:
+    id = await put(store, owner="code", origin="app")
+    await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
+    await store.schedules.mark_orphans("app", [], NOW)
+    await put(store, owner="code", origin="app", next_at=NOW + HOUR)
+    schedule = await get(store)
+    assert not schedule.orphaned
+    assert not schedule.enabled
+    assert schedule.next_run_at is None
+
+
+async def test_lists_show_the_soonest_first_and_what_is_never_due_last(store: Store) -> None:
+    await put(store, "later", next_at=NOW + HOUR)
+    await put(store, "never", enabled=False)
+    await put(store, "soon", next_at=NOW + SECOND)
+    await put(store, "Same", next_at=NOW + HOUR)
+    names = [schedule.name for schedule in await store.schedules.list_schedules(ScheduleFilter())]
+    assert names == ["soon", "Same", "later", "never"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [
+        (ScheduleFilter(names=("a", "b_%")), ["a", "b_%"]),
+        (ScheduleFilter(search="REP"), ["report"]),
+        (ScheduleFilter(search="_%"), ["b_%"]),
+        (ScheduleFilter(owner="code"), ["a"]),
+        (ScheduleFilter(enabled=False), ["b_%"]),
+        (ScheduleFilter(enabled=True, limit=1), ["a"]),
+        (ScheduleFilter(search="nothing like it"), []),
+    ],
+)
+async def test_lists_show_only_what_is_asked_for(store: Store, wanted: ScheduleFilter, names: list[str]) -> None:
+    await put(store, "a", owner="code", origin="app")
+    await put(store, "b_%", enabled=False)
+    await put(store, "report")
+    assert [schedule.name for schedule in await store.schedules.list_schedules(wanted)] == names
+
+
+async def test_a_schedule_shows_its_last_run(store: Store) -> None:
+    id = await put(store)
+    assert (await get(store)).last_run is None
+    await store.schedules.record_fires([plan(id)], NOW)
+    await store.schedules.record_fires([plan(id, read_next_at=NOW + 10 * MINUTE)], NOW)
+    schedule = await get(store)
+    assert schedule.last_run is not None
+    assert schedule.last_run.due_at == from_micros(NOW + 10 * MINUTE)
+    assert schedule.last_run.schedule == "report"
+
+
+async def test_a_schedule_that_counts_from_its_finish_says_that_it_runs(store: Store) -> None:
+    id = await put(store, after_finish=HOUR)
+    await store.schedules.record_fires([plan(id, next_at=None)], NOW)
+    schedule = await get(store)
+    assert schedule.next_run_at is None
+    assert schedule.next_run_reason == "running: the next due time is set when it ends"
