@@ -11,7 +11,6 @@ OstinatoError
 ├── IllegalTransition    a run cannot go from this state to that one
 ├── NotLoadable          a stored row that this program cannot read
 ├── StoreError           the database said no
-│   ├── SchemaOutdated   the database is older than the program: migrate
 │   ├── SchemaTooNew     the database is newer than the program: upgrade it
 │   └── StoreUnavailable the database cannot be reached just now
 ├── WaitTimeout          a wait ran out before what it waited for
@@ -35,7 +34,6 @@ __all__ = [
     "NotLoadable",
     "NotRunning",
     "OstinatoError",
-    "SchemaOutdated",
     "SchemaTooNew",
     "Snooze",
     "StoreError",
@@ -113,10 +111,6 @@ class NotLoadable(OstinatoError):
 
 class StoreError(OstinatoError):
     """The database refused."""
-
-
-class SchemaOutdated(StoreError):
-    """The database is older than the program: run 'ostinato db migrate'."""
 
 
 class SchemaTooNew(StoreError):

@@ -222,11 +222,17 @@ async def test_a_try_that_does_not_count_gives_the_attempt_back(store: Store) ->
     assert (again.attempt, again.token) == (1, 2)
 
 
-async def test_a_retry_forgets_an_older_cancel(store: Store) -> None:
-    run = await started(store)
-    await store.runs.cancel_runs([run.id], "stop", NOW)
-    await store.runs.finish_runs([retry(run)])
-    assert await raw(store, f"SELECT cancel FROM runs WHERE id = {run.id}") == [(None,)]
+async def test_a_run_that_somebody_wants_to_stop_gets_no_other_try(store: Store) -> None:
+    run, other = await started(store), await started(store)
+    await store.runs.cancel_runs([run.id], "stop it", NOW)
+    done = await store.runs.finish_runs([retry(run), retry(other)])
+    assert list(done.lost) == []
+    stopped, retried = await store.runs.get_run(run.id), await store.runs.get_run(other.id)
+    assert stopped is not None
+    assert retried is not None
+    assert (stopped.state, stopped.reason) == (RunState.CANCELLED, "stop it")
+    assert stopped.finished_at is not None
+    assert retried.state is RunState.QUEUED
 
 
 async def test_the_breaker_counts_failures_in_a_row_and_trips(store: Store) -> None:

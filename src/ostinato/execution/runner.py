@@ -133,9 +133,9 @@ class Runner:
     def cut_off(self, *, at_once: bool = False) -> None:
         """The node's grace is over: what runs goes back to the queue, for others to start anew."""
         for active in list(self._active.values()):
-            self._stop(active, Stop.CUT_OFF, "the node was stopped")
+            self._stop(active, Stop.CUT_OFF, "the node was stopped by force" if at_once else "the node was stopped")
             if at_once:
-                self._give_up(active)
+                self._complete(active, _stopped(active, ended=True), given_up=True)
 
     def abandon(self) -> list[RunId]:
         """The node lost its lease: others own its runs now. Stop them all and record nothing."""
@@ -224,6 +224,7 @@ class Runner:
             return
         del self._active[claimed.id]
         _disarm(active)
+        active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
         context = active.context

@@ -109,20 +109,20 @@ def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
             known = ", ".join(sorted(_NAMES | {"run_once"}))
             raise InvalidInput(f"there is no policy {name!r}", field=name, hint=f"the policies are {known}")
         else:
-            changes[name] = _coerce(name, value)
+            changes[name] = _coerce(name, value, base)
     return replace(base, **changes)
 
 
-def _coerce(name: str, value: Any) -> Any:
+def _coerce(name: str, value: Any, base: Policy) -> Any:
     match name:
         case "overlap":
             return _choice(Overlap, name, value)
         case "catch_up":
             return _choice(CatchUp, name, value)
         case "retry":
-            return _retry(value)
+            return _retry(value, base.retry)
         case "keep":
-            return _keep(value)
+            return _keep(value, base.keep)
         case "catch_up_window":
             return parse_duration(value, field=name)
         case "timeout" | "max_age":
@@ -181,28 +181,28 @@ def _lane(value: Any) -> str:
     return value
 
 
-def _retry(value: Any) -> Retry:
+def _retry(value: Any, base: Retry) -> Retry:
     if isinstance(value, Retry):
         return value
     if isinstance(value, Mapping):
         try:
-            return Retry(**value)
+            return replace(base, **value)
         except TypeError as error:
             raise InvalidInput(
                 f"retry cannot be {value!r}", field="retry", hint="its fields are max, base, longest, spread"
             ) from error
-    return Retry(max=_whole("retry", value, 0))
+    return replace(base, max=_whole("retry", value, 0))
 
 
-def _keep(value: Any) -> Keep:
+def _keep(value: Any, base: Keep) -> Keep:
     if isinstance(value, Keep):
         return value
     if isinstance(value, Mapping):
         try:
-            return Keep(**value)
+            return replace(base, **value)
         except TypeError as error:
             raise InvalidInput(f"keep cannot be {value!r}", field="keep", hint="its fields are age, count") from error
-    return Keep(age=parse_duration(value, field="keep"))
+    return replace(base, age=parse_duration(value, field="keep"))
 
 
 def policy_json(policy: Policy) -> dict[str, Any]:

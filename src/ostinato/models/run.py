@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.states import ENDS, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
-__all__ = ["Attempt", "ClaimedRun", "Finish", "NewRun", "Progress", "Report", "Run", "RunFilter"]
+__all__ = ["Attempt", "ClaimedRun", "Finish", "NewRun", "Progress", "Report", "Run", "RunFilter", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,12 @@ class Run:
         return self.state in ENDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class NewRun:
-    """A row to insert: queued, or at its end already (skipped, missed)."""
+    """A row to insert: queued, or at its end already (skipped, missed).
+
+    Not frozen: it is made by the thousand, and to freeze one costs as much as to make it.
+    """
 
     kind: str
     task: str | None
@@ -151,6 +154,11 @@ class Finish:
     broken: str | None = None
     """The reason that the schedule gets when the breaker trips."""
     delete_schedule: bool = False
+
+
+def cancelled(finish: Finish, reason: str) -> Finish:
+    """The same finish, if the run was to be tried again and somebody wants it to stop."""
+    return replace(finish, state=RunState.CANCELLED, reason=reason, ready_at=None, attempt_state=None, counted=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,9 +46,9 @@ class Schedule:
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ScheduleDraft:
-    """A schedule to insert, or to update by name where something differs."""
+    """A schedule to insert, or to update by name where something differs. Not frozen, as NewRun."""
 
     name: str
     timing: str

@@ -10,7 +10,7 @@ from typing import Any
 
 from ostinato.clock import Clock, Micros, to_micros
 from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
-from ostinato.models.policy import Overlap, load_policy, policy_json, policy_text
+from ostinato.models.policy import Overlap, load_policy, make_policy, policy_json, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import ACTIVE, Trigger
@@ -148,7 +148,7 @@ class ScheduleService:
             note=note,
             project=current.project,
             owner=current.owner,
-            policy={**policy_json(current.policy), **policy},
+            policy=policy_json(make_policy(policy, current.policy)),
         )
         await self.add_many([spec])
         return await self.get(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Finish
+from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.postgres.ends import count_from_finish, give_turns
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
@@ -79,7 +79,7 @@ async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> A
             return (await _lost(connection, ended, written) if len(written) != len(ended) else []), []
 
         return answer
-    result = await _finish_all(connection, finishes, ended)
+    result = await _finish_all(connection, finishes)
 
     async def known() -> Written:
         return result
@@ -87,15 +87,32 @@ async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> A
     return known
 
 
-async def _finish_all(connection: Connection, finishes: Sequence[Finish], ended: Sequence[Finish]) -> Written:
+async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Written:
     """Finishes of every kind, with all that follows."""
-    await lock_schedules(connection, ended)
+    await lock_schedules(connection, finishes)
+    finishes = await _obey_cancels(connection, finishes)
+    ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     written = await fetch(connection, _END, _end_values(ended)) if ended else []
     lost = await _lost(connection, ended, written) if len(written) != len(ended) else []
     lost += await _requeue(connection, [finish for finish in finishes if finish.state is RunState.QUEUED])
     gone = set(lost)
     await add_output(connection, [(f.id, f.output) for f in finishes if f.output and f.id not in gone])
     return lost, await _follow(connection, [finish for finish in ended if finish.id not in gone])
+
+
+async def _obey_cancels(connection: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
+    """What somebody asked to cancel meanwhile gets no other try."""
+    again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
+    if not again:
+        return finishes
+    # Locked, so that whoever asks from here on waits, and then finds the run queued.
+    rows = await fetch(
+        connection,
+        "SELECT id, cancel FROM runs WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE",
+        (numbers(again),),
+    )
+    asked = {id: reason for id, reason in rows if reason is not None}
+    return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
 def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:

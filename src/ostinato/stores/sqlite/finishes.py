@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Finish
+from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.sqlite.ends import count_from_finish, give_turns
 from ostinato.stores.sqlite.query import fetch
@@ -36,6 +36,7 @@ WHERE id = ? AND token = ? AND state = 'running'
 
 def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
+    finishes = _obey_cancels(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     before = connection.total_changes()
     connection.executemany(
@@ -66,6 +67,21 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
         elif finish.output and finish.id not in lost:
             add_output(connection, finish.id, finish.output)
     return lost, _follow(connection, ended)
+
+
+def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
+    """What somebody asked to cancel meanwhile gets no other try."""
+    again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
+    if not again:
+        return finishes
+    asked = dict(
+        fetch(
+            connection,
+            "SELECT id, cancel FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND cancel IS NOT NULL",
+            (msgspec.json.encode(again).decode(),),
+        )
+    )
+    return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
 def _lost(connection: apsw.Connection, ended: Sequence[Finish]) -> list[RunId]:
