@@ -6,22 +6,24 @@ async form (`app.aio.schedules.add`).
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, load_settings
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
+from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry
 from ostinato.home import Face, Home, awaiting, blocking
-from ostinato.models.policy import make_policy
 from ostinato.service.drafts import ScheduleSpec
 from ostinato.service.nodes import NodeService
 from ostinato.service.runs import RunService
@@ -32,6 +34,8 @@ from ostinato.timing import Timing
 from ostinato.wiring import House, open_house
 
 __all__ = ["Ostinato"]
+
+log = logging.getLogger("ostinato")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -104,6 +108,16 @@ class AioNodes(Face[House, NodeService]):
     list = awaiting(NodeService.list)
 
 
+class TaskDecorator(Protocol):
+    """What `@app.task(…)` answers: it takes a function, with or without a RunContext in front."""
+
+    @overload
+    def __call__(self, function: Callable[Concatenate[RunContext, P], R], /) -> Task[P, R]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+
 class Ostinato:
     """A scheduler on one database. Making it touches nothing; the first call opens and migrates the database."""
 
@@ -118,11 +132,16 @@ class Ostinato:
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes)):
+            raise InvalidInput("give either settings or db, tz, slots and lanes, not both", field="settings")
         self.name = name
         self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes)
         self.clock: Clock = clock or SystemClock()
         self.registry = Registry()
         self._declared: dict[str, ScheduleSpec] = {}
+        self._declaring: asyncio.Task[None] | None = None
+        """What was declared after the start is on its way into the database."""
+        self._force: Callable[[], object] | None = None
         self._home: Home[House] = Home(lambda: open_house(self.settings, self.clock, self.registry))
         self.schedules = Schedules(self._home, lambda house: house.services.schedules)
         self.runs = Runs(self._home, lambda house: house.services.runs)
@@ -130,6 +149,9 @@ class Ostinato:
         self.aio = Aio(self)
 
     # Declaring
+
+    @overload
+    def task(self, name: Callable[Concatenate[RunContext, P], R], /) -> Task[P, R]: ...
 
     @overload
     def task(self, name: Callable[P, R], /) -> Task[P, R]: ...
@@ -144,23 +166,26 @@ class Ostinato:
         tz: str | None = None,
         isolation: Isolation = "none",
         **policy: Any,
-    ) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+    ) -> TaskDecorator: ...
 
     def task(
         self,
-        name: str | Callable[P, R] | None = None,
+        name: str | Callable[..., Any] | None = None,
         *,
         schedule: Timing | str | None = None,
         enabled: bool = True,
         tz: str | None = None,
         isolation: Isolation = "none",
         **policy: Any,
-    ) -> Task[P, R] | Callable[[Callable[P, R]], Task[P, R]]:
-        """Register a function as a task, with its policy and, if it has one, its schedule."""
+    ) -> Any:
+        """Register a function as a task, with its policy and, if it has one, its schedule.
+
+        A parameter annotated RunContext is filled for each run; whoever calls or enqueues the task leaves it out.
+        """
         if callable(name):
             return self._register(name.__name__, schedule, enabled, tz, isolation, policy, name)
 
-        def decorate(function: Callable[P, R]) -> Task[P, R]:
+        def decorate(function: Callable[..., Any]) -> Task[..., Any]:
             return self._register(name or function.__name__, schedule, enabled, tz, isolation, policy, function)
 
         return decorate
@@ -173,17 +198,23 @@ class Ostinato:
         tz: str | None,
         isolation: Isolation,
         options: dict[str, Any],
-        function: Callable[P, R],
-    ) -> Task[P, R]:
-        self.registry.add_task(name, function, make_policy(options), isolation)
-        task: Task[P, R] = Task(name, function, options, self.runs, self.aio.runs)
+        function: Callable[..., Any],
+    ) -> Task[..., Any]:
+        definition = self.registry.add_task(name, function, options, isolation)
+        task: Task[..., Any] = Task(definition, self.runs, self.aio.runs)
         if schedule is not None:
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
         # An engine that is started already learns of it.
-        self._home.call_soon(_learn)
+        self._home.call_soon(self._learn)
         return task
+
+    def _learn(self, house: House) -> None:
+        if house.engine is not None:
+            house.engine.learn()
+            self._declaring = asyncio.get_running_loop().create_task(self._declare(house))
+            self._declaring.add_done_callback(_log_failure)
 
     def check(self, name: str) -> Callable[[Check], Check]:
         """Register a check: it must pass before a schedule that names it is enabled, and before each of its runs."""
@@ -209,6 +240,11 @@ class Ostinato:
         atexit.unregister(self._drain_at_exit)
         self._home.leave(partial(_close, grace=_seconds(grace)))
 
+    def force(self) -> None:
+        """While a stop drains: wait for running work no longer. What is cut off goes back to the queue."""
+        if self._force is not None:
+            self._force()
+
     async def __aenter__(self) -> Ostinato:
         self._home.adopt()
         await self._home.arun(self._start)
@@ -224,6 +260,7 @@ class Ostinato:
             await self._declare(house)
             house.engine = house.make_engine()
             await house.engine.start()
+            self._force = partial(asyncio.get_running_loop().call_soon_threadsafe, house.engine.force)
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
@@ -234,6 +271,8 @@ class Ostinato:
 
     async def _with_engine(self, house: House, use: Callable[[Engine], Awaitable[T]]) -> T:
         if house.engine is not None:
+            if self._declaring is not None:
+                await self._declaring
             return await use(house.engine)
         await self._declare(house)
         engine = house.make_engine()
@@ -245,10 +284,14 @@ class Ostinato:
 
     async def _declare(self, house: House) -> None:
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
+        if not self.registry.tasks:
+            return  # no code: a plain engine, which must not speak for an app of the same name
         await house.services.schedules.add_many(self._declared.values())
         await house.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
 
     def _drain_at_exit(self) -> None:
+        if self._home.house is None:
+            return  # a forked child inherits this call, but not the engine
         with contextlib.suppress(Exception):  # the process ends: what cannot be drained is rescued by others
             self._home.run(_stop_engine)
 
@@ -305,13 +348,13 @@ class Aio:
         return await self._app._home.arun(lambda house: house.services.why.why(name, at))
 
 
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.error("the schedules that the code declares could not be stored", exc_info=task.exception())
+
+
 def _seconds(grace: Duration | None) -> float | None:
     return None if grace is None else parse_duration(grace, field="grace").total_seconds()
-
-
-def _learn(house: House) -> None:
-    if house.engine is not None:
-        house.engine.learn()
 
 
 async def _stop_engine(house: House, grace: float | None = None) -> None:

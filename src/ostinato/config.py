@@ -15,10 +15,12 @@ from zoneinfo import available_timezones
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.models.lane import DEFAULT_LANES
+from ostinato.timing.zones import check_zone
 
 __all__ = ["Settings", "load_settings"]
 
 CONFIG_FILE = "ostinato.toml"
+SHORTEST_LEASE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def load_settings(
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {"tz": machine_zone(environment)}
     given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
-    lanes = {**given.get("lanes", {}), **_lanes_from(environment)}
+    lanes = {**_coerce("lanes", given.get("lanes", {})), **_lanes_from(environment)}
     given.update(_from_environment(environment))
     given.update({name: value for name, value in arguments.items() if value is not None})
     given["lanes"] = {**lanes, **(arguments.get("lanes") or {})}
@@ -105,8 +107,15 @@ def _coerce(name: str, value: Any) -> Any:
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"lanes cannot be {value!r}", field=name, hint="write [lanes] and main = 30")
             return {lane: _whole(f"lanes.{lane}", limit) for lane, limit in value.items()}
-        case "grace" | "misfire_grace" | "lease":
+        case "lease":
+            lease = parse_duration(value, field=name)
+            if lease < SHORTEST_LEASE:
+                raise InvalidInput(f"lease cannot be {value!r}", field=name, hint="give 1s or more; 15s is the default")
+            return lease
+        case "grace" | "misfire_grace":
             return parse_duration(value, field=name)
+        case "tz":
+            return check_zone(value)
         case _:
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")

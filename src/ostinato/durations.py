@@ -22,14 +22,20 @@ _HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h3
 
 def parse_duration(value: Duration, *, field: str = "duration") -> timedelta:
     """The timedelta of a duration in any of its forms; a negative or malformed one is an InvalidInput."""
-    if isinstance(value, timedelta):
-        result = value
-    elif isinstance(value, bool):
-        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=_HINT)
-    elif isinstance(value, (int, float)):
-        result = timedelta(seconds=value)
-    else:
-        result = _parse_text(value, field)
+    try:
+        if isinstance(value, timedelta):
+            result = value
+        elif isinstance(value, str):
+            result = _parse_text(value, field)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            result = _timedelta(value * 1_000_000, value, field)
+        else:
+            raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=_HINT)
+    except (OverflowError, ValueError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        # Too long for a timedelta, infinite, or not a number.
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=_HINT) from error
     if result < timedelta(0):
         raise InvalidInput(f"{field} cannot be negative: {value!r}", field=field, hint=_HINT)
     return result
@@ -48,7 +54,14 @@ def _parse_text(text: str, field: str) -> timedelta:
             position += 1
     if not compact or position < len(compact):
         raise InvalidInput(f"{field} {text!r} is not a duration", field=field, hint=_HINT)
-    return timedelta(microseconds=round(microseconds))
+    return _timedelta(microseconds, text, field)
+
+
+def _timedelta(microseconds: float, given: Duration, field: str) -> timedelta:
+    try:
+        return timedelta(microseconds=round(microseconds))
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"{field} {given!r} is too long or not a number", field=field, hint=_HINT) from None
 
 
 def duration_text(value: timedelta) -> str:

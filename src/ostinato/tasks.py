@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
+from ostinato.execution.binding import bind_context
+from ostinato.execution.context import RunContext
+from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId
 from ostinato.models.run import Run
 from ostinato.service.runs import EnqueueSpec
@@ -118,20 +121,27 @@ class AioCalls(Generic[P]):
 class Task(Calls[P], Generic[P, R]):
     """A registered function. Calling it calls the function, as if it were not decorated."""
 
-    def __init__(
-        self, name: str, function: Callable[P, R], options: Mapping[str, Any], runs: RunDoor, aio_runs: AioRunDoor
-    ) -> None:
-        super().__init__(EnqueueSpec(name, options), runs, aio_runs)
-        self.name = name
+    def __init__(self, definition: TaskDefinition, runs: RunDoor, aio_runs: AioRunDoor) -> None:
+        super().__init__(EnqueueSpec(definition.name, definition.options), runs, aio_runs)
+        function = definition.function
+        self.name = definition.name
         self.function = function
-        self.options = options
+        self.options = definition.options
+        self._context_parameter = definition.context_parameter
         self.__doc__ = function.__doc__
-        self.__name__ = getattr(function, "__name__", name)
+        self.__name__ = getattr(function, "__name__", definition.name)
         self.__module__ = function.__module__
         self.__wrapped__ = function
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self.function(*args, **kwargs)
+        """Call the function here and now. Its RunContext may be left out: it gets one that belongs to no run."""
+        parameter = self._context_parameter
+        if parameter is None or parameter.name in kwargs or any(isinstance(value, RunContext) for value in args):
+            result: R = self.function(*args, **kwargs)
+            return result
+        bound_args, bound_kwargs = bind_context(parameter, args, kwargs, RunContext.detached())
+        bound: R = self.function(*bound_args, **bound_kwargs)
+        return bound
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"

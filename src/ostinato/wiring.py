@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ostinato.clock import Clock
@@ -10,7 +9,6 @@ from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.registry import Registry
-from ostinato.execution.runner import run_check
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
@@ -65,9 +63,4 @@ async def open_house(settings: Settings, clock: Clock, registry: Registry) -> Ho
     store = open_store(settings.db, settings.schema)
     await store.open()
     await store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes))
-
-    async def failed_checks(names: Iterable[str]) -> dict[str, str]:
-        failures = {name: await run_check(registry, name) for name in names}
-        return {name: reason for name, reason in failures.items() if reason is not None}
-
-    return House(store, Services(store, clock, settings.tz, failed_checks), registry, clock, settings)
+    return House(store, Services(store, clock, settings.tz, registry), registry, clock, settings)

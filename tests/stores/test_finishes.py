@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.ids import ScheduleId
+from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import ClaimedRun, Report, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState, Trigger
@@ -320,14 +320,32 @@ async def test_a_cancelled_or_expired_run_counts_as_an_end_for_the_next_due_time
         assert (await schedule(store)).next_run_at == from_micros(NOW + 9 + HOUR)
 
 
-async def test_delete_after_run_takes_the_schedule_and_its_rows(store: Store) -> None:
+async def test_delete_after_run_leaves_a_schedule_that_is_due_again(store: Store) -> None:
+    run = await fired(store, await put(store), DUE)
+    await store.runs.finish_runs([finish(run, delete_schedule=True)])
+    assert (await schedule(store)).next_run_at is not None
+
+
+async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: Store) -> None:
     id = await put(store)
+    await raw(store, "UPDATE schedules SET next_at = NULL")
     run = await fired(store, id, DUE)
     done = await store.runs.finish_runs([finish(run, delete_schedule=True, output="gone")])
     assert list(done.lost) == []
     assert await store.schedules.get_schedule("report") is None
     for table in ("runs", "output"):
         assert await raw(store, f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+async def test_a_repeated_run_has_the_same_work_and_policy(store: Store) -> None:
+    run = await started(store, policy='{"retry":{"max":7}}', priority=4)
+    await store.runs.finish_runs([finish(run, RunState.FAILED)])
+    id = await store.runs.repeat_run(run.id, NOW + 5)
+    assert id is not None
+    again = await claim_one(store, now=NOW + HOUR)
+    assert (again.id, again.trigger, again.due_at, again.attempt) == (id, Trigger.MANUAL, NOW + 5, 1)
+    assert (again.work, again.policy) == (run.work, run.policy)
+    assert await store.runs.repeat_run(RunId(99_999), NOW) is None
 
 
 async def test_reports_are_kept_while_the_token_holds(store: Store) -> None:

@@ -50,6 +50,8 @@ class PolicyFlags:
     """Which due times of a downtime are run afterwards. [default: latest]"""
     catch_up_window: str | None = None
     """How far back catch-up looks. [default: 24h]"""
+    catch_up_cap: int | None = None
+    """How many due times 'all' catches up at most, the newest. [default: 1000]"""
     retry: str | None = None
     """How many more attempts, such as 5, or 5,base=1s,longest=1m. [default: 3]"""
     timeout: str | None = None

@@ -19,6 +19,7 @@ def policy_options(flags: PolicyFlags) -> dict[str, Any]:
         "overlap": flags.overlap,
         "catch_up": flags.catch_up,
         "catch_up_window": flags.catch_up_window,
+        "catch_up_cap": flags.catch_up_cap,
         "break_after": flags.break_after,
         "lane": flags.lane,
         "priority": flags.priority,

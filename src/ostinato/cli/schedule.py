@@ -89,7 +89,7 @@ def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON
     name
         The schedule.
     note
-        Why; shown by 'ls' and 'why'.
+        Why; shown by 'show' and 'why'.
     """
     with opened(common) as visit:
         schedule = visit.ask(visit.services.schedules.disable(name, note=note))

@@ -6,6 +6,7 @@ recorder writes finishes it claims in the same transaction, with `request` and `
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Sequence
 
@@ -44,7 +45,9 @@ class Dispatcher:
         self._next_ready_at: Micros | None = None
         self.is_open = True
         self.signal = Signal()
-        self._closing = Signal()
+        self._unclaimed = asyncio.Event()
+        """Set while no claim is under way."""
+        self._unclaimed.set()
 
     def know(self, tasks: Sequence[str]) -> None:
         """The tasks that this node can execute."""
@@ -95,6 +98,7 @@ class Dispatcher:
         if not self.is_open or self._is_claiming or room <= 0:
             return None
         self._is_claiming = True
+        self._unclaimed.clear()
         self._claim_at = None
         now = self._clock.now()
         return Claim(self.node, now, now + ahead, room, self._tasks, self._tasks_json)
@@ -102,13 +106,13 @@ class Dispatcher:
     def release(self) -> None:
         """A requested claim was not carried out."""
         self._is_claiming = False
-        self._closing.set()
+        self._unclaimed.set()
         self.wake()
 
     def accept(self, claimed: Claimed) -> None:
         """Start or hold what a claim got, and note when the next one is worth it."""
         self._is_claiming = False
-        self._closing.set()
+        self._unclaimed.set()
         now = self._clock.now()
         for run in claimed.runs:
             loaded = self._runner.load(run)
@@ -141,17 +145,16 @@ class Dispatcher:
         held = self._held[0][0] if self._held else None
         return min((at for at in (held, self._next_ready_at) if at is not None), default=None)
 
-    @property
-    def is_claiming(self) -> bool:
-        """Whether a claim is under way, here or in the recorder."""
-        return self._is_claiming
+    async def rest(self) -> None:
+        """Return when no claim is under way, here or in the recorder."""
+        while self._is_claiming:
+            await self._unclaimed.wait()
 
     async def close(self) -> list[ClaimedRun]:
         """Claim no more; answers what was held and never started."""
         self.is_open = False
-        while self._is_claiming:
-            # Given up now, it would leave behind runs that are claimed and that nobody executes.
-            await self._closing.wait()
+        # Given up now, a claim would leave behind runs that are claimed and that nobody executes.
+        await self.rest()
         held = [loaded.claimed for _, _, loaded in self._held]
         self._held.clear()
         return held

@@ -52,7 +52,7 @@ class Engine:
         self.settings = settings
         self.id = new_node_id()
         lease = micros_of(settings.lease)
-        self.recorder = Recorder(store.runs, clock)
+        self.recorder = Recorder(store.runs)
         self.runner = Runner(registry, clock, self.recorder.add)
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
         self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
@@ -146,10 +146,11 @@ class Engine:
         await self.rescuer.fail_unknown()
         while True:
             self._next_due_at = await self.ticker.tick()
+            await self.dispatcher.rest()
             started = self.dispatcher.start_held(self.clock.now())
             started += await self.dispatcher.claim()
             count += started
-            if not started and not self.dispatcher.is_claiming:
+            if not started:
                 return count
 
     @property

@@ -71,8 +71,6 @@ def _plan_due(
         runs.append(_missed(schedule, timing, policy, first, wanted[0] if wanted else None, last))
     trigger = {due: Trigger.SCHEDULE if now - due <= grace else Trigger.CATCH_UP for due in wanted}
     due_runs = [_run(schedule, timing, policy, due, trigger[due], random) for due in wanted]
-    if schedule.remaining is not None:
-        due_runs = due_runs[: schedule.remaining]
     cancel: tuple[RunId, ...] = ()
     if schedule.active or schedule.waiting:
         due_runs = _overlap(schedule, policy, due_runs)
@@ -81,6 +79,7 @@ def _plan_due(
     elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW:
         # A backlog goes one after the other, whatever the overlap policy says of a single due time.
         due_runs = [_in_turn(schedule, run) for run in due_runs]
+    due_runs = _up_to_remaining(schedule, due_runs)
     plan = _plan(schedule, timing, runs + due_runs, max(now, last))
     return replace(
         plan,
@@ -171,6 +170,17 @@ def _run(
         session=None if policy.overlap in (Overlap.SKIP, Overlap.ALLOW) else f"schedule:{schedule.name}",
         waiting=policy.overlap not in (Overlap.SKIP, Overlap.ALLOW),
     )
+
+
+def _up_to_remaining(schedule: DueSchedule, runs: list[NewRun]) -> list[NewRun]:
+    """With the last run that remains the schedule ends: it was not due after that. What is skipped uses up none."""
+    left = schedule.remaining
+    if left is not None:
+        for position, run in enumerate(runs):
+            left -= run.state is RunState.QUEUED
+            if left == 0:
+                return runs[: position + 1]
+    return runs
 
 
 def _in_turn(schedule: DueSchedule, run: NewRun) -> NewRun:

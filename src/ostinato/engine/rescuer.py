@@ -62,15 +62,20 @@ class Rescuer:
         for task in {run.task for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
-            failed = await self._runs.fail_queued(ids, reason, now)
+            breaks = [_decided(run, Outcome(OutcomeKind.ABORTED, reason), now) for run in unknown if run.task == task]
+            failed = await self._runs.fail_queued(ids, reason, now, breaks)
             log.error("failed %d runs: %s", failed, reason)
         return len(unknown)
 
 
 def _crashed(run: ClaimedRun, now: Micros) -> Finish:
+    reason = f"node {run.node} was lost while it ran this"
+    return _decided(run, Outcome(OutcomeKind.FAILED, reason, reason), now)
+
+
+def _decided(run: ClaimedRun, outcome: Outcome, now: Micros) -> Finish:
     try:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    reason = f"node {run.node} was lost while it ran this"
-    return decide(run, policy, Outcome(OutcomeKind.FAILED, reason, reason), now, random.random)
+    return decide(run, policy, outcome, now, random.random)

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from ostinato.clock import micros_of
+from ostinato.execution.binding import ContextParameter, bind_context
 from ostinato.execution.context import RunContext, current_context
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.models.run import ClaimedRun
@@ -31,7 +32,7 @@ class _Request(msgspec.Struct):
     path: list[str]
     args: list[Any]
     kwargs: dict[str, Any]
-    context_parameter: str | None
+    context_parameter: ContextParameter | None
     run: ClaimedRun
 
 
@@ -83,10 +84,9 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
             f"its process cannot import {where}: {outcome.reason}; define the task at the top of a module",
             outcome.error,
         )
-    if request.context_parameter is not None:
-        request.kwargs[request.context_parameter] = context
+    args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
     try:
-        value = function(*request.args, **request.kwargs)
+        value = function(*args, **kwargs)
         return returned(asyncio.run(value) if asyncio.iscoroutine(value) else value)
     except BaseException as error:
         return raised(error)

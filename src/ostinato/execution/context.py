@@ -16,6 +16,7 @@ from ostinato.errors import InvalidInput, NotRunning
 from ostinato.execution.output import CappedText
 from ostinato.models.ids import RunId
 from ostinato.models.run import ClaimedRun, Progress
+from ostinato.models.states import Trigger
 
 __all__ = ["RunContext", "current_context", "current_run"]
 
@@ -45,6 +46,14 @@ class RunContext:
         self.saw_cancel = False
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
+
+    @classmethod
+    def detached(cls) -> RunContext:
+        """A context of no run, for plain calls of a task in tests: it takes reports and tells nobody."""
+        claimed = ClaimedRun(
+            RunId(0), 0, "function", None, "", "{}", Trigger.API, 0, 0, 1, None, None, None, "detached"
+        )
+        return cls(claimed, lambda _: None)
 
     @property
     def id(self) -> RunId:

@@ -13,7 +13,7 @@ import msgspec
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
 
-__all__ = ["Outcome", "OutcomeKind", "raised", "returned"]
+__all__ = ["Outcome", "OutcomeKind", "one_line", "raised", "returned"]
 
 _ERROR_CAP = 16_000
 

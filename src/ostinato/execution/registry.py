@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ostinato.errors import InvalidInput, NotFound
-from ostinato.execution.context import RunContext
-from ostinato.models.policy import Policy
+from ostinato.execution.binding import ContextParameter, find_context_parameter
+from ostinato.execution.outcome import one_line
+from ostinato.models.policy import make_policy
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
 
@@ -25,11 +26,11 @@ class TaskDefinition:
 
     name: str
     function: Callable[..., Any]
-    policy: Policy
+    options: Mapping[str, Any]
+    """The policy as it was given with the task."""
     isolation: Isolation
     is_async: bool
-    context_parameter: str | None
-    """The parameter annotated RunContext, which the runner fills."""
+    context_parameter: ContextParameter | None
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class Registry:
     checks: dict[str, Check] = field(default_factory=dict)
 
     def add_task(
-        self, name: str, function: Callable[..., Any], policy: Policy, isolation: Isolation = "none"
+        self, name: str, function: Callable[..., Any], options: Mapping[str, Any], isolation: Isolation = "none"
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
         known = self.tasks.get(name)
@@ -52,8 +53,9 @@ class Registry:
             )
         if isolation not in ("none", "process"):
             raise InvalidInput(f"isolation cannot be {isolation!r}", field="isolation", hint="use 'none' or 'process'")
+        make_policy(options)  # a wrong policy is told where it is written, not at the first run
         definition = TaskDefinition(
-            name, function, policy, isolation, inspect.iscoroutinefunction(function), _context_parameter(function)
+            name, function, options, isolation, inspect.iscoroutinefunction(function), find_context_parameter(function)
         )
         self.tasks[name] = definition
         return definition
@@ -61,6 +63,32 @@ class Registry:
     def add_check(self, name: str, function: Check) -> None:
         """Register a check."""
         self.checks[name] = function
+
+    async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
+        """Run the checks of these names and answer the failed ones, each with its reason."""
+        reasons = {name: await self._why_not(name) for name in names}
+        return {name: reason for name, reason in reasons.items() if reason is not None}
+
+    async def _why_not(self, name: str) -> str | None:
+        """Why a check fails, or None if it passes."""
+        check = self.checks.get(name)
+        if check is None:
+            known = ", ".join(sorted(self.checks)) or "none"
+            return f"no check of this name is registered here (known: {known})"
+        try:
+            verdict = check() if inspect.iscoroutinefunction(check) else await asyncio.to_thread(check)
+            if inspect.isawaitable(verdict):
+                verdict = await verdict
+        except Exception as error:  # a check that raises has said no
+            return one_line(error)
+        if isinstance(verdict, str):
+            return verdict
+        return "said no" if verdict is False else None
+
+    def options_of(self, task: str) -> Mapping[str, Any]:
+        """The policy that was given with a task; nothing if it is not known here."""
+        definition = self.tasks.get(task)
+        return {} if definition is None else definition.options
 
     def task(self, name: str) -> TaskDefinition:
         """The task of this name; NotFound says which there are."""
@@ -73,15 +101,3 @@ class Registry:
 
 def _place(function: Callable[..., Any]) -> str:
     return f"{getattr(function, '__module__', '?')}.{getattr(function, '__qualname__', function)}"
-
-
-def _context_parameter(function: Callable[..., Any]) -> str | None:
-    try:
-        hints = typing.get_type_hints(function)
-    except (NameError, TypeError):
-        # Annotations that only a type checker can resolve: look at their text.
-        hints = getattr(function, "__annotations__", {})
-    for name, hint in hints.items():
-        if name != "return" and (hint is RunContext or hint in ("RunContext", "ostinato.RunContext")):
-            return name
-    return None

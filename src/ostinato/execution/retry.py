@@ -11,7 +11,7 @@ from ostinato.durations import duration_text
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import RunState, Trigger, check_transition
 
 __all__ = ["decide", "retry_delay"]
 
@@ -46,6 +46,7 @@ def decide(
         error=outcome.error,
         result=outcome.result,
         schedule_id=run.schedule_id,
+        schedule=run.schedule,
         session=run.session,
     )
     match outcome.kind:
@@ -62,13 +63,14 @@ def decide(
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, now + delay, "snoozed", counted=False)
         case OutcomeKind.CUT_OFF:
-            _requeued(finish, now, None, counted=False)
+            _requeued(finish, max(now, run.ready_at), None, counted=False)
         case OutcomeKind.CANCELLED:
             finish.state = RunState.CANCELLED
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
         case _:
             assert_never(outcome.kind)
+    check_transition(RunState.RUNNING, finish.state)
     ended = finish.state is not RunState.QUEUED
     finish.delete_schedule = policy.delete_after_run and ended and run.trigger in _SCHEDULED
     return finish

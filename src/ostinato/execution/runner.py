@@ -8,9 +8,8 @@ runs, the recorder takes the finishes.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum, auto
 
 from ostinato.clock import Clock, Timer, micros_of
@@ -20,7 +19,7 @@ from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Call, Executor
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
 from ostinato.execution.executors.process import ProcessFunctions
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry, TaskDefinition
 from ostinato.execution.retry import decide
 from ostinato.execution.threads import WorkerThreads
@@ -31,7 +30,7 @@ from ostinato.models.run import ClaimedRun, Finish, Report
 from ostinato.models.states import Trigger
 from ostinato.models.work import read_work
 
-__all__ = ["ActiveRun", "Runner", "run_check"]
+__all__ = ["ActiveRun", "Runner"]
 
 STOP_SECONDS = 5.0
 """How long work that was told to stop may take before its run is recorded without it."""
@@ -167,7 +166,7 @@ class Runner:
         self.on_report()
 
     async def _check_first(self, active: ActiveRun, call: Call) -> None:
-        failures = await self.failed_checks(active.policy.checks)
+        failures = await self._registry.failed_checks(active.policy.checks)
         if active.stop is not None:
             self._complete(active, _stopped(active, ended=True))
         elif failures:
@@ -175,15 +174,6 @@ class Runner:
             self._complete(active, Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}"))
         else:
             self._execute(active, call)
-
-    async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
-        """Run the checks of these names and answer the failed ones, each with its reason."""
-        failures: dict[str, str] = {}
-        for name in names:
-            reason = await run_check(self._registry, name)
-            if reason is not None:
-                failures[name] = reason
-        return failures
 
     def _execute(self, active: ActiveRun, call: Call) -> None:
         active.executor = self._pick(call.definition)
@@ -241,26 +231,6 @@ class Runner:
         self._record(finish)
         if not self._active:
             self.idle.set()
-
-
-async def run_check(registry: Registry, name: str) -> str | None:
-    """Why a check fails, or None if it passes."""
-    check = registry.checks.get(name)
-    if check is None:
-        known = ", ".join(sorted(registry.checks)) or "none"
-        return f"no check of this name is registered here (known: {known})"
-    try:
-        if inspect.iscoroutinefunction(check):
-            verdict = await check()
-        else:
-            verdict = await asyncio.to_thread(check)
-            if inspect.isawaitable(verdict):
-                verdict = await verdict
-    except Exception as error:  # a check that raises has said no
-        return one_line(error)
-    if isinstance(verdict, str):
-        return verdict
-    return "said no" if verdict is False else None
 
 
 def _disarm(active: ActiveRun) -> None:

@@ -38,37 +38,46 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
+    return value
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Retry:
     """`max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`."""
 
-    max: int = 3
-    base: timedelta = timedelta(seconds=2)
-    longest: timedelta = timedelta(seconds=30)
-    spread: float = 0.25
+    max: int
+    base: timedelta
+    longest: timedelta
+    spread: float
 
-    def __post_init__(self) -> None:
-        # Accept durations in any form, so that Retry(5, base="1s") works as users write it.
-        object.__setattr__(self, "base", parse_duration(self.base, field="retry.base"))
-        object.__setattr__(self, "longest", parse_duration(self.longest, field="retry.longest"))
-        if isinstance(self.max, bool) or not isinstance(self.max, int) or self.max < 0:
-            raise InvalidInput(f"retry.max cannot be {self.max!r}", field="retry", hint="give 0 or more attempts")
-        if not 0 <= self.spread <= 1:
-            raise InvalidInput(f"retry.spread cannot be {self.spread!r}", field="retry", hint="give 0 to 1")
+    def __init__(
+        self,
+        max: int = 3,
+        base: Duration = timedelta(seconds=2),
+        longest: Duration = timedelta(seconds=30),
+        spread: float = 0.25,
+    ) -> None:
+        if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread <= 1:
+            raise InvalidInput(f"retry.spread cannot be {spread!r}", field="retry.spread", hint="give 0 to 1")
+        object.__setattr__(self, "max", _whole("retry.max", max, 0))
+        object.__setattr__(self, "base", parse_duration(base, field="retry.base"))
+        object.__setattr__(self, "longest", parse_duration(longest, field="retry.longest"))
+        object.__setattr__(self, "spread", spread)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Keep:
     """How long ended runs stay: at most this old and at most so many for each schedule; None is no bound."""
 
-    age: timedelta | None = timedelta(days=30)
-    count: int | None = 1000
+    age: timedelta | None
+    count: int | None
 
-    def __post_init__(self) -> None:
-        if self.age is not None:
-            object.__setattr__(self, "age", parse_duration(self.age, field="keep.age"))
-        if self.count is not None and (isinstance(self.count, bool) or self.count < 1):
-            raise InvalidInput(f"keep.count cannot be {self.count!r}", field="keep", hint="give 1 or more, or None")
+    def __init__(self, age: Duration | None = timedelta(days=30), count: int | None = 1000) -> None:
+        object.__setattr__(self, "age", None if age is None else parse_duration(age, field="keep.age"))
+        object.__setattr__(self, "count", None if count is None else _whole("keep.count", count, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +158,6 @@ def _choice(kind: type[StrEnum], name: str, value: Any) -> StrEnum:
     except ValueError:
         choices = ", ".join(kind)
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"it is one of {choices}") from None
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
-    return value
 
 
 def _positive_duration(name: str, value: Duration) -> timedelta:

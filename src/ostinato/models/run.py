@@ -154,6 +154,9 @@ class Finish:
     broken: str | None = None
     """The reason that the schedule gets when the breaker trips."""
     delete_schedule: bool = False
+    """Delete the schedule with this end, if nothing is left for it to do."""
+    schedule: str | None = None
+    """The schedule's name, for the log."""
 
 
 def cancelled(finish: Finish, reason: str) -> Finish:

@@ -58,7 +58,6 @@ TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
             RunState.FAILED,
             RunState.CANCELLED,
             RunState.SKIPPED,
-            RunState.EXPIRED,
             RunState.SUPERSEDED,
         }
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Function, Work, work_text
 from ostinato.timing import Timing, parse_timing
 
-__all__ = ["ScheduleSpec", "TaskLike", "bind_timing", "make_draft", "next_due", "policy_for_enqueue"]
+__all__ = ["Code", "ScheduleSpec", "TaskLike", "bind_timing", "make_draft", "next_due", "policy_for_enqueue"]
 
 
 @runtime_checkable
@@ -27,6 +27,18 @@ class TaskLike(Protocol):
     @property
     def options(self) -> Mapping[str, Any]:
         """The policy that was given with the task."""
+        ...
+
+
+class Code(Protocol):
+    """What the code of this process knows of tasks and checks; nothing, at a command line without an app."""
+
+    def options_of(self, task: str) -> Mapping[str, Any]:
+        """The policy that was given with a task; nothing if it is not known here."""
+        ...
+
+    async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
+        """Run the checks of these names and answer the failed ones with their reasons."""
         ...
 
 
@@ -50,11 +62,11 @@ class ScheduleSpec:
     policy: Mapping[str, Any] = field(default_factory=dict)
 
 
-def make_draft(spec: ScheduleSpec, zone: str, now: Micros) -> ScheduleDraft:
+def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
     """Check everything and compute the first due time; wrong input is told by its field."""
     _check_name(spec.name)
     timing = bind_timing(spec.timing, spec.tz or zone, now)
-    work, options = _resolve_work(spec.work)
+    work, options = _resolve_work(spec.work, code)
     policy = make_policy({**options, **spec.policy})
     return ScheduleDraft(
         name=spec.name,
@@ -102,12 +114,12 @@ def next_due(timing: Timing, anchor: Micros, after: Micros) -> Micros | None:
     return None if due is None else to_micros(due)
 
 
-def _resolve_work(work: WorkLike) -> tuple[Work, Mapping[str, Any]]:
-    """The work that is stored, and the policy that comes with its task."""
+def _resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
+    """The work that is stored, and the policy that comes with its task, where the task is known."""
     if isinstance(work, Function):
-        return work, {}
+        return work, code.options_of(work.task)
     if isinstance(work, str) and work:
-        return Function(work), {}
+        return Function(work), code.options_of(work)
     if isinstance(work, TaskLike):
         return Function(work.name), work.options
     raise InvalidInput(

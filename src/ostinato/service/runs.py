@@ -130,25 +130,9 @@ class RunService:
             raise Conflict(f"run {id} is {run.state}: it can be retried when it has ended")
         if isinstance(run.work, Unreadable):
             raise Conflict(f"run {id} cannot be retried: {run.work.reason}")
-        schedule = None if run.schedule is None else await self._store.schedules.get_schedule(run.schedule)
-        policy = policy_for_enqueue({"lane": run.lane, "priority": run.priority})
-        now = self._clock.now()
-        (new,) = await self._store.runs.insert_runs(
-            [
-                NewRun(
-                    kind=run.work.kind,
-                    task=run.work.task,
-                    work=work_text(run.work),
-                    policy=policy_text(policy if schedule is None else schedule.policy),
-                    trigger=Trigger.MANUAL,
-                    due_at=now,
-                    ready_at=now,
-                    lane=run.lane,
-                    priority=run.priority,
-                    schedule_id=None if schedule is None else schedule.id,
-                )
-            ]
-        )
+        new = await self._store.runs.repeat_run(run.id, self._clock.now())
+        if new is None:
+            raise NotFound(f"run {id} was removed meanwhile")
         return await self.get(new)
 
     async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:

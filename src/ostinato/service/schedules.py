@@ -15,15 +15,12 @@ from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Unreadable, Work, work_text
-from ostinato.service.drafts import ScheduleSpec, TaskLike, make_draft, next_due
+from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, make_draft, next_due
 from ostinato.service.lanes import LaneService
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 
-__all__ = ["FailedChecks", "ScheduleService"]
-
-FailedChecks = Callable[[Iterable[str]], Awaitable[dict[str, str]]]
-"""Runs the checks of these names and answers the failed ones with their reasons."""
+__all__ = ["ScheduleService"]
 
 _TRIES = 5
 _BATCH = 2_000
@@ -33,12 +30,19 @@ _BREATH = 50
 class ScheduleService:
     """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str, lanes: LaneService, failed_checks: FailedChecks) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        lanes: LaneService,
+        code: Code,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._lanes = lanes
-        self._failed_checks = failed_checks
+        self._code = code
 
     async def add(
         self,
@@ -70,7 +74,7 @@ class ScheduleService:
         count = 0
         batch: list[ScheduleDraft] = []
         for count, spec in enumerate(specs, 1):
-            batch.append(await self._checked(make_draft(spec, self._zone, now), spec))
+            batch.append(await self._checked(make_draft(spec, self._zone, now, self._code), spec))
             if len(batch) == _BATCH:
                 await self._store.schedules.put_schedules(batch, now)
                 batch = []
@@ -96,7 +100,7 @@ class ScheduleService:
                 hint="give a time in the future",
             )
         if policy.checks and draft.enabled and known is None:
-            failures = await self._failed_checks(policy.checks)
+            failures = await self._code.failed_checks(policy.checks)
             if failures and spec.owner == "code":
                 # Code cannot be asked again: the schedule is there, switched off, and says why.
                 listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
@@ -106,7 +110,7 @@ class ScheduleService:
         return draft
 
     async def get(self, name: str) -> Schedule:
-        """The schedule of this name; NotFound says which are close."""
+        """The schedule of this name."""
         found = await self._store.schedules.get_schedule(name)
         if found is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
@@ -157,9 +161,11 @@ class ScheduleService:
         """Switch it on and clear what broke it; its checks must pass."""
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
+            if schedule.orphaned:
+                raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
             if schedule.enabled and schedule.broken is None:
                 return None
-            failures = await self._failed_checks(schedule.policy.checks)
+            failures = await self._code.failed_checks(schedule.policy.checks)
             if failures:
                 raise ChecksFailed(name, failures)
             timing = parse_timing(schedule.timing, tz=schedule.zone)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ostinato.clock import Clock
+from ostinato.service.drafts import Code
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
 from ostinato.service.runs import RunService
-from ostinato.service.schedules import FailedChecks, ScheduleService
+from ostinato.service.schedules import ScheduleService
 from ostinato.service.upkeep import UpkeepService
 from ostinato.service.why import WhyService
 from ostinato.stores.base import Store
@@ -17,9 +18,9 @@ __all__ = ["Services"]
 class Services:
     """What a door holds."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str, failed_checks: FailedChecks) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, code: Code) -> None:
         self.lanes = LaneService(store)
-        self.schedules = ScheduleService(store, clock, zone, self.lanes, failed_checks)
+        self.schedules = ScheduleService(store, clock, zone, self.lanes, code)
         self.runs = RunService(store, clock, self.lanes)
         self.nodes = NodeService(store, clock)
         self.upkeep = UpkeepService(store, clock)

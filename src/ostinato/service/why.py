@@ -10,12 +10,15 @@ from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
-from ostinato.models.states import RunState
+from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
 
 __all__ = ["Why", "WhyService"]
+
+_LOOK_BACK = 20
+"""How many runs by hand may stand between a moment and the due time before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +61,11 @@ class WhyService:
         return Why(name, at, answer, due, None, facts)
 
     async def _run_at(self, schedule: Schedule, moment: datetime) -> Run | None:
-        """The newest run whose due times begin at or before the moment."""
-        wanted = RunFilter(schedule_id=schedule.id, due_until=to_micros(moment) + SECOND - 1, limit=1)
+        """The newest run of a due time at or before the moment; one by hand only if there is none."""
+        wanted = RunFilter(schedule_id=schedule.id, due_until=to_micros(moment) + SECOND - 1, limit=_LOOK_BACK)
         found = await self._store.runs.list_runs(wanted)
-        return found[0] if found else None
+        of_due_times = [run for run in found if run.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP)]
+        return next(iter(of_due_times or found), None)
 
 
 def _due_before(schedule: Schedule, moment: datetime) -> datetime | None:

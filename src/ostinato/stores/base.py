@@ -179,6 +179,10 @@ class RunStore(Protocol):
         """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit)."""
         ...
 
+    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+        """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run."""
+        ...
+
     async def claim_runs(self, claim: Claim) -> Claimed: ...
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:

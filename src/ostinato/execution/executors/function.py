@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ostinato.execution.binding import bind_context
 from ostinato.execution.context import current_context
 from ostinato.execution.executors.base import Call
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
@@ -15,10 +16,10 @@ __all__ = ["AsyncFunctions", "ThreadFunctions"]
 STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 
 
-def _arguments(call: Call) -> dict[str, Any]:
-    if call.definition.context_parameter is None:
-        return call.kwargs
-    return {**call.kwargs, call.definition.context_parameter: call.context}
+def _invoke(call: Call) -> Any:
+    definition = call.definition
+    args, kwargs = bind_context(definition.context_parameter, call.args, call.kwargs, call.context)
+    return definition.function(*args, **kwargs)
 
 
 class AsyncFunctions:
@@ -34,7 +35,7 @@ class AsyncFunctions:
     async def _call(self, call: Call) -> None:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
         try:
-            outcome = returned(await call.definition.function(*call.args, **_arguments(call)))
+            outcome = returned(await _invoke(call))
         except asyncio.CancelledError:
             outcome = STOPPED
         except BaseException as error:  # SystemExit too: a task must not end the node
@@ -52,7 +53,7 @@ class ThreadFunctions:
         def job() -> Outcome:
             token = current_context.set(call.context)
             try:
-                return returned(call.definition.function(*call.args, **_arguments(call)))
+                return returned(_invoke(call))
             except BaseException as error:  # SystemExit too: a task must not end the thread
                 return raised(error)
             finally:

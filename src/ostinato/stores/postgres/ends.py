@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.states import RunState, check_transition
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 
 __all__ = ["count_from_finish", "end_queued", "give_turns"]
@@ -45,6 +46,7 @@ UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
 
 async def end_queued(connection: Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
+    check_transition(RunState.QUEUED, RunState(state))
     wanted = numbers(sorted(ids))
     await connection.execute(_LOCK_OF_RUNS, (wanted,))
     rows = await fetch(connection, _END, (state, reason, now, wanted))

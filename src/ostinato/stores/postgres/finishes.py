@@ -65,6 +65,12 @@ SELECT o.run_id, (SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = o
 FROM unnest(%s::bigint[], %s::text[]) o (run_id, text)
 """
 
+_DELETE_FINISHED = """
+DELETE FROM schedules s WHERE id = ANY (%s::bigint[]) AND next_at IS NULL AND broken IS NULL AND NOT orphaned
+   AND (enabled OR remaining = 0)
+   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
+"""
+
 
 async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> Answer[Written]:
     """Write the finishes whose token holds, inside the caller's transaction."""
@@ -190,13 +196,12 @@ async def lock_schedules(connection: Connection, ended: Sequence[Finish]) -> Non
 async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
     """What ends mean for schedules and sessions; answers the schedules that broke."""
     scheduled = [(finish.schedule_id, finish) for finish in ended if finish.schedule_id is not None]
+    broken = await _breaker(connection, scheduled)
+    await count_from_finish(connection, {id: finish.finished_at for id, finish in scheduled})
+    await give_turns(connection, {finish.session for finish in ended if finish.session is not None})
     deleted = [id for id, finish in scheduled if finish.delete_schedule]
     if deleted:
-        await connection.execute("DELETE FROM schedules WHERE id = ANY (%s::bigint[])", (numbers(deleted),))
-    kept = [(id, finish) for id, finish in scheduled if not finish.delete_schedule]
-    broken = await _breaker(connection, kept)
-    await count_from_finish(connection, {id: finish.finished_at for id, finish in kept})
-    await give_turns(connection, {finish.session for finish in ended if finish.session is not None})
+        await connection.execute(_DELETE_FINISHED, (numbers(deleted),))
     return broken
 
 

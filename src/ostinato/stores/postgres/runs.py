@@ -91,6 +91,19 @@ class PostgresRuns:
 
         return await self._database.write(trigger, wakes=True, repeatable=run.key is not None)
 
+    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+        async def repeat(connection: Connection) -> RunId | None:
+            rows = await fetch(
+                connection,
+                "INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, "
+                "ready_at) SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s "
+                "FROM runs WHERE id = %s RETURNING id",
+                (now, now, id),
+            )
+            return RunId(rows[0][0]) if rows else None
+
+        return await self._database.write(repeat, wakes=True, repeatable=False)
+
     async def claim_runs(self, claim: Claim) -> Claimed:
         return (await self._write_and_claim(None, claim))[1]
 

@@ -10,6 +10,7 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.states import RunState, check_transition
 from ostinato.stores.sqlite.query import fetch
 
 __all__ = ["count_from_finish", "end_queued", "give_turns"]
@@ -17,6 +18,7 @@ __all__ = ["count_from_finish", "end_queued", "give_turns"]
 
 def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
+    check_transition(RunState.QUEUED, RunState(state))
     rows = fetch(
         connection,
         "UPDATE runs SET state = ?, reason = ?, finished_at = ?, waiting = 0 "

@@ -33,6 +33,12 @@ UPDATE runs SET state = 'queued', reason = ?, error = ?, ready_at = ?, attempt =
 WHERE id = ? AND token = ? AND state = 'running'
 """
 
+_DELETE_FINISHED = """
+DELETE FROM schedules WHERE id = ? AND next_at IS NULL AND broken IS NULL AND NOT orphaned
+   AND (enabled OR remaining = 0)
+   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
+"""
+
 
 def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
@@ -134,15 +140,15 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
             sessions.add(finish.session)
         if finish.schedule_id is None:
             continue
-        if finish.delete_schedule:
-            connection.execute("DELETE FROM schedules WHERE id = ?", (finish.schedule_id,))
-            continue
         schedules[finish.schedule_id] = finish.finished_at
         if finish.breaks is not None and _breaker(connection, finish):
             broken.append(finish.schedule_id)
     for schedule_id, finished_at in schedules.items():
         count_from_finish(connection, schedule_id, finished_at)
     give_turns(connection, sessions)
+    connection.executemany(
+        _DELETE_FINISHED, {(finish.schedule_id,) for finish in ended if finish.delete_schedule and finish.schedule_id}
+    )
     return broken
 
 

@@ -58,6 +58,18 @@ class SqliteRuns:
 
         return await self._database.write(trigger, wakes=True)
 
+    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+        def repeat(connection: apsw.Connection) -> RunId | None:
+            connection.execute(
+                "INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, "
+                "ready_at) SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?, ? "
+                "FROM runs WHERE id = ?",
+                (now, now, id),
+            )
+            return RunId(connection.last_insert_rowid()) if connection.changes() else None
+
+        return await self._database.write(repeat, wakes=True)
+
     async def claim_runs(self, claim: Claim) -> Claimed:
         return await self._database.write(lambda connection: claim_now(connection, claim))
 

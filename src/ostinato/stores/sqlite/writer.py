@@ -98,11 +98,12 @@ class Writer:
         except Empty:
             pass
         self._commit(connection, group)
-        _deliver(group)
+        # Before the answers: who begins to listen after an answer is not told of what came before it.
         if any(job.wakes for job in group):
             for loop, listener in tuple(self.listeners):
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(listener)
+        _deliver(group)
         return goes_on
 
     def _commit(self, connection: apsw.Connection, group: list[_Job]) -> None:

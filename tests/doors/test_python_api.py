@@ -1,0 +1,744 @@
+"""The Python API, as its users call it: sync and async forms, and errors that have a type."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ostinato import (
+    At,
+    Cron,
+    DailyAt,
+    Every,
+    Function,
+    Ostinato,
+    RunContext,
+    RunState,
+    ScheduleSpec,
+    TimingError,
+    Trigger,
+    current_run,
+)
+from ostinato.config import Settings
+from ostinato.errors import AlreadyActive, Conflict, InvalidInput, NotFound, NotRunning, OstinatoError, WaitTimeout
+from ostinato.testing import FakeClock, adrain, asettle, asimulate, drain, rehearse, settle, simulate
+
+
+def at(hour: int, minute: int = 0, day: int = 1) -> datetime:
+    return datetime(2026, 1, day, hour, minute, tzinfo=UTC)
+
+
+@pytest.fixture
+def app(ostinato_app: Ostinato) -> Ostinato:
+    return ostinato_app
+
+
+@pytest.fixture
+def clock(fake_clock: FakeClock) -> FakeClock:
+    return fake_clock
+
+
+@pytest.fixture
+def opened() -> Iterator[threading.Event]:
+    """What a task of the test waits for."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+# Tasks.
+
+
+def test_a_task_is_still_a_plain_function(app: Ostinato) -> None:
+    @app.task
+    def add(a: int, b: int = 1) -> int:
+        """Adds."""
+        return a + b
+
+    assert add(2) == 3
+    assert (add.name, add.__name__, add.__doc__) == ("add", "add", "Adds.")
+    assert app.runs.list() == []
+
+
+def test_a_task_may_be_named_and_may_be_a_coroutine(app: Ostinato) -> None:
+    @app.task("mail.send", priority=5)
+    async def send(to: str) -> str:
+        return f"sent to {to}"
+
+    assert asyncio.run(send("ann")) == "sent to ann"
+    run = send.enqueue("ann")
+    drain(app)
+    assert (run.get().task, run.get().result, run.get().priority) == ("mail.send", "sent to ann", 5)
+
+
+def test_a_task_gets_its_context_by_annotation_or_by_asking(app: Ostinato) -> None:
+    @app.task
+    def by_annotation(n: int, run: RunContext) -> int:
+        return run.id * 10 + n
+
+    @app.task
+    async def by_asking() -> int:
+        return current_run().id
+
+    first, second = by_annotation.enqueue(7), by_asking.enqueue()  # type: ignore[call-arg]
+    drain(app)
+    assert (first.get().result, second.get().result) == (first.id * 10 + 7, second.id)
+
+
+def test_a_wrong_policy_is_told_where_the_task_is_declared(app: Ostinato) -> None:
+    with pytest.raises(InvalidInput, match="there is no policy 'retrys'"):
+        app.task("job", retrys=3)(lambda: None)
+
+
+def test_two_functions_cannot_have_one_name(app: Ostinato) -> None:
+    app.task("job")(test_a_task_is_still_a_plain_function)
+    with pytest.raises(InvalidInput, match="another name"):
+        app.task("job")(test_two_functions_cannot_have_one_name)
+
+
+def test_a_call_of_enqueue_many_that_is_neither_tuple_nor_mapping_is_refused(app: Ostinato) -> None:
+    job = app.task("job")(lambda n: n)
+    with pytest.raises(InvalidInput, match="give a tuple of arguments"):
+        job.enqueue_many([1, 2])  # type: ignore[list-item]
+
+
+def test_delay_and_at_exclude_each_other_and_at_needs_a_zone(app: Ostinato) -> None:
+    job = app.task("job")(lambda: None)
+    with pytest.raises(InvalidInput, match="either at or delay"):
+        job.using(delay="1m", at=at(1)).enqueue()
+    with pytest.raises(InvalidInput, match="has no zone"):
+        job.using(at=datetime(2026, 1, 1)).enqueue()
+
+
+# Schedules.
+
+
+def test_adding_twice_changes_nothing(app: Ostinato, clock: FakeClock) -> None:
+    job = app.task("job")(lambda: None)
+    first = app.schedules.add("nightly", DailyAt(3, 0), job)
+    clock.advance("1h")
+    second = app.schedules.add("nightly", DailyAt(3, 0), job)
+    assert (second.version, second.next_run_at, second.updated_at) == (
+        first.version,
+        first.next_run_at,
+        first.updated_at,
+    )
+    assert len(app.schedules.list()) == 1
+
+
+def test_adding_again_keeps_a_persons_pause_and_the_due_time(app: Ostinato, clock: FakeClock) -> None:
+    app.schedules.add("job", "every 1h", "job")
+    app.schedules.disable("job", note="holiday")
+    clock.advance("10m")
+    again = app.schedules.add("job", "every 1h", "job", priority=9)
+    assert (again.enabled, again.note, again.policy.priority) == (False, "holiday", 9)
+    enabled = app.schedules.enable("job")
+    assert enabled.next_run_at == at(1, 10)
+    clock.advance("10m")
+    assert app.schedules.add("job", "every 1h", "job", priority=1).next_run_at == at(1, 10)
+
+
+def test_a_new_timing_gives_a_new_due_time(app: Ostinato, clock: FakeClock) -> None:
+    app.schedules.add("job", "every 1h", "job")
+    clock.advance("10m")
+    assert app.schedules.add("job", "every 2h", "job").next_run_at == at(2, 10)
+
+
+def test_timings_and_work_come_in_every_form(app: Ostinato) -> None:
+    job = app.task("job", priority=4)(lambda n=0: n)
+    assert app.schedules.add("a", Every(minutes=5), job).policy.priority == 4
+    assert app.schedules.add("b", "30 9 * * 1-5", "job").timing == "30 9 * * 1-5"
+    assert app.schedules.add("c", Cron("@daily"), Function("job", [3])).work == Function("job", [3])
+    assert app.schedules.add("d", "tomorrow 15:00", job).next_run_at == at(15, day=2)
+    assert app.schedules.add("e", "daily 03:00", job, tz="Asia/Tokyo").next_run_at == at(18)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        (("", "every 5m", "job"), InvalidInput, "cannot be called ''"),
+        ((" job", "every 5m", "job"), InvalidInput, "1 to 200 characters"),
+        (("job\x00", "every 5m", "job"), InvalidInput, "cannot be printed"),
+        (("job", "every banana", "job"), TimingError, "banana"),
+        (("job", 5, "job"), InvalidInput, "a timing cannot be 5"),
+        (("job", "every 5m", 7), InvalidInput, "work cannot be 7"),
+        (("job", "every 5m", Function("job", [object()])), InvalidInput, "not JSON"),
+        (("job", At("2020-01-01T00:00Z"), "job"), TimingError, "would never run"),
+    ],
+)
+def test_a_wrong_schedule_is_refused_with_the_reason(
+    app: Ostinato, arguments: tuple[str, str, str], error: type[OstinatoError], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        app.schedules.add(*arguments)
+    assert app.schedules.list() == []
+
+
+def test_many_are_added_at_once(app: Ostinato) -> None:
+    specs = [ScheduleSpec(f"job {n}", "every 1h", "job") for n in range(2500)]
+    assert app.schedules.add_many(specs) == 2500
+    assert len(app.schedules.list()) == 2500
+
+
+def test_get_of_an_unknown_name_is_not_found(app: Ostinato) -> None:
+    for verb in (app.schedules.get, app.schedules.enable, app.schedules.disable, app.schedules.trigger):
+        with pytest.raises(NotFound, match="there is no schedule 'nobody'"):
+            verb("nobody")
+    for other in (app.schedules.remove, app.schedules.next, app.why):
+        with pytest.raises(NotFound, match="there is no schedule 'nobody'"):
+            other("nobody")
+    with pytest.raises(LookupError):
+        app.runs.list(schedule="nobody")
+
+
+def test_the_list_is_soonest_first_and_can_be_filtered(app: Ostinato) -> None:
+    app.schedules.add("later", "every 2h", "job")
+    app.schedules.add("sooner", "every 1h", "job")
+    app.schedules.add("off", "every 1m", "job", enabled=False)
+    app.schedules.add("theirs", "every 3h", "job", owner="agent")
+
+    def names(**wanted: Any) -> list[str]:
+        return [schedule.name for schedule in app.schedules.list(**wanted)]
+
+    assert names() == ["sooner", "later", "theirs", "off"]
+    assert names(search="ER") == ["sooner", "later"]
+    assert names(enabled=False) == ["off"]
+    assert names(owner="agent") == ["theirs"]
+    assert names(limit=1) == ["sooner"]
+
+
+def test_edit_changes_only_what_is_given(app: Ostinato) -> None:
+    app.schedules.add("job", "every 1h", Function("job", [1]), priority=3, note="why")
+    edited = app.schedules.edit("job", priority=4)
+    assert (edited.timing, edited.work, edited.note) == ("every 1h", Function("job", [1]), "why")
+    assert edited.policy.priority == 4
+    assert edited.next_run_at == at(1)
+    assert app.schedules.edit("job", timing="every 2h").policy.priority == 4
+
+
+def test_edit_does_not_switch_on_what_is_off(app: Ostinato) -> None:
+    app.schedules.add("job", "every 1h", "job", enabled=False)
+    assert app.schedules.edit("job", priority=1).enabled is False
+
+
+def test_disable_says_why_and_enable_forgets_it(app: Ostinato) -> None:
+    app.schedules.add("job", "every 1h", "job")
+    off = app.schedules.disable("job", note="broken printer")
+    assert (off.enabled, off.next_run_at, off.next_run_reason) == (False, None, "disabled: broken printer")
+    on = app.schedules.enable("job")
+    assert (on.enabled, on.note, on.next_run_reason) == (True, None, None)
+    assert app.schedules.enable("job").version == on.version
+
+
+def test_enabling_what_is_finished_is_a_conflict(app: Ostinato) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", At(at(1)), "job")
+    simulate(app, lasting="2h")
+    app.schedules.disable("job")
+    with pytest.raises(Conflict, match="finished"):
+        app.schedules.enable("job")
+
+
+def test_remove_takes_the_runs_with_it(app: Ostinato) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job")
+    simulate(app, lasting="3h")
+    app.schedules.remove("job")
+    assert (app.schedules.list(), app.runs.list()) == ([], [])
+
+
+def test_next_shows_the_coming_times(app: Ostinato) -> None:
+    app.schedules.add("job", "every 90m", "job")
+    assert app.schedules.next("job", 3) == [at(1, 30), at(3), at(4, 30)]
+    assert len(app.schedules.next("job")) == 5
+    app.schedules.disable("job")
+    assert app.schedules.next("job") == []
+    app.schedules.add("once", At(at(6)), "job")
+    assert app.schedules.next("once", 9) == [at(6)]
+    with pytest.raises(InvalidInput, match="n cannot be 0"):
+        app.schedules.next("once", 0)
+
+
+def test_next_after_finish_knows_only_one(app: Ostinato) -> None:
+    app.schedules.add("job", "every 1h after finish", "job")
+    assert app.schedules.next("job", 5) == [at(1)]
+
+
+# Triggers.
+
+
+def test_a_trigger_runs_it_now(app: Ostinato) -> None:
+    app.task("job")(lambda: "by hand")
+    app.schedules.add("job", "every 1h", "job")
+    run = app.schedules.trigger("job")
+    assert (run.trigger, run.schedule, run.state) == (Trigger.MANUAL, "job", RunState.QUEUED)
+    drain(app)
+    assert app.runs.get(run.id).result == "by hand"
+    assert app.schedules.get("job").next_run_at == at(1), "the schedule goes on as before"
+
+
+def test_a_disabled_schedule_can_be_triggered(app: Ostinato) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job", enabled=False)
+    run = app.schedules.trigger("job")
+    drain(app)
+    assert app.runs.get(run.id).state is RunState.SUCCEEDED
+
+
+def test_a_trigger_while_a_run_is_active_is_refused_unless_forced(app: Ostinato) -> None:
+    app.schedules.add("job", "every 1h", "job")
+    app.schedules.trigger("job")
+    with pytest.raises(AlreadyActive, match="overlap policy is skip"):
+        app.schedules.trigger("job")
+    with pytest.raises(Conflict):
+        app.schedules.trigger("job")
+    app.schedules.trigger("job", force=True)
+    assert len(app.runs.list()) == 2
+
+
+@pytest.mark.parametrize(("overlap", "accepted"), [("queue_one", 2), ("queue_all", 5), ("allow", 5)])
+def test_a_trigger_obeys_the_overlap_policy(app: Ostinato, overlap: str, accepted: int) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job", overlap=overlap)
+    made = 0
+    for _ in range(5):
+        try:
+            app.schedules.trigger("job")
+            made += 1
+        except AlreadyActive:
+            pass
+    assert made == accepted
+    assert drain(app) == accepted
+
+
+def test_a_trigger_under_cancel_running_replaces_the_active_run(app: Ostinato) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job", overlap="cancel_running")
+    first, second = app.schedules.trigger("job"), app.schedules.trigger("job")
+    drain(app)
+    assert app.runs.get(first.id).state is RunState.CANCELLED
+    assert app.runs.get(second.id).state is RunState.SUCCEEDED
+
+
+# Runs.
+
+
+def test_runs_are_listed_newest_first_and_filtered(app: Ostinato) -> None:
+    good = app.task("good")(lambda: None)
+
+    @app.task("bad", retry=0)
+    def bad() -> None:
+        raise ValueError
+
+    app.schedules.add("hourly", "every 1h", good)
+    runs = [good.enqueue(), bad.enqueue(), good.enqueue()]
+    simulate(app, lasting="1h")
+    newest = app.runs.list()
+    assert [run.id for run in newest] == sorted((run.id for run in newest), reverse=True)
+    assert [run.id for run in app.runs.list(state="failed")] == [runs[1].id]
+    assert [run.id for run in app.runs.list(state=RunState.FAILED)] == [runs[1].id]
+    assert len(app.runs.list(state=["failed", "succeeded"])) == 4
+    assert len(app.runs.list(task="good")) == 3
+    assert [run.schedule for run in app.runs.list(schedule="hourly")] == ["hourly"]
+    assert [run.id for run in app.runs.list(before=runs[1].id)] == [runs[0].id]
+    assert len(app.runs.list(limit=2)) == 2
+    with pytest.raises(InvalidInput, match=r"there is no state 'happy'.*queued"):
+        app.runs.list(state="happy")
+    with pytest.raises(InvalidInput, match="limit cannot be 0"):
+        app.runs.list(limit=0)
+
+
+def test_an_unknown_run_is_not_found(app: Ostinato) -> None:
+    for verb in (app.runs.get, app.runs.cancel, app.runs.retry, app.runs.output, app.runs.wait):
+        with pytest.raises(NotFound, match="there is no run 99"):
+            verb(99)
+
+
+def test_cancel_of_an_ended_run_is_a_conflict_and_twice_is_none(app: Ostinato) -> None:
+    job = app.task("job")(lambda: None)
+    ended, queued = job.enqueue(), job.using(delay="1h").enqueue()
+    drain(app)
+    with pytest.raises(Conflict, match="has ended already: succeeded"):
+        ended.cancel()
+    assert queued.cancel().state is RunState.CANCELLED
+    assert queued.cancel().state is RunState.CANCELLED
+
+
+def test_retry_runs_the_same_work_again_as_a_new_run(app: Ostinato) -> None:
+    fails = [True]
+
+    @app.task("job", retry=0)
+    def job(n: int) -> int:
+        if fails[-1]:
+            raise ValueError
+        return n
+
+    run = job.enqueue(5)
+    with pytest.raises(Conflict, match="can be retried when it has ended"):
+        app.runs.retry(run.id)
+    drain(app)
+    fails.append(False)
+    again = app.runs.retry(run.id)
+    drain(app)
+    assert again.id != run.id
+    assert again.trigger is Trigger.MANUAL
+    assert (run.get().state, app.runs.get(again.id).result) == (RunState.FAILED, 5)
+
+
+def test_retry_keeps_the_policy_that_the_run_had(app: Ostinato) -> None:
+    attempts: list[int] = []
+
+    @app.task("job", retry=0)
+    def job() -> None:
+        attempts.append(1)
+        raise ValueError
+
+    run = job.enqueue()
+    drain(app)
+    app.runs.retry(run.id)
+    simulate(app, lasting="10m")
+    assert len(attempts) == 2
+
+
+def test_wait_answers_the_ended_run_and_times_out_otherwise(app: Ostinato, opened: threading.Event) -> None:
+    job = app.task("job")(lambda: opened.wait(10))
+    app.start()
+    run = job.enqueue()
+    with pytest.raises(WaitTimeout, match="is still"):
+        run.wait(timeout="10ms")
+    with pytest.raises(TimeoutError):
+        app.runs.wait(run.id, timeout=0)
+    opened.set()
+    assert run.wait(timeout=10).result is True
+
+
+def test_wait_idle_waits_for_what_is_ready_and_running_and_not_for_the_future(
+    app: Ostinato, opened: threading.Event
+) -> None:
+    job = app.task("job")(lambda: opened.wait(10))
+    app.start()
+    job.using(delay="1h").enqueue()
+    app.wait_idle(timeout=5)
+    job.enqueue()
+    with pytest.raises(WaitTimeout, match="1 runs are still queued or running"):
+        app.wait_idle(timeout="10ms")
+    opened.set()
+    app.wait_idle(timeout=10)
+
+
+# Starting and stopping.
+
+
+def test_start_and_stop_may_be_called_twice(app: Ostinato) -> None:
+    app.stop()
+    assert app.start() is app.start()
+    assert len(app.nodes.list()) == 1
+    app.stop()
+    app.stop()
+    assert app.health()["ok"] is False
+
+
+def test_async_with_runs_the_engine_on_the_running_loop(app: Ostinato) -> None:
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    @app.task
+    async def job() -> str:
+        loops.append(asyncio.get_running_loop())
+        return "here"
+
+    async def main() -> None:
+        async with app as entered:
+            assert entered is app
+            id = await job.aio.enqueue()
+            assert (await app.aio.runs.wait(id, timeout=10)).result == "here"
+            assert loops == [asyncio.get_running_loop()]
+            assert (await app.aio.health())["ok"]
+            with pytest.raises(OstinatoError, match="would block the event loop"):
+                app.runs.list()
+        assert (await app.aio.health())["ok"] is False
+        await app.aio.stop()
+
+    asyncio.run(main())
+
+
+def test_the_async_forms_answer_the_same_as_the_sync_ones(app: Ostinato, clock: FakeClock) -> None:
+    job = app.task("job", retry=0)(lambda n: n)
+
+    async def main() -> None:
+        aio = app.aio
+        await aio.schedules.add("job", "every 1h", Function("job", [1]))
+        assert (await aio.schedules.get("job")).name == "job"
+        assert await aio.schedules.next("job", 1) == [at(1)]
+        await aio.schedules.edit("job", priority=2)
+        await aio.schedules.disable("job", note="x")
+        await aio.schedules.enable("job")
+        await aio.schedules.add_many([ScheduleSpec("other", "every 2h", "job")])
+        assert len(await aio.schedules.list()) == 2
+        run = await aio.schedules.trigger("job")
+        ids = await job.aio.enqueue_many([(1,), (2,)])
+        assert await adrain(app) == 3
+        assert (await aio.runs.get(ids[1])).result == 2
+        assert (await aio.runs.retry(ids[1])).state is RunState.QUEUED
+        assert await aio.runs.output(run.id) == ""
+        id = await job.using(delay="1d").aio.enqueue(1)
+        assert (await aio.runs.cancel(id)).state is RunState.CANCELLED
+        assert len(await aio.runs.list()) == 5
+        await adrain(app)
+        await aio.wait_idle(timeout=5)
+        assert "not due" in (await aio.why("other")).answer
+        assert await asimulate(app, lasting="1h") == 1
+        assert await aio.nodes.list() == []
+        await aio.start()
+        assert len(await aio.nodes.list()) == 1
+        assert await asettle(app) == 0
+        await aio.schedules.remove("other")
+        await aio.stop()
+
+    asyncio.run(main())
+    assert clock.now_utc() == at(1)
+
+
+def test_every_sync_verb_has_its_coroutine() -> None:
+    from ostinato.app import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
+
+    for sync, aio in ((Schedules, AioSchedules), (Runs, AioRuns), (Nodes, AioNodes)):
+        verbs = {name for name in vars(sync) if not name.startswith("_")}
+        assert verbs == {name for name in vars(aio) if not name.startswith("_")}
+        assert all(asyncio.iscoroutinefunction(vars(aio)[name]) for name in verbs)
+
+
+def test_many_threads_may_use_one_app(app: Ostinato) -> None:
+    job = app.task("job")(lambda n: n)
+    app.start()
+    results: list[object] = []
+    threads = [
+        threading.Thread(target=lambda n=n: results.append(job.enqueue(n).wait(timeout=20).result)) for n in range(20)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(map(str, results)) == sorted(map(str, range(20)))
+
+
+# Why.
+
+
+def hourly(app: Ostinato, **policy: Any) -> None:
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "every 1h", "job", **policy)
+
+
+def test_why_it_ran(app: Ostinato) -> None:
+    hourly(app)
+    simulate(app, lasting="1h")
+    why = app.why("job")
+    assert why.answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC, succeeded in ")
+    assert why.run is not None
+    assert why.due_at == at(1)
+
+
+def test_why_it_failed(app: Ostinato) -> None:
+    @app.task("job", retry=0)
+    def job() -> None:
+        raise ValueError("no ink")
+
+    app.schedules.add("job", "every 1h", job)
+    simulate(app, lasting="1h")
+    assert "It ran and failed" in app.why("job").answer
+    assert "ValueError: no ink" in app.why("job").answer
+
+
+def test_why_it_was_skipped(app: Ostinato) -> None:
+    hourly(app)
+    app.check("ink")(lambda: None)
+    app.schedules.edit("job", checks=["ink"])
+    app.registry.checks["ink"] = lambda: "empty"
+    simulate(app, lasting="1h")
+    assert "It did not run: run 1, due 2026-01-01 01:00:00 UTC was skipped; check failed: ink: empty" in (
+        app.why("job").answer
+    )
+
+
+def test_why_it_was_missed(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app, catch_up="none")
+    clock.advance("5h30m")
+    drain(app)
+    answer = app.why("job", at=at(3)).answer
+    assert "was missed" in answer
+    assert "and 4 more until 2026-01-01 05:00:00 UTC" in answer
+    assert "due while no engine was running" in answer
+
+
+def test_why_it_is_disabled(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    app.schedules.disable("job", note="holiday")
+    clock.advance("90m")
+    drain(app)
+    assert app.why("job").answer == "It did not run at 2026-01-01 01:00:00 UTC: disabled: holiday."
+
+
+def test_why_it_is_broken(app: Ostinato, clock: FakeClock) -> None:
+    @app.task("job", retry=0)
+    def job() -> None:
+        raise ValueError("no ink")
+
+    app.schedules.add("job", "every 1h", job, break_after=1)
+    simulate(app, lasting="2h30m")
+    assert "broken: a scheduled run failed: ValueError: no ink" in app.why("job").answer
+
+
+def test_why_it_was_not_due(app: Ostinato) -> None:
+    hourly(app)
+    why = app.why("job")
+    assert why.answer.startswith("It was not due at 2026-01-01 00:00:00 UTC")
+    assert "due next at 2026-01-01 01:00:00 UTC" in why.answer
+
+
+def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("70m")
+    why = app.why("job")
+    assert why.answer == (
+        "It was due at 2026-01-01 01:00:00 UTC, but no engine is running: start one with 'ostinato up'."
+    )
+    assert "no engine is running on this database" in why.facts
+
+
+def test_why_it_is_running_or_queued(app: Ostinato, clock: FakeClock, opened: threading.Event) -> None:
+    app.task("job")(lambda: opened.wait(10))
+    app.schedules.add("job", "every 1h", "job", overlap="queue_one")
+    app.start()
+    clock.advance("1h")
+    settle(app)
+    assert app.why("job").answer.startswith("It is running: run 1")
+    clock.advance("1h")
+    settle(app)
+    assert app.why("job").answer.startswith("It is queued: run 2")
+
+
+def test_why_of_a_due_time_long_ago_is_its_own_row_and_not_the_latest(app: Ostinato) -> None:
+    hourly(app)
+    simulate(app, lasting="5h")
+    assert "due 2026-01-01 02:00:00 UTC" in app.why("job", at=at(2, 30)).answer
+
+
+def test_why_after_a_manual_run_still_speaks_of_the_due_time(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("1h")
+    drain(app)
+    clock.advance("10m")
+    app.schedules.trigger("job")
+    drain(app)
+    clock.advance("10m")
+    why = app.why("job", at=at(1))
+    assert "due 2026-01-01 01:00:00 UTC" in why.answer
+
+
+def test_why_takes_only_times_with_a_zone(app: Ostinato) -> None:
+    hourly(app)
+    with pytest.raises(InvalidInput, match="has no zone"):
+        app.why("job", at=datetime(2026, 1, 1))
+
+
+# The testing tools themselves.
+
+
+def test_the_fake_clock_moves_as_it_is_told() -> None:
+    clock = FakeClock("2026-05-01T10:00:00+02:00")
+    assert clock.now_utc() == datetime(2026, 5, 1, 8, tzinfo=UTC)
+    assert clock.advance(timedelta(seconds=1)) == datetime(2026, 5, 1, 8, 0, 1, tzinfo=UTC)
+    assert clock.advance("1h30m") == datetime(2026, 5, 1, 9, 30, 1, tzinfo=UTC)
+    assert clock.advance(0.5).microsecond == 500_000
+    assert clock.move_to("2026-01-01") == at(0)
+    for wrong in ("soon", datetime(2026, 1, 1)):
+        with pytest.raises(InvalidInput):
+            clock.move_to(wrong)
+    with pytest.raises(InvalidInput):
+        clock.advance("-1h")
+
+
+def test_the_fake_clock_wakes_who_waits_on_other_loops_in_order() -> None:
+    from ostinato.clock import SECOND, Signal
+
+    clock = FakeClock()
+    woken: list[int] = []
+    waiting = threading.Barrier(2)
+
+    async def wait(seconds: int) -> None:
+        assert not await clock.wait(Signal(), clock.now() + seconds * SECOND)
+        woken.append(seconds)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(wait(seconds)) for seconds in (30, 10, 20)]
+        await asyncio.sleep(0)
+        waiting.wait()
+        await asyncio.gather(*tasks)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    waiting.wait()
+    clock.advance(15)
+    clock.advance(15)
+    thread.join(10)
+    assert woken == [10, 20, 30]
+
+
+def test_a_wait_takes_as_long_as_it_would_have_when_the_clock_goes_back() -> None:
+    clock = FakeClock()
+    called: list[datetime] = []
+
+    async def main() -> None:
+        clock.call_at(clock.now() + 10_000_000, lambda: called.append(clock.now_utc()))
+        clock.move_to("2025-12-31T00:00:00Z")
+        clock.advance("9s")
+        await asyncio.sleep(0)
+        assert called == []
+        clock.advance("1s")
+        await asyncio.sleep(0)
+        assert called == [datetime(2025, 12, 31, 0, 0, 10, tzinfo=UTC)]
+
+    asyncio.run(main())
+
+
+def test_only_a_fake_clock_can_be_simulated() -> None:
+    app = Ostinato(settings=Settings(db="sqlite://:memory:"))
+    with pytest.raises(InvalidInput, match="only a FakeClock can be moved"):
+        simulate(app, lasting="1h")
+
+
+def test_simulate_wants_one_end(app: Ostinato) -> None:
+    with pytest.raises(InvalidInput, match="either until or lasting"):
+        simulate(app)
+
+
+def test_drain_gives_up_on_work_that_does_not_end(app: Ostinato) -> None:
+    @app.task
+    async def job() -> None:
+        await asyncio.Event().wait()
+
+    run = job.enqueue()
+    with pytest.raises(WaitTimeout, match="1 runs had not ended"):
+        drain(app, timeout="50ms")
+    assert run.get().state is RunState.QUEUED, "and puts it back"
+
+
+def test_settle_needs_a_started_engine(app: Ostinato) -> None:
+    with pytest.raises(NotRunning, match="drain"):
+        settle(app)
+
+
+def test_an_app_that_exists_is_rehearsed_on_another_clock_and_database() -> None:
+    app = Ostinato(settings=Settings(db="sqlite:////nowhere/at/all.db"))
+    seen: list[int] = []
+    app.task("job", schedule=DailyAt(3, 0))(lambda: seen.append(1))
+    with rehearse(app) as rehearsed:
+        assert simulate(rehearsed, lasting="2d") == 2
+    assert seen == [1, 1]
+    assert app.settings.db == "sqlite:////nowhere/at/all.db"
+    assert not isinstance(app.clock, FakeClock)

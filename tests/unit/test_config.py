@@ -1,0 +1,90 @@
+"""Settings: defaults < ostinato.toml < OSTINATO_* < arguments."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from ostinato.config import load_settings
+from ostinato.errors import InvalidInput, TimingError
+
+
+def write(folder: Path, text: str) -> Path:
+    (folder / "ostinato.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path, {})
+    assert (settings.db, settings.slots, settings.grace) == ("sqlite:///ostinato.db", 256, timedelta(seconds=30))
+    assert settings.lane_limits == {"main": 30, "subagent": 50, "team": 100, "cron": 30}
+
+
+def test_each_layer_wins_over_the_one_below(tmp_path: Path) -> None:
+    write(tmp_path, 'db = "sqlite:///file.db"\nslots = 10\n')
+    environment = {"OSTINATO_DB": "sqlite:///environment.db"}
+    assert load_settings(tmp_path, {}).db == "sqlite:///file.db"
+    assert load_settings(tmp_path, environment).db == "sqlite:///environment.db"
+    assert load_settings(tmp_path, environment, db="sqlite:///argument.db").db == "sqlite:///argument.db"
+    assert load_settings(tmp_path, environment, slots=3).slots == 3
+    assert load_settings(tmp_path, environment).slots == 10
+
+
+def test_an_argument_that_is_none_does_not_count(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {"OSTINATO_SLOTS": "7"}, slots=None).slots == 7
+
+
+def test_lanes_come_from_every_layer_and_the_last_word_wins(tmp_path: Path) -> None:
+    write(tmp_path, "[lanes]\nmain = 1\nslow = 2\n")
+    environment = {"OSTINATO_LANE_MAIN": "5", "OSTINATO_LANE_FAST": "9"}
+    settings = load_settings(tmp_path, environment, lanes={"fast": 11})
+    assert settings.lanes == {"main": 5, "slow": 2, "fast": 11}
+    assert settings.lane_limits["cron"] == 30
+
+
+def test_durations_may_be_text(tmp_path: Path) -> None:
+    write(tmp_path, 'grace = "1m30s"\nlease = 20\n')
+    settings = load_settings(tmp_path, {"OSTINATO_MISFIRE_GRACE": "2s"})
+    assert (settings.grace, settings.lease, settings.misfire_grace) == (
+        timedelta(seconds=90),
+        timedelta(seconds=20),
+        timedelta(seconds=2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "says"),
+    [
+        ("slots = 0", "slots", "whole number from 1"),
+        ("slots = true", "slots", "whole number from 1"),
+        ('slots = "many"', "slots", "whole number from 1"),
+        ('grace = "soon"', "grace", "not a duration"),
+        ("lanes = 3", "lanes", r"\[lanes\]"),
+        ("[lanes]\nmain = -1", "lanes.main", "whole number from 1"),
+        ("db = 5", "db", "give text"),
+        ("dbb = 5", "dbb", "unknown setting 'dbb'.*known are app, db"),
+        ("db = ", "ostinato.toml", "not valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_told_by_its_field(tmp_path: Path, text: str, field: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says) as raised:
+        load_settings(write(tmp_path, text), {})
+    assert raised.value.field == field
+
+
+def test_a_wrong_lane_in_the_environment_is_told_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"lanes\.fast cannot be 'many'"):
+        load_settings(tmp_path, {"OSTINATO_LANE_FAST": "many"})
+
+
+def test_the_zone_is_the_machines_unless_somebody_says_another(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, {"TZ": ":Europe/Berlin"}).tz == "Europe/Berlin"
+    assert load_settings(tmp_path, {"TZ": "Europe/Berlin", "OSTINATO_TZ": "Asia/Kathmandu"}).tz == "Asia/Kathmandu"
+    assert load_settings(tmp_path, {"TZ": "Europe/Berlin"}, tz="UTC").tz == "UTC"
+
+
+def test_a_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TimingError, match=r"(?s)unknown zone 'Mars/Olympus'.*Europe/Berlin"):
+        load_settings(tmp_path, {}, tz="Mars/Olympus")

@@ -1,0 +1,176 @@
+"""What running work sees of its run; the registry that finds tasks; outcomes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from ostinato.clock import to_micros
+from ostinato.errors import Abort, InvalidInput, NotFound, NotRunning, Snooze
+from ostinato.execution.context import RunContext, current_run
+from ostinato.execution.outcome import OutcomeKind, raised, returned
+from ostinato.execution.registry import Registry
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun
+from ostinato.models.states import Trigger
+
+DUE = datetime(2026, 3, 1, 9, tzinfo=UTC)
+
+
+def context(key: str | None = None, told: list[RunContext] | None = None) -> RunContext:
+    claimed = ClaimedRun(
+        id=RunId(5),
+        token=1,
+        kind="function",
+        task="job",
+        work="{}",
+        policy="{}",
+        trigger=Trigger.SCHEDULE,
+        due_at=to_micros(DUE),
+        ready_at=to_micros(DUE),
+        attempt=2,
+        schedule_id=None,
+        schedule="nightly",
+        session=None,
+        key=key,
+    )
+    return RunContext(claimed, told.append if told is not None else lambda _: None)
+
+
+def test_outside_of_a_task_there_is_no_current_run() -> None:
+    with pytest.raises(NotRunning, match="only there inside a running task"):
+        current_run()
+
+
+def test_it_says_who_it_is() -> None:
+    run = context()
+    assert (run.id, run.schedule, run.due_at, run.attempt, run.key) == (5, "nightly", DUE, 2, "run-5")
+    assert context("order-7").key == "order-7"
+
+
+def test_what_it_reports_is_taken_once() -> None:
+    told: list[RunContext] = []
+    run = context(told=told)
+    assert not run.has_report
+    run.progress(3, 10, "three of ten")
+    run.count("copied")
+    run.count("copied", 4)
+    run.count("bytes", 1.5)
+    run.log("a line")
+    assert told == [run], "one wake-up serves all that is new"
+    progress, totals, output = run.take_report()
+    assert progress is not None
+    assert totals is not None
+    assert msgspec.json.decode(progress) == {"done": 3, "total": 10, "text": "three of ten"}
+    assert msgspec.json.decode(totals) == {"copied": 5, "bytes": 1.5}
+    assert output == "a line\n"
+    assert run.take_report()[2] is None
+    run.log("another\n")
+    assert len(told) == 2
+    assert run.take_report()[2] == "another\n"
+
+
+def test_a_total_needs_a_name() -> None:
+    with pytest.raises(InvalidInput, match="needs a name"):
+        context().count("")
+
+
+def test_looking_at_cancelled_is_remembered_only_when_it_was_so() -> None:
+    run = context()
+    assert (run.cancelled, run.saw_cancel) == (False, False)
+    run.request_cancel()
+    assert run.saw_cancel is False
+    assert (run.cancelled, run.saw_cancel) == (True, True)
+
+
+# The registry.
+
+
+def plain(a: int) -> int:
+    return a
+
+
+def wants_context(a: int, run: RunContext) -> None: ...
+
+
+async def wants_nothing() -> None: ...
+
+
+def test_a_task_is_found_by_its_name_and_an_unknown_one_says_which_there_are() -> None:
+    registry = Registry()
+    registry.add_task("one", plain, {})
+    registry.add_task("two", plain, {})
+    assert registry.task("one").function is plain
+    with pytest.raises(NotFound, match="task 'three' is not registered here; known tasks: one, two"):
+        registry.task("three")
+
+
+def test_a_name_serves_one_function_and_the_same_again_is_no_error() -> None:
+    registry = Registry()
+    registry.add_task("job", plain, {})
+    registry.add_task("job", plain, {})
+    with pytest.raises(InvalidInput, match=r"task 'job' is .*plain already, it cannot be .*wants_context too"):
+        registry.add_task("job", wants_context, {})
+
+
+def test_the_parameter_annotated_run_context_is_found() -> None:
+    registry = Registry()
+    found = registry.add_task("with", wants_context, {}).context_parameter
+    assert found is not None
+    assert found.name == "run"
+    assert registry.add_task("without", plain, {}).context_parameter is None
+
+
+def test_coroutine_functions_are_known_as_such() -> None:
+    registry = Registry()
+    assert registry.add_task("async", wants_nothing, {}).is_async
+    assert not registry.add_task("sync", plain, {}).is_async
+
+
+def test_a_wrong_isolation_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="isolation cannot be 'container'"):
+        Registry().add_task("job", plain, {}, "container")  # type: ignore[arg-type]
+
+
+# Outcomes.
+
+
+def test_what_returns_is_json() -> None:
+    assert returned(None).result is None
+    assert returned({"a": [1, 2.5, None, "x"]}).result == '{"a":[1,2.5,null,"x"]}'
+    outcome = returned(object())
+    assert outcome.kind is OutcomeKind.ABORTED
+    assert "object that is not JSON" in (outcome.reason or "")
+
+
+def test_what_raises_is_told_in_a_line_and_in_full() -> None:
+    try:
+        raise ValueError("first line\nsecond line")
+    except ValueError as error:
+        outcome = raised(error)
+    assert (outcome.kind, outcome.reason) == (OutcomeKind.FAILED, "ValueError: first line second line")
+    assert "Traceback" in (outcome.error or "")
+
+
+def test_a_story_has_a_bounded_length() -> None:
+    outcome = raised(ValueError("x" * 10**6))
+    assert len(outcome.reason or "") <= 300
+    assert len(outcome.error or "") < 20_000
+
+
+def test_abort_and_snooze_are_not_failures() -> None:
+    assert raised(Abort("closed")).kind is OutcomeKind.ABORTED
+    snoozed = raised(Snooze("5m", "later"))
+    assert (snoozed.kind, snoozed.delay, snoozed.reason) == (OutcomeKind.SNOOZED, timedelta(minutes=5), "later")
+
+
+def test_a_snooze_of_a_wrong_length_is_told() -> None:
+    outcome = raised(Snooze("soon"))
+    assert outcome.kind is OutcomeKind.ABORTED
+    assert "'soon' is not a duration" in (outcome.reason or "")
+
+
+def test_exiting_the_interpreter_is_a_failure_of_the_task() -> None:
+    assert raised(SystemExit(3)).reason == "SystemExit: 3"

@@ -1,0 +1,143 @@
+"""The decision after an execution, pure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ostinato.clock import SECOND, Micros
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.retry import decide, retry_delay
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.policy import Policy, Retry, make_policy
+from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.states import RunState, Trigger
+
+NOW: Micros = 1_000 * SECOND
+
+
+def run(attempt: int = 1, trigger: Trigger = Trigger.SCHEDULE) -> ClaimedRun:
+    return ClaimedRun(
+        id=RunId(1),
+        token=7,
+        kind="function",
+        task="job",
+        work="{}",
+        policy="{}",
+        trigger=trigger,
+        due_at=0,
+        ready_at=0,
+        attempt=attempt,
+        schedule_id=ScheduleId(3),
+        schedule="job",
+        session=None,
+        key=None,
+    )
+
+
+def decided(
+    kind: OutcomeKind,
+    *,
+    attempt: int = 1,
+    trigger: Trigger = Trigger.SCHEDULE,
+    policy: Policy | None = None,
+    errors: float = 0,
+    delay: timedelta | None = None,
+) -> Finish:
+    outcome = Outcome(kind, reason="why", error="story", delay=delay)
+    return decide(run(attempt, trigger), policy or Policy(), outcome, NOW, lambda: 0.5, errors=errors)
+
+
+def test_the_delay_doubles_up_to_its_longest() -> None:
+    retry = Retry(10, base="2s", longest="30s", spread=0)
+    delays = [retry_delay(retry, failed, lambda: 0.9) / SECOND for failed in range(1, 8)]
+    assert delays == [2, 4, 8, 16, 30, 30, 30]
+
+
+@given(st.integers(1, 5000), st.floats(0, 1, exclude_max=True))
+def test_the_delay_is_within_a_quarter_of_its_middle(failed: int, random: float) -> None:
+    middle = min(2 * 2 ** min(failed - 1, 40), 30) * SECOND
+    assert 0.75 * middle <= retry_delay(Retry(), failed, lambda: random) <= 1.25 * middle
+
+
+@pytest.mark.parametrize(("random", "factor"), [(0.0, 0.75), (0.5, 1.0), (1.0, 1.25)])
+def test_the_dice_decide_where_in_the_spread(random: float, factor: float) -> None:
+    assert retry_delay(Retry(), 1, lambda: random) == 2 * SECOND * factor
+
+
+def test_a_failure_with_tries_left_goes_back_to_the_queue() -> None:
+    finish = decided(OutcomeKind.FAILED, attempt=3)
+    assert (finish.state, finish.ready_at, finish.counted) == (RunState.QUEUED, NOW + 8 * SECOND, True)
+    assert finish.attempt_state == "failed"
+    assert finish.reason == "attempt 3 of 4 failed, next in 8s: why"
+    assert finish.breaks is None
+
+
+def test_the_last_failure_fails_the_run_and_counts_for_the_breaker() -> None:
+    finish = decided(OutcomeKind.FAILED, attempt=4)
+    assert (finish.state, finish.reason, finish.error) == (RunState.FAILED, "why (attempt 4)", "story")
+    assert (finish.breaks, finish.break_after) == (True, 3)
+    assert finish.broken == "3 scheduled runs failed in a row; the last: why"
+
+
+def test_an_abort_fails_whatever_tries_are_left() -> None:
+    finish = decided(OutcomeKind.ABORTED, attempt=1)
+    assert (finish.state, finish.reason, finish.breaks) == (RunState.FAILED, "why", True)
+
+
+def test_a_snooze_is_not_counted() -> None:
+    finish = decided(OutcomeKind.SNOOZED, delay=timedelta(minutes=5))
+    assert (finish.state, finish.ready_at) == (RunState.QUEUED, NOW + 300 * SECOND)
+    assert (finish.counted, finish.attempt_state, finish.breaks) == (False, "snoozed", None)
+
+
+def test_what_was_cut_off_is_ready_at_once_and_leaves_no_attempt() -> None:
+    finish = decided(OutcomeKind.CUT_OFF)
+    assert (finish.state, finish.ready_at) == (RunState.QUEUED, NOW)
+    assert (finish.counted, finish.attempt_state) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"),
+    [(OutcomeKind.CANCELLED, RunState.CANCELLED), (OutcomeKind.SKIPPED, RunState.SKIPPED)],
+)
+def test_cancelled_and_skipped_end_the_run_and_leave_the_breaker_alone(kind: OutcomeKind, state: RunState) -> None:
+    finish = decided(kind)
+    assert (finish.state, finish.breaks) == (state, None)
+
+
+def test_a_success_resets_the_breaker() -> None:
+    finish = decided(OutcomeKind.RETURNED)
+    assert (finish.state, finish.breaks) == (RunState.SUCCEEDED, False)
+
+
+def test_a_success_with_errors_counts_for_the_breaker() -> None:
+    finish = decided(OutcomeKind.RETURNED, errors=2)
+    assert (finish.state, finish.breaks) == (RunState.SUCCEEDED, True)
+    assert "it counted 2 errors" in (finish.broken or "")
+
+
+@pytest.mark.parametrize("trigger", [Trigger.MANUAL, Trigger.API, Trigger.MESSAGE])
+@pytest.mark.parametrize("kind", [OutcomeKind.RETURNED, OutcomeKind.ABORTED])
+def test_what_was_not_scheduled_neither_trips_nor_resets(trigger: Trigger, kind: OutcomeKind) -> None:
+    assert decided(kind, trigger=trigger, errors=1).breaks is None
+
+
+def test_a_caught_up_run_counts_as_scheduled() -> None:
+    assert decided(OutcomeKind.ABORTED, trigger=Trigger.CATCH_UP).breaks is True
+
+
+def test_delete_after_run_waits_for_the_end() -> None:
+    policy = make_policy({"delete_after_run": True})
+    assert decided(OutcomeKind.FAILED, policy=policy).delete_schedule is False
+    assert decided(OutcomeKind.FAILED, attempt=4, policy=policy).delete_schedule is True
+    assert decided(OutcomeKind.RETURNED, policy=policy).delete_schedule is True
+
+
+@pytest.mark.parametrize("kind", OutcomeKind)
+def test_every_outcome_carries_the_token_and_the_time(kind: OutcomeKind) -> None:
+    finish = decided(kind)
+    assert (finish.id, finish.token, finish.finished_at) == (1, 7, NOW)
