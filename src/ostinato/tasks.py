@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["RunHandle", "Task"]
 
 P = ParamSpec("P")
-R = TypeVar("R")
+R = TypeVar("R", covariant=True)
 
 CallArguments = tuple[Any, ...] | Mapping[str, Any]
 """One call in enqueue_many: a tuple of arguments, or a mapping of keyword arguments."""

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
         rows = rows_of(app, name)
         covered = [due for run in rows for due in due_times(run)]
         assert len(covered) >= SECONDS - 2, f"{name} has too few due times"
-        steps = [(later - earlier) / SECOND for earlier, later in zip(covered, covered[1:], strict=False)]
+        steps = [(later - earlier) / SECOND for earlier, later in pairwise(covered)]
         assert set(steps) == {1.0}, f"{name} lost or doubled a due time"
         allowed = 1 if number % 2 == 0 else 1 + RETRIES
         for run in rows:

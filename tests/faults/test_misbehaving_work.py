@@ -72,7 +72,7 @@ def test_a_hung_process_is_killed_with_all_that_it_started(app: Ostinato) -> Non
     ended = run.wait(60)
     assert ended.state is RunState.FAILED
     assert ended.reason == "timed out after 3s"
-    gone, alive = psutil.wait_procs(grandchildren, timeout=10)
+    _, alive = psutil.wait_procs(grandchildren, timeout=10)
     assert not alive, "what the function started outlived it"
 
 
