@@ -150,7 +150,6 @@ def test_a_callback_reaches_an_open_house_only() -> None:
     assert seen == []
     called = threading.Event()
 
-
     def called_back(house: House) -> None:
         seen.append(house)
         called.set()

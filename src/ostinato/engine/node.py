@@ -57,7 +57,7 @@ class Engine:
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
         self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
         self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._jumped)
-        self.rescuer = Rescuer(store.runs, clock, lease, self.lease.hold)
+        self.rescuer = Rescuer(store.runs, clock, lease, self.lease.hold, self.dispatcher.wake)
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner)
         self.watchdog = Watchdog()

@@ -28,11 +28,19 @@ UNKNOWN_TASK_AFTER: Micros = 60 * SECOND
 class Rescuer:
     """Looks for lost runs a few times within the length of a lease."""
 
-    def __init__(self, runs: RunStore, clock: Clock, lease: Micros, hold_lease: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        runs: RunStore,
+        clock: Clock,
+        lease: Micros,
+        hold_lease: Callable[[], Awaitable[None]],
+        look: Callable[[], None],
+    ) -> None:
         self._runs = runs
         self._clock = clock
         self._lease = lease
         self._hold_lease = hold_lease
+        self._look = look
         self.signal = Signal()
 
     async def run(self) -> None:
@@ -40,6 +48,8 @@ class Rescuer:
         while True:
             await self.rescue()
             await self.fail_unknown()
+            # Whoever queued a run may have died before it could tell: nothing waits longer than this to be seen.
+            self._look()
             await self._clock.wait(self.signal, self._clock.now() + self._lease // 3)
 
     async def rescue(self) -> int:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,18 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.states import ENDS, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
-__all__ = ["Attempt", "ClaimedRun", "Finish", "NewRun", "Progress", "Report", "Run", "RunFilter", "cancelled"]
+__all__ = [
+    "Attempt",
+    "ClaimedRun",
+    "Finish",
+    "NewRun",
+    "Progress",
+    "Report",
+    "Run",
+    "RunFilter",
+    "cancelled",
+    "goes_back",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +173,11 @@ class Finish:
 def cancelled(finish: Finish, reason: str) -> Finish:
     """The same finish, if the run was to be tried again and somebody wants it to stop."""
     return replace(finish, state=RunState.CANCELLED, reason=reason, ready_at=None, attempt_state=None, counted=True)
+
+
+def goes_back(finishes: Iterable[Finish]) -> bool:
+    """Whether one of them is another try, which somebody has to start."""
+    return any(finish.state is RunState.QUEUED for finish in finishes)
 
 
 @dataclass(frozen=True, slots=True)

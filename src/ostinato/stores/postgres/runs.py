@@ -9,7 +9,7 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
 from ostinato.models.ids import RunId
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, goes_back
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.postgres.claims import ClaimAnswer, expire_now, give_back, send_claim
 from ostinato.stores.postgres.database import Database
@@ -112,7 +112,9 @@ class PostgresRuns:
             return await send_finishes(connection, finishes)
 
         if claim is None:
-            lost, broken = await self._database.send(finish) if finishes else ([], [])
+            if not finishes:
+                return Finished()
+            lost, broken = await self._database.send(finish, wakes=goes_back(finishes))
             return Finished(lost, broken)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim)
         lost, broken = written or ([], [])

@@ -10,7 +10,7 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, goes_back
 from ostinato.models.states import ENDS, RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
@@ -78,7 +78,7 @@ class SqliteRuns:
             lost, broken = finish_now(connection, finishes)
             return Finished(lost, broken, claim_now(connection, claim) if claim is not None else Claimed())
 
-        return await self._database.write(finish)
+        return await self._database.write(finish, wakes=claim is None and goes_back(finishes))
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         def report(connection: apsw.Connection) -> None:

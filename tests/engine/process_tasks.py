@@ -1,0 +1,31 @@
+"""Functions for isolation="process": the child imports this module and calls them by name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def answer(a: int, b: int) -> dict[str, int]:
+    return {"sum": a + b, "pid": os.getpid()}
+
+
+def hang(note: str) -> None:
+    """Say where it and a child of its own run, then ignore SIGTERM's little brother and wait."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    path = Path(note)
+    path.with_suffix(".part").write_text(f"{os.getpid()} {child.pid}")
+    path.with_suffix(".part").rename(path)
+    time.sleep(600)
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave() -> None:
+    os._exit(3)

@@ -1,0 +1,117 @@
+"""Schedules that the code declares: owner code, orphaned when the code drops them, a person's pause is kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ostinato import Ostinato
+from ostinato.testing import FakeClock, drain, simulate
+from tests.engine.conftest import MakeApp, on_shared
+
+
+def deploy(make_app: MakeApp, db: str, timing: str | None = "every 1h", **options: Any) -> Ostinato:
+    """A process of the app that declares the schedule `job` (or, with timing None, does not)."""
+    app = make_app(db, name="shop")
+    app.task("job", schedule=timing, **options)(lambda: None)
+    return app.start()
+
+
+def test_a_declared_schedule_belongs_to_the_code(app: Ostinato) -> None:
+    app.task("job", schedule="every 1h", priority=3)(lambda: None)
+    app.start()
+    schedule = app.schedules.get("job")
+    assert (schedule.owner, schedule.enabled, schedule.policy.priority) == ("code", True, 3)
+
+
+def test_a_schedule_can_be_declared_switched_off(app: Ostinato) -> None:
+    app.task("job", schedule="every 1h", enabled=False)(lambda: None)
+    assert simulate(app, lasting="5h") == 0
+    assert app.schedules.get("job").enabled is False
+
+
+@on_shared
+def test_one_that_disappears_from_the_code_is_orphaned_and_not_deleted(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    deploy(make_app, shared_db).stop()
+    app = deploy(make_app, shared_db, None)
+    schedule = app.schedules.get("job")
+    assert schedule.orphaned
+    assert schedule.next_run_at is None
+    assert schedule.next_run_reason == "orphaned: the code no longer declares it"
+    fake_clock.advance("5h")
+    drain(app)
+    assert app.runs.list() == []
+
+
+@on_shared
+def test_one_that_comes_back_is_restored(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
+    deploy(make_app, shared_db).stop()
+    deploy(make_app, shared_db, None).stop()
+    fake_clock.advance("90m")
+    schedule = deploy(make_app, shared_db).schedules.get("job")
+    assert not schedule.orphaned
+    assert schedule.enabled
+    assert schedule.next_run_at is not None
+    assert schedule.next_run_at > fake_clock.now_utc()
+
+
+@on_shared
+def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeApp) -> None:
+    app = deploy(make_app, shared_db)
+    app.schedules.disable("job", note="until Monday")
+    app.stop()
+    app = deploy(make_app, shared_db)
+    assert (app.schedules.get("job").enabled, app.schedules.get("job").note) == (False, "until Monday")
+    app.stop()
+    # Even when the code changes something else, or everything.
+    app = deploy(make_app, shared_db, "every 2h", priority=9)
+    schedule = app.schedules.get("job")
+    assert (schedule.enabled, schedule.timing, schedule.policy.priority) == (False, "every 2h", 9)
+
+
+@on_shared
+def test_a_restart_without_a_change_keeps_the_due_time(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    app = deploy(make_app, shared_db)
+    before = app.schedules.get("job")
+    app.stop()
+    fake_clock.advance("30m")
+    after = deploy(make_app, shared_db).schedules.get("job")
+    assert after.next_run_at == before.next_run_at == datetime(2026, 1, 1, 1, tzinfo=UTC)
+    assert after.version == before.version
+
+
+@on_shared
+def test_another_app_on_the_same_database_orphans_nothing_of_this_one(shared_db: str, make_app: MakeApp) -> None:
+    deploy(make_app, shared_db)
+    other = make_app(shared_db, name="bakery").start()
+    assert not other.schedules.get("job").orphaned
+
+
+@on_shared
+def test_a_persons_own_schedule_is_never_orphaned(shared_db: str, make_app: MakeApp) -> None:
+    app = deploy(make_app, shared_db)
+    app.schedules.add("mine", "every 1h", "job")
+    app.stop()
+    app = deploy(make_app, shared_db, None)
+    assert not app.schedules.get("mine").orphaned
+    assert app.schedules.get("mine").owner == "user"
+
+
+def test_a_task_declared_after_the_start_is_executed(app: Ostinato) -> None:
+    app.start()
+    job = app.task("late")(lambda: "better than never")
+    assert job.enqueue().wait(timeout=10).result == "better than never"
+
+
+def test_a_schedule_declared_after_the_start_is_made_too(app: Ostinato, fake_clock: FakeClock) -> None:
+    app.start()
+    app.task("late", schedule="every 1h")(lambda: None)
+    fake_clock.advance("1h")
+    drain(app)
+    fake_clock.advance("1h")
+    drain(app)
+    assert app.runs.list(schedule="late")

@@ -1,0 +1,344 @@
+"""Stopping and losing: a drain, a cut-off, held runs, a lost lease, a rescue, and the token that decides."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime
+
+import pytest
+
+from ostinato import Ostinato, Retry, RunContext, RunState
+from ostinato.engine import lease
+from ostinato.engine.node import Engine
+from ostinato.execution import runner
+from ostinato.testing import FakeClock, drain, settle
+from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
+
+MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def other_node(make_app: MakeApp, db: str, clock: FakeClock | None = None) -> Ostinato:
+    """Another process, which knows the task by the same name."""
+    app = make_app(db, clock=clock)
+    app.task("job")(lambda: "by the other node")
+    return app
+
+
+@on_shared
+def test_on_stop_running_work_may_finish(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
+    app, reader = make_app(shared_db), make_app(shared_db)
+    job = app.task("job", retry=0)(lambda: gate.passed("finished"))
+    app.start()
+    run = job.enqueue()
+    later = job.using(delay="1h").enqueue()
+    gate.entered()
+    stopping = threading.Thread(target=app.stop)
+    stopping.start()
+    eventually(lambda: [node.state for node in reader.nodes.list()] == ["draining"])
+    new = reader.task("job")(lambda: None).enqueue()
+    gate.open()
+    stopping.join(10)
+    assert reader.runs.get(run.id).result == "finished"
+    assert reader.runs.get(later.id).state is RunState.QUEUED
+    assert reader.runs.get(new.id).state is RunState.QUEUED, "a node that drains claims nothing new"
+    assert reader.nodes.list() == []
+
+
+@on_shared
+def test_what_is_cut_off_goes_back_without_a_lost_attempt(shared_db: str, make_app: MakeApp) -> None:
+    app = make_app(shared_db)
+    started: list[int] = []
+
+    @app.task("job", retry=0)
+    async def job() -> None:
+        started.append(1)
+        await asyncio.Event().wait()
+
+    app.start()
+    run = job.enqueue()
+    eventually(lambda: started)
+    app.stop(grace=0)
+
+    other = other_node(make_app, shared_db)
+    back = other.runs.get(run.id)
+    assert (back.state, back.attempt, back.attempts) == (RunState.QUEUED, 0, ())
+    drain(other)
+    assert (other.runs.get(run.id).result, other.runs.get(run.id).attempt) == ("by the other node", 1)
+
+
+@on_shared
+def test_a_thread_that_does_not_end_is_cut_off_too(
+    shared_db: str, make_app: MakeApp, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+    app = make_app(shared_db)
+    job = app.task("job", retry=0)(gate.wait)
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    app.stop(grace=0)
+    back = other_node(make_app, shared_db).runs.get(run.id)
+    assert (back.state, back.attempt) == (RunState.QUEUED, 0)
+
+
+@on_shared
+def test_held_runs_are_put_back_on_stop(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
+    app = make_app(shared_db)
+    ran: list[int] = []
+    job = app.task("job", retry=0)(lambda: ran.append(1))
+    app.start()
+    run = job.using(delay="50ms").enqueue()
+    eventually(lambda: app.health()["held"] == 1)
+    app.stop()
+    other = other_node(make_app, shared_db)
+    back = other.runs.get(run.id)
+    assert (back.state, back.attempt, ran) == (RunState.QUEUED, 0, [])
+    fake_clock.advance("1s")
+    drain(other)
+    assert other.runs.get(run.id).state is RunState.SUCCEEDED
+
+
+@on_shared
+def test_a_run_enqueued_while_the_node_stops_is_never_claimed_and_forgotten(shared_db: str, make_app: MakeApp) -> None:
+    """A claim that is under way when the node stops must not leave runs that nobody executes."""
+    for _ in range(5):
+        app = make_app(shared_db)
+        job = app.task("job", retry=0)(lambda: "by this node")
+        app.start()
+        job.enqueue_many([()] * 50)
+        app.stop()
+    other = other_node(make_app, shared_db)
+    assert {run.state for run in other.runs.list(limit=1000)} <= {RunState.QUEUED, RunState.SUCCEEDED}
+    drain(other)
+    assert {run.state for run in other.runs.list(limit=1000)} == {RunState.SUCCEEDED}
+    assert {run.attempt for run in other.runs.list(limit=1000)} == {1}
+
+
+def test_an_app_can_be_started_again_after_a_stop(db: str, make_app: MakeApp) -> None:
+    app = make_app(db)
+    job = app.task("job")(lambda: "again")
+    for _ in range(3):
+        app.start()
+        assert job.enqueue().wait(timeout=10).result == "again"
+        app.stop()
+
+
+# Losing a node. The other one has its own clock: to it, the first is silent for too long.
+
+
+@on_shared
+def test_what_a_lost_node_ran_is_rescued_and_counts_as_a_failed_attempt(
+    shared_db: str, make_app: MakeApp, gate: Gate
+) -> None:
+    app, other = make_app(shared_db), other_node(make_app, shared_db, FakeClock("2026-01-01T00:00:16Z"))
+    job = app.task("job", retry=3)(gate.wait)
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    drain(other)
+    rescued = other.runs.get(run.id)
+    assert (rescued.state, rescued.attempt) == (RunState.QUEUED, 1)
+    assert "was lost while it ran this" in (rescued.reason or "")
+    assert rescued.attempts[0].state == "failed"
+
+
+@on_shared
+def test_without_retries_a_lost_run_fails_and_is_executed_at_most_once(
+    shared_db: str, make_app: MakeApp, gate: Gate
+) -> None:
+    app, other = make_app(shared_db), other_node(make_app, shared_db, FakeClock("2026-01-01T00:00:16Z"))
+    job = app.task("job", retry=0)(gate.wait)
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    drain(other)
+    assert other.runs.get(run.id).state is RunState.FAILED
+
+
+@on_shared
+def test_a_node_within_its_lease_is_left_alone(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
+    app, other = make_app(shared_db), other_node(make_app, shared_db, FakeClock("2026-01-01T00:00:14Z"))
+    job = app.task("job")(gate.wait)
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    drain(other)
+    assert other.runs.get(run.id).state is RunState.RUNNING
+
+
+@on_shared
+def test_a_node_that_lost_its_lease_writes_nothing_of_what_it_ran(
+    shared_db: str, make_app: MakeApp, gate: Gate
+) -> None:
+    """The token decides: the first node ends its work after another took the run over."""
+    app, other = make_app(shared_db), other_node(make_app, shared_db, later := FakeClock("2026-01-01T00:00:16Z"))
+    job = app.task("job", retry=1)(lambda: gate.passed("too late"))
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    drain(other)
+    later.advance("10s")
+    drain(other)
+    assert other.runs.get(run.id).result == "by the other node"
+
+    gate.open()
+    eventually(lambda: app.health()["lost_runs"] == 1)
+    after = other.runs.get(run.id)
+    assert (after.result, after.attempt) == ("by the other node", 2)
+
+
+@on_shared
+def test_a_node_that_learns_of_its_lost_lease_stops_its_work_and_goes_on_under_a_new_name(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    app, other = make_app(shared_db), other_node(make_app, shared_db, FakeClock("2026-01-01T00:00:16Z"))
+    stopped: list[str] = []
+    started: list[int] = []
+
+    @app.task("job", retry=0)
+    async def job(run: RunContext) -> str:
+        started.append(1)
+        if len(started) > 1:
+            return "as a new node"
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.append("stopped")
+        return "never"
+
+    app.start()
+    name = app.health()["node"]
+    run = job.enqueue()
+    eventually(lambda: started)
+    drain(other)
+    assert other.runs.get(run.id).state is RunState.FAILED
+
+    eventually(lambda: fake_clock.advance("5s") and stopped)
+    eventually(lambda: app.health()["node"] != name)
+    assert app.runs.get(run.id).state is RunState.FAILED
+    assert app.health()["running"] == 0
+    assert job.enqueue().wait(timeout=10).result == "as a new node"
+
+
+def test_a_node_that_slept_does_not_take_itself_for_lost(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
+    job = app.task("job", retry=0)(lambda: gate.passed("slept well"))
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    fake_clock.advance("8h")
+    settle(app)
+    assert run.get().state is RunState.RUNNING
+    gate.open()
+    assert run.wait(timeout=10).result == "slept well"
+
+
+# Tasks that nobody knows, and rows that nobody can read.
+
+
+def test_a_run_whose_task_nobody_knows_fails_after_a_minute_with_the_reason(
+    app: Ostinato, fake_clock: FakeClock
+) -> None:
+    app.schedules.add("job", "every 1h", "vanished")
+    fake_clock.advance("1h")
+    drain(app)
+    (run,) = app.runs.list(schedule="job")
+    assert run.state is RunState.QUEUED
+    fake_clock.advance("61s")
+    drain(app)
+    (run,) = app.runs.list(schedule="job")
+    assert run.state is RunState.FAILED
+    assert "task 'vanished' is not registered on any running node" in (run.reason or "")
+
+
+@on_shared
+def test_a_task_that_another_node_knows_is_left_to_it(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
+    ignorant = make_app(shared_db).start()
+    ignorant.schedules.add("job", "every 1h", "job")
+    fake_clock.advance("1h")
+    drain(ignorant)
+    other = other_node(make_app, shared_db)
+    drain(other)
+    (run,) = other.runs.list(schedule="job")
+    assert run.result == "by the other node"
+
+
+def test_three_runs_that_nobody_can_execute_break_the_schedule(app: Ostinato, fake_clock: FakeClock) -> None:
+    app.schedules.add("job", "every 1h", "vanished")
+    for _ in range(3):
+        fake_clock.advance("59m")
+        drain(app)
+        fake_clock.advance("1m")
+        drain(app)
+        fake_clock.advance("61s")
+        drain(app)
+        fake_clock.move_to(fake_clock.now_utc().replace(minute=0, second=0))
+    schedule = app.schedules.get("job")
+    assert schedule.enabled is False
+    assert "vanished" in (schedule.broken or "")
+
+
+# Nobody told the node that is left: it looks by itself.
+
+
+@pytest.fixture
+def no_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A moved FakeClock is no jump: a jump wakes everybody, and hides who would have slept."""
+    monkeypatch.setattr(lease, "_JUMP", 10**18)
+
+
+@on_shared
+@pytest.mark.usefixtures("no_jumps")
+def test_a_rescued_run_is_executed_although_nothing_else_happens(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
+    app, later = make_app(shared_db), FakeClock()
+    job = app.task("job", retry=Retry(1, base="1s", spread=0))(gate.wait)
+    app.start()
+    run = job.enqueue()
+    gate.entered()
+    other = other_node(make_app, shared_db, later).start()
+    settle(other)
+    eventually(lambda: later.advance("5s") and other.runs.get(run.id).result == "by the other node")
+    assert [attempt.state for attempt in other.runs.get(run.id).attempts] == ["failed", "succeeded"]
+
+
+@on_shared
+def test_what_a_stopping_node_puts_back_is_taken_by_the_next_one_at_once(shared_db: str, make_app: MakeApp) -> None:
+    app, other = make_app(shared_db), make_app(shared_db)
+    started: list[int] = []
+
+    @app.task("job", retry=0)
+    async def job() -> None:
+        started.append(1)
+        await asyncio.Event().wait()
+
+    app.start()
+    run = job.enqueue()
+    eventually(lambda: started)
+    other.start()
+    other.task("job")(lambda: "by the other node")
+    app.stop(grace=0)
+    assert other.runs.wait(run.id, timeout=10).result == "by the other node"
+
+
+@on_shared
+@pytest.mark.usefixtures("no_jumps")
+def test_a_retry_whose_node_died_meanwhile_is_seen_by_another_within_a_few_seconds(
+    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    app, other = make_app(shared_db), make_app(shared_db)
+
+    @app.task("job", retry=Retry(1, base="1m", longest="1m", spread=0))
+    def job() -> None:
+        raise ValueError
+
+    other.start()
+    run = job.enqueue()
+    drain(app)  # and then it is gone, and tells nobody
+    other.registry.add_task("job", lambda: "by the other node", {})
+    other.with_engine(_knows_its_tasks)
+    fake_clock.advance("1m")
+    eventually(lambda: fake_clock.advance("5s") and other.runs.get(run.id).result == "by the other node")
+
+
+async def _knows_its_tasks(engine: Engine) -> None:
+    engine.dispatcher.know(sorted(engine.registry.tasks))

@@ -1,0 +1,128 @@
+"""Rows that this program cannot read, as a newer version or a rename leaves them: shown, told, never deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ostinato import Ostinato, RunState
+from ostinato.clock import SECOND
+from ostinato.engine.node import Engine
+from ostinato.errors import Conflict
+from ostinato.models.run import NewRun
+from ostinato.models.schedule import ScheduleDraft
+from ostinato.models.states import Trigger
+from ostinato.testing import FakeClock, drain
+
+UNREADABLE: list[tuple[dict[str, str], str]] = [
+    ({"work": '{"kind":"dance","steps":3}', "kind": "dance"}, "unknown kind 'dance'"),
+    ({"work": "garbage"}, "its work is not readable"),
+    ({"policy": '{"mood":"good"}'}, "there is no policy 'mood'"),
+    ({"timing": "whenever it suits"}, "timing"),
+]
+
+
+def leave(app: Ostinato, clock: FakeClock, columns: dict[str, str]) -> None:
+    """Write a schedule as another version would have."""
+    values: dict[str, Any] = {
+        "name": "odd",
+        "timing": "every 1h",
+        "zone": "UTC",
+        "work": '{"kind":"function","task":"job"}',
+        "kind": "function",
+        "task": "job",
+        "policy": "{}",
+        "project": None,
+        "owner": "user",
+        "origin": None,
+        "enabled": True,
+        "note": None,
+        "anchor_at": clock.now(),
+        "next_at": clock.now() + 3_600 * SECOND,
+        "after_finish": None,
+        "remaining": None,
+    }
+    draft = ScheduleDraft(**{**values, **columns})
+
+    async def put(engine: Engine) -> None:
+        await engine.store.schedules.put_schedules([draft], clock.now())
+
+    app.with_engine(put)
+
+
+@pytest.mark.parametrize(("columns", "says"), UNREADABLE)
+def test_a_schedule_that_cannot_be_read_is_shown_as_broken_with_the_reason(
+    app: Ostinato, fake_clock: FakeClock, columns: dict[str, str], says: str
+) -> None:
+    leave(app, fake_clock, columns)
+    for schedule in (app.schedules.get("odd"), *app.schedules.list()):
+        assert says in (schedule.broken or "")
+        assert schedule.next_run_at is None
+    assert says in app.why("odd").answer
+
+
+@pytest.mark.parametrize(("columns", "says"), UNREADABLE)
+def test_when_it_is_due_it_is_switched_off_and_others_run(
+    app: Ostinato, fake_clock: FakeClock, columns: dict[str, str], says: str
+) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("good", "every 1h", "job")
+    leave(app, fake_clock, columns)
+    fake_clock.advance("1h")
+    drain(app)
+    odd = app.schedules.get("odd")
+    assert odd.enabled is False
+    assert says in (odd.broken or "")
+    assert [run.state for run in app.runs.list(schedule="good")] == [RunState.SUCCEEDED]
+    fake_clock.advance("5h")
+    drain(app)
+    assert app.schedules.get("odd").broken, "it is still there"
+
+
+def test_unreadable_work_is_neither_triggered_nor_edited_by_halves(app: Ostinato, fake_clock: FakeClock) -> None:
+    leave(app, fake_clock, {"work": "garbage"})
+    with pytest.raises(Conflict, match="cannot be triggered"):
+        app.schedules.trigger("odd")
+    with pytest.raises(Conflict, match="give it a new one"):
+        app.schedules.edit("odd", priority=1)
+
+
+def insert(app: Ostinato, clock: FakeClock, **columns: Any) -> int:
+    values: dict[str, Any] = {
+        "kind": "function",
+        "task": "job",
+        "work": '{"kind":"function","task":"job"}',
+        "policy": "{}",
+        "trigger": Trigger.API,
+        "due_at": clock.now(),
+        "ready_at": clock.now(),
+        "lane": "main",
+    }
+
+    async def put(engine: Engine) -> int:
+        (id,) = await engine.store.runs.insert_runs([NewRun(**{**values, **columns})])
+        return id
+
+    return app.with_engine(put)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"work": '{"kind":"dance"}', "kind": "dance"}, "unknown kind 'dance'"),
+        ({"work": '{"kind":"function","task":"other"}'}, "task 'other' is not registered here"),
+        ({"policy": '{"mood":"good"}'}, "there is no policy 'mood'"),
+    ],
+)
+def test_a_run_that_cannot_be_read_fails_with_the_reason_and_others_run(
+    app: Ostinato, fake_clock: FakeClock, columns: dict[str, str], says: str
+) -> None:
+    job = app.task("job")(lambda: None)
+    odd = insert(app, fake_clock, **columns)
+    good = job.enqueue()
+    drain(app)
+    run = app.runs.get(odd)
+    assert run.state is RunState.FAILED
+    assert says in (run.reason or "")
+    assert good.get().state is RunState.SUCCEEDED

@@ -1,0 +1,103 @@
+"""No wake-up is lost between the dispatcher and the recorder, whichever of them has a claim under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.recorder import Recorder
+from ostinato.execution.registry import Registry
+from ostinato.execution.runner import Runner
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import Finish
+from ostinato.models.states import RunState
+from ostinato.stores.base import Claim, Claimed, Finished, RunStore
+from ostinato.testing import FakeClock
+
+
+class SlowStore:
+    """Claims wait until the test answers them; finishes are written at once."""
+
+    def __init__(self) -> None:
+        self.claims: asyncio.Queue[asyncio.Future[Claimed]] = asyncio.Queue()
+        self.written = 0
+
+    async def claim_runs(self, claim: Claim) -> Claimed:
+        answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
+        self.claims.put_nowait(answer)
+        return await answer
+
+    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        assert claim is None, "the dispatcher's own claim is under way"
+        self.written += len(finishes)
+        return Finished()
+
+    async def next_claim(self) -> asyncio.Future[Claimed]:
+        return await asyncio.wait_for(self.claims.get(), 5)
+
+
+class Bench:
+    def __init__(self) -> None:
+        self.store = SlowStore()
+        runs = cast(RunStore, self.store)
+        clock = FakeClock()
+        self.recorder = Recorder(runs)
+        runner = Runner(Registry(), clock, self.recorder.add)
+        self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), slots=10)
+        self.recorder.connect(runner, self.dispatcher)
+        self.task = asyncio.get_running_loop().create_task(self.dispatcher.run())
+
+
+def on_bench(test: Any) -> None:
+    async def main() -> None:
+        bench = Bench()
+        try:
+            await test(bench)
+        finally:
+            bench.task.cancel()
+            await asyncio.gather(bench.task, return_exceptions=True)
+
+    asyncio.run(main())
+
+
+def test_ends_written_while_a_claim_is_under_way_are_followed_by_another_claim() -> None:
+    async def test(bench: Bench) -> None:
+        under_way = await bench.store.next_claim()
+        bench.recorder.add(Finish(RunId(1), 1, RunState.SUCCEEDED, None, 0))
+        await bench.recorder.flush()
+        assert bench.store.written == 1
+        under_way.set_result(Claimed())
+        assert not (await bench.store.next_claim()).done()
+
+    on_bench(test)
+
+
+def test_who_asks_while_a_claim_is_under_way_is_not_forgotten() -> None:
+    async def test(bench: Bench) -> None:
+        (await bench.store.next_claim()).set_result(Claimed())
+        await bench.dispatcher.rest()
+        request = bench.dispatcher.request()
+        assert request is not None, "the recorder takes a claim with it"
+        bench.dispatcher.wake()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert bench.store.claims.empty()
+        bench.dispatcher.accept(Claimed())
+        assert not (await bench.store.next_claim()).done()
+
+    on_bench(test)
+
+
+def test_closing_waits_for_the_claim_that_is_under_way() -> None:
+    async def test(bench: Bench) -> None:
+        under_way = await bench.store.next_claim()
+        closing = asyncio.create_task(bench.dispatcher.close())
+        await asyncio.sleep(0)
+        assert not closing.done()
+        under_way.set_result(Claimed())
+        assert await asyncio.wait_for(closing, 5) == []
+        assert bench.dispatcher.request() is None
+
+    on_bench(test)
