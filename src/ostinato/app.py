@@ -1,7 +1,6 @@
 """Ostinato: the façade that users hold. Tasks and checks are declared on it; schedules and runs are reached through it.
 
-Every verb is defined once, as a coroutine of a service; here it gets its sync form (`app.schedules.add`) and its
-async form (`app.aio.schedules.add`).
+Schedules, runs and nodes have their verbs in `faces.py`; where all of it lives is `home.py`.
 """
 
 from __future__ import annotations
@@ -17,17 +16,15 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from ostinato.clock import Clock, SystemClock
-from ostinato.config import Settings, load_settings
+from ostinato.config import Settings, load_settings, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry
-from ostinato.home import Face, Home, awaiting, blocking
+from ostinato.faces import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
+from ostinato.home import Home
 from ostinato.service.drafts import ScheduleSpec
-from ostinato.service.nodes import NodeService
-from ostinato.service.runs import RunService
-from ostinato.service.schedules import ScheduleService
 from ostinato.service.why import Why
 from ostinato.tasks import Task
 from ostinato.timing import Timing
@@ -40,72 +37,6 @@ log = logging.getLogger("ostinato")
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-
-
-class Schedules(Face[House, ScheduleService]):
-    """Schedules, for sync code."""
-
-    add = blocking(ScheduleService.add)
-    add_many = blocking(ScheduleService.add_many)
-    get = blocking(ScheduleService.get)
-    list = blocking(ScheduleService.list)
-    edit = blocking(ScheduleService.edit)
-    enable = blocking(ScheduleService.enable)
-    disable = blocking(ScheduleService.disable)
-    trigger = blocking(ScheduleService.trigger)
-    remove = blocking(ScheduleService.remove)
-    next = blocking(ScheduleService.next)
-
-
-class AioSchedules(Face[House, ScheduleService]):
-    """Schedules, for coroutines."""
-
-    add = awaiting(ScheduleService.add)
-    add_many = awaiting(ScheduleService.add_many)
-    get = awaiting(ScheduleService.get)
-    list = awaiting(ScheduleService.list)
-    edit = awaiting(ScheduleService.edit)
-    enable = awaiting(ScheduleService.enable)
-    disable = awaiting(ScheduleService.disable)
-    trigger = awaiting(ScheduleService.trigger)
-    remove = awaiting(ScheduleService.remove)
-    next = awaiting(ScheduleService.next)
-
-
-class Runs(Face[House, RunService]):
-    """Runs, for sync code."""
-
-    enqueue = blocking(RunService.enqueue)
-    get = blocking(RunService.get)
-    list = blocking(RunService.list)
-    output = blocking(RunService.output)
-    cancel = blocking(RunService.cancel)
-    retry = blocking(RunService.retry)
-    wait = blocking(RunService.wait)
-
-
-class AioRuns(Face[House, RunService]):
-    """Runs, for coroutines."""
-
-    enqueue = awaiting(RunService.enqueue)
-    get = awaiting(RunService.get)
-    list = awaiting(RunService.list)
-    output = awaiting(RunService.output)
-    cancel = awaiting(RunService.cancel)
-    retry = awaiting(RunService.retry)
-    wait = awaiting(RunService.wait)
-
-
-class Nodes(Face[House, NodeService]):
-    """Nodes, for sync code."""
-
-    list = blocking(NodeService.list)
-
-
-class AioNodes(Face[House, NodeService]):
-    """Nodes, for coroutines."""
-
-    list = awaiting(NodeService.list)
 
 
 class TaskDecorator(Protocol):
@@ -141,7 +72,6 @@ class Ostinato:
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._force: Callable[[], object] | None = None
         self._home: Home[House] = Home(lambda: open_house(self.settings, self.clock, self.registry))
         self.schedules = Schedules(self._home, lambda house: house.services.schedules)
         self.runs = Runs(self._home, lambda house: house.services.runs)
@@ -231,23 +161,30 @@ class Ostinato:
 
     def start(self) -> Ostinato:
         """Start the engine in the background; safe to call twice."""
-        self._home.run(self._start)
+        self._home.run(self._start, alone=True)
         atexit.register(self._drain_at_exit)
         return self
 
     def stop(self, grace: Duration | None = None) -> None:
-        """Drain and stop the engine and close the database; safe to call twice, or without a start."""
+        """Drain and stop the engine and close the database; safe to call twice, or without a start.
+
+        Calls are served while it drains; those that come while the database is closed wait, and open it anew.
+        """
+        drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
-        self._home.leave(partial(_close, grace=_seconds(grace)))
+        self._home.leave(drain, House.close)
 
     def force(self) -> None:
         """While a stop drains: wait for running work no longer. What is cut off goes back to the queue."""
-        if self._force is not None:
-            self._force()
+        self._home.call_soon(_force)
 
     async def __aenter__(self) -> Ostinato:
-        self._home.adopt()
-        await self._home.arun(self._start)
+        await self._home.adopt()
+        try:
+            await self.aio.start()
+        except BaseException:
+            await self.aio.stop()  # nobody else will: without an enter there is no exit
+            raise
         return self
 
     async def __aexit__(
@@ -256,11 +193,16 @@ class Ostinato:
         await self.aio.stop()
 
     async def _start(self, house: House) -> None:
-        if house.engine is None:
-            await self._declare(house)
-            house.engine = house.make_engine()
-            await house.engine.start()
-            self._force = partial(asyncio.get_running_loop().call_soon_threadsafe, house.engine.force)
+        if house.engine is not None:
+            return
+        await self._declare(house)
+        engine = house.make_engine()
+        try:
+            await engine.start()
+        except BaseException:
+            await _give_up(engine)
+            raise
+        house.engine = engine
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
@@ -287,13 +229,15 @@ class Ostinato:
         if not self.registry.tasks:
             return  # no code: a plain engine, which must not speak for an app of the same name
         await house.services.schedules.add_many(self._declared.values())
-        await house.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
+        orphans = await house.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
+        if orphans:
+            log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
 
     def _drain_at_exit(self) -> None:
         if self._home.house is None:
             return  # a forked child inherits this call, but not the engine
         with contextlib.suppress(Exception):  # the process ends: what cannot be drained is rescued by others
-            self._home.run(_stop_engine)
+            self._home.leave(_stop_engine, _leave_open)
 
     # Asking
 
@@ -310,7 +254,7 @@ class Ostinato:
         return self._home.run(lambda house: house.services.why.why(name, at))
 
     def __repr__(self) -> str:
-        return f"<Ostinato {self.settings.db}>"
+        return f"<Ostinato {without_password(self.settings.db)}>"
 
 
 class Aio:
@@ -325,11 +269,11 @@ class Aio:
 
     async def start(self) -> None:
         """Start the engine in the background; `async with app` starts it on the running loop instead."""
-        await self._app._home.arun(self._app._start)
+        await self._app._home.arun(self._app._start, alone=True)
 
     async def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database."""
-        await self._app._home.aleave(partial(_close, grace=_seconds(grace)))
+        await self._app._home.aleave(partial(_stop_engine, grace=_seconds(grace)), House.close)
 
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
@@ -358,14 +302,28 @@ def _seconds(grace: Duration | None) -> float | None:
 
 
 async def _stop_engine(house: House, grace: float | None = None) -> None:
-    engine, house.engine = house.engine, None
-    if engine is not None:
-        await engine.stop(grace)
+    if house.engine is not None:
+        try:
+            await house.engine.stop(grace)
+        finally:
+            house.engine = None
 
 
-async def _close(house: House, grace: float | None) -> None:
-    await _stop_engine(house, grace)
-    await house.close()
+async def _give_up(engine: Engine) -> None:
+    """Stop what a failed start has started; why it failed is what the caller must see."""
+    try:
+        await engine.stop(grace=0)
+    except Exception:
+        log.exception("node %s could not be stopped after its start had failed", engine.id)
+
+
+async def _leave_open(_: House) -> None:
+    """The process ends: that closes the database too."""
+
+
+def _force(house: House) -> None:
+    if house.engine is not None:
+        house.engine.force()
 
 
 async def _health(house: House) -> dict[str, Any]:

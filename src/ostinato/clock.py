@@ -38,8 +38,11 @@ def to_micros(moment: datetime) -> Micros:
 
 
 def from_micros(instant: Micros) -> datetime:
-    """The aware datetime, in UTC, of an instant."""
-    return _EPOCH + timedelta(microseconds=instant)
+    """The aware datetime, in UTC, of an instant; the last there is, for one after the year 9999."""
+    try:
+        return _EPOCH + timedelta(microseconds=instant)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def micros_of(duration: timedelta) -> Micros:
@@ -100,6 +103,10 @@ class Clock(Protocol):
         """The instant it is."""
         ...
 
+    def steady(self) -> Micros:
+        """Time that only passes: it does not jump when somebody sets the clock. Good for differences alone."""
+        ...
+
     async def wait(self, signal: Signal, until: Micros | None) -> bool:
         """Wait until `signal` is set (True) or the instant `until` has come (False); for ever if None."""
         ...
@@ -114,6 +121,9 @@ class SystemClock:
 
     def now(self) -> Micros:
         return time.time_ns() // 1_000
+
+    def steady(self) -> Micros:
+        return time.monotonic_ns() // 1_000
 
     async def wait(self, signal: Signal, until: Micros | None) -> bool:
         if until is None:

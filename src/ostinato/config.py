@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,7 +18,7 @@ from ostinato.errors import InvalidInput
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.timing.zones import check_zone
 
-__all__ = ["Settings", "load_settings"]
+__all__ = ["Settings", "load_settings", "without_password"]
 
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=1)
@@ -42,6 +43,12 @@ class Settings:
     def lane_limits(self) -> dict[str, int]:
         """Every lane that shall exist, with its limit."""
         return {**DEFAULT_LANES, **self.lanes}
+
+
+def without_password(url: str) -> str:
+    """A database URL as it may be shown."""
+    url = re.sub(r"(://[^/?#:@]*:).+@", r"\1***@", url)
+    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", r"\1***", url, flags=re.IGNORECASE)
 
 
 _NAMES = {setting.name for setting in fields(Settings)}

@@ -1,7 +1,8 @@
 """Where the core lives: one event loop, whoever calls. Sync callers wait for it, other loops await it.
 
-The core is async only. Its home is the loop of `async with app`, or else a thread of its own, made at first use. A
-fork leaves the home behind in the parent; the child makes its own.
+The core is async only. Its home is the loop of `async with app`, or else a thread of its own, made at first use. From
+the first use to the end of `leave` it is one stay: calls are served while the house is drained, wait while it is
+closed, and then begin a new stay. A fork leaves the stay behind in the parent; the child makes its own.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from weakref import WeakSet
 
-from ostinato.errors import OstinatoError
+from ostinato.errors import OstinatoError, StoreError
 
 __all__ = ["Face", "Home", "awaiting", "blocking"]
 
@@ -22,8 +26,34 @@ S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_left_behind: list[object] = []
-"""What a forked child inherited and must neither use nor close."""
+_LAST_CALLS = 1.0
+"""Seconds that calls under way have to end before the house is closed under them."""
+
+
+class _Moved(Exception):
+    """The stay is ending: wait until it has, and call again."""
+
+
+class _Stay(Generic[H]):
+    """A house on a loop, from its opening to its end. Only that loop touches what is not set here."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread | None) -> None:
+        self.loop = loop
+        self.thread = thread
+        self.house: H | None = None
+        self.opening = asyncio.Lock()
+        self.turn = asyncio.Lock()
+        """Held by whoever starts or ends something in the house."""
+        self.visits: dict[asyncio.Future[None], asyncio.Task[Any] | None] = {}
+        """Calls under way, with the task if it is ours to cancel."""
+        self.leaving: asyncio.Task[None] | None = None
+        self.is_closing = False
+        self.gone: Future[None] = Future()
+        self.failure: Exception | None = None
+        """Why it could not be drained or closed."""
+
+    def is_over(self) -> bool:
+        return self.gone.done() or self.loop.is_closed()
 
 
 class Home(Generic[H]):
@@ -31,121 +61,244 @@ class Home(Generic[H]):
 
     def __init__(self, build: Callable[[], Awaitable[H]]) -> None:
         self._build = build
-        self._lock = threading.Lock()
-        self._forget()
-
-    def _forget(self) -> None:
-        self._pid = os.getpid()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._house: H | None = None
-        self._opening: asyncio.Lock | None = None
+        self._lock = threading.RLock()  # a signal may interrupt the thread that holds it, and stop the app
+        self._stay: _Stay[H] | None = None
+        _homes.add(self)
 
     @property
     def house(self) -> H | None:
         """The house, if it is open in this process."""
-        return self._house if self._pid == os.getpid() else None
+        stay = self._stay
+        return None if stay is None or stay.is_over() else stay.house
 
-    def run(self, use: Callable[[H], Awaitable[T]]) -> T:
-        """From sync code: run it at home and wait."""
-        loop = self._home_loop()
-        if loop is _running_loop():
-            raise OstinatoError(
-                "this would block the event loop that Ostinato runs on: inside coroutines use 'await app.aio…'"
-            )
-        return asyncio.run_coroutine_threadsafe(self._use(use), loop).result()
+    def run(self, use: Callable[[H], Awaitable[T]], *, alone: bool = False) -> T:
+        """From sync code: run it at home and wait. `alone` is for what starts or ends something there."""
+        while True:
+            stay, future = self._submit(use, alone)
+            try:
+                return future.result()
+            except _Moved:
+                stay.gone.result()
 
-    async def arun(self, use: Callable[[H], Awaitable[T]]) -> T:
+    async def arun(self, use: Callable[[H], Awaitable[T]], *, alone: bool = False) -> T:
         """From a coroutine on any loop: run it at home and await it."""
-        loop = self._home_loop()
-        if loop is asyncio.get_running_loop():
-            return await self._use(use)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._use(use), loop))
+        while True:
+            with self._lock:
+                stay = self._begun()
+            try:
+                if stay.loop is asyncio.get_running_loop():
+                    return await self._use(stay, use, alone)
+                stay, future = self._submit(use, alone)
+                return await asyncio.wrap_future(future)
+            except _Moved:
+                await _until_gone(stay)
 
-    def adopt(self) -> None:
+    async def adopt(self) -> None:
         """Make the running loop the home, if there is none yet."""
+        stay = self._stay
+        if stay is not None and stay.leaving is not None and not stay.is_over():
+            await _until_gone(stay)
         with self._lock:
-            self._check_fork()
-            if self._loop is None or self._loop.is_closed():
-                self._forget()
-                self._loop = asyncio.get_running_loop()
+            if self._stay is None or self._stay.is_over():
+                self._stay = _Stay(asyncio.get_running_loop(), None)
 
-    def leave(self, close: Callable[[H], Awaitable[None]]) -> None:
-        """From sync code: close the house and end the home; it opens anew at the next use."""
-        loop, thread = self._open_loop(), self._thread
-        if loop is None:
+    def leave(self, drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]) -> None:
+        """From sync code: drain the house, close it and end the home; whoever comes second waits for the first."""
+        stay = self._stay
+        if stay is None or stay.is_over():
             return
-        if loop is _running_loop():
+        if stay.loop is _running_loop():
             raise OstinatoError("this would block the event loop that Ostinato runs on: use 'await app.aio.stop()'")
-        asyncio.run_coroutine_threadsafe(self._shut(close), loop).result()
-        self._end(loop, thread)
+        self._ask_to_leave(stay, drain, close)
+        stay.gone.result()
+        if stay.thread is not None:
+            stay.thread.join()
+        if stay.failure is not None:
+            raise stay.failure
 
-    async def aleave(self, close: Callable[[H], Awaitable[None]]) -> None:
-        """The same from a coroutine on any loop."""
-        loop, thread = self._open_loop(), self._thread
-        if loop is None:
+    async def aleave(self, drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]) -> None:
+        """The same from a coroutine on any loop. Once begun it goes on, even if its caller is cancelled."""
+        stay = self._stay
+        if stay is None or stay.is_over():
             return
-        if loop is asyncio.get_running_loop():
-            await self._shut(close)
+        if stay.loop is asyncio.get_running_loop():
+            await asyncio.shield(self._leaving(stay, drain, close))
         else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._shut(close), loop))
-        self._end(loop, thread)
-
-    def _open_loop(self) -> asyncio.AbstractEventLoop | None:
-        if self._pid != os.getpid() or self._loop is None or self._loop.is_closed():
-            return None
-        return self._loop
-
-    async def _shut(self, close: Callable[[H], Awaitable[None]]) -> None:
-        house, self._house = self._house, None
-        if house is not None:
-            await close(house)
-
-    def _end(self, loop: asyncio.AbstractEventLoop, thread: threading.Thread | None) -> None:
-        with self._lock:
-            if self._loop is loop:
-                self._forget()
-        if thread is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
+            self._ask_to_leave(stay, drain, close)
+            await _until_gone(stay)
+            if stay.thread is not None:
+                await asyncio.to_thread(stay.thread.join)
+        if stay.failure is not None:
+            raise stay.failure
 
     def call_soon(self, callback: Callable[[H], object]) -> None:
         """Run a callback at home soon, if the house is open."""
-        house, loop = self.house, self._loop
-        if house is not None and loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(callback, house)
+        stay = self._stay
+        if stay is not None and stay.house is not None:
+            with suppress(RuntimeError):  # the loop was closed just now
+                stay.loop.call_soon_threadsafe(callback, stay.house)
 
-    async def _use(self, use: Callable[[H], Awaitable[T]]) -> T:
-        if self._opening is None:
-            self._opening = asyncio.Lock()
-        if self._house is None:
-            async with self._opening:
-                if self._house is None:
-                    self._house = await self._build()
-        return await use(self._house)
+    # In the caller's thread
 
-    def _home_loop(self) -> asyncio.AbstractEventLoop:
+    def _submit(self, use: Callable[[H], Awaitable[T]], alone: bool) -> tuple[_Stay[H], Future[T]]:
+        # Under the lock, so that nothing is handed to a loop after it was told to stop.
         with self._lock:
-            self._check_fork()
-            if self._loop is None or self._loop.is_closed():
-                self._forget()
-                self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="ostinato-home", daemon=True)
-                self._thread.start()
-            return self._loop
+            stay = self._begun()
+            if stay.loop is _running_loop():
+                raise OstinatoError(
+                    "this would block the event loop that Ostinato runs on: inside coroutines use 'await app.aio…'"
+                )
+            return stay, asyncio.run_coroutine_threadsafe(self._visit(stay, use, alone), stay.loop)
 
-    def _check_fork(self) -> None:
-        if self._pid != os.getpid():
-            _left_behind.append((self._house, self._loop))
-            self._forget()
+    def _begun(self) -> _Stay[H]:
+        if self._stay is None or self._stay.is_over():
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=_run_loop, args=(loop,), name="ostinato-home", daemon=True)
+            thread.start()
+            self._stay = _Stay(loop, thread)
+        return self._stay
+
+    def _ask_to_leave(
+        self, stay: _Stay[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+    ) -> None:
+        with self._lock:
+            if not stay.is_over():
+                stay.loop.call_soon_threadsafe(self._leaving, stay, drain, close)
+
+    # At home
+
+    async def _visit(self, stay: _Stay[H], use: Callable[[H], Awaitable[T]], alone: bool) -> T:
+        try:
+            return await self._use(stay, use, alone, asyncio.current_task())
+        except asyncio.CancelledError:
+            if not stay.is_closing:
+                raise
+            raise StoreError("the app was stopped while this call was under way") from None
+
+    async def _use(
+        self,
+        stay: _Stay[H],
+        use: Callable[[H], Awaitable[T]],
+        alone: bool,
+        task: asyncio.Task[Any] | None = None,
+    ) -> T:
+        if stay.is_closing or (alone and stay.leaving is not None):
+            raise _Moved
+        visit: asyncio.Future[None] = stay.loop.create_future()
+        stay.visits[visit] = task
+        try:
+            house = stay.house or await self._open(stay)
+            if not alone:
+                return await use(house)
+            async with stay.turn:
+                return await use(house)
+        finally:
+            del stay.visits[visit]
+            if not visit.done():
+                visit.set_result(None)
+
+    async def _open(self, stay: _Stay[H]) -> H:
+        async with stay.opening:
+            if stay.house is None:
+                stay.house = await self._build()
+            return stay.house
+
+    def _leaving(
+        self, stay: _Stay[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+    ) -> asyncio.Task[None]:
+        if stay.leaving is None:
+            stay.leaving = stay.loop.create_task(self._shut(stay, drain, close))
+        return stay.leaving
+
+    async def _shut(
+        self, stay: _Stay[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+    ) -> None:
+        try:
+            async with stay.turn:
+                await self._drain_and_close(stay, drain, close)
+        except Exception as error:  # whoever asked raises it
+            stay.failure = error
+        finally:
+            self._end(stay)
+
+    async def _drain_and_close(
+        self, stay: _Stay[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+    ) -> None:
+        try:
+            if stay.house is not None:
+                await drain(stay.house)
+        finally:
+            stay.is_closing = True
+            await _end_visits(stay)
+            house, stay.house = stay.house, None
+            if house is not None:
+                await close(house)
+
+    def _end(self, stay: _Stay[H]) -> None:
+        stay.is_closing = True
+        with self._lock:
+            if self._stay is stay:
+                self._stay = None
+            if stay.thread is not None:
+                stay.loop.stop()
+            stay.gone.set_result(None)
+
+    def _forked(self) -> None:
+        """In a forked child: what the parent has open is neither to be used nor to be closed here."""
+        if self._stay is not None:
+            _left_behind.append(self._stay)
+        self._stay = None
+        self._lock = threading.RLock()  # another thread of the parent may have held it
+
+
+_homes: WeakSet[Home[Any]] = WeakSet()
+_left_behind: list[object] = []
+"""What a forked child inherited."""
+
+
+def _after_fork() -> None:
+    for home in list(_homes):
+        home._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+async def _until_gone(stay: _Stay[Any]) -> None:
+    # Shielded: one who no longer waits must not take the future from the others.
+    await asyncio.shield(asyncio.wrap_future(stay.gone))
+
+
+async def _end_visits(stay: _Stay[Any]) -> None:
+    """Let short calls end, and end the long ones."""
+    if stay.visits:
+        await asyncio.wait(list(stay.visits), timeout=_LAST_CALLS)
+    ours = [task for task in stay.visits.values() if task is not None]
+    for task in ours:
+        task.cancel()
+    if ours:
+        await asyncio.wait(ours)
 
 
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
+        # Nobody may be left waiting for an answer: who came last is told to call again.
+        loop.run_until_complete(_turn_over())
     finally:
         loop.close()
+
+
+async def _turn_over() -> None:
+    """Let what was handed over already run, and end the rest."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -61,6 +61,10 @@ def open_store(url: str, schema: str = "ostinato") -> Store:
 async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
     """Open and migrate the database, make its lanes, and put the services on it."""
     store = open_store(settings.db, settings.schema)
-    await store.open()
-    await store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes))
+    try:
+        await store.open()
+        await store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes))
+    except BaseException:
+        await store.close()
+        raise
     return House(store, Services(store, clock, settings.tz, registry), registry, clock, settings)

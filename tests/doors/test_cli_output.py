@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ostinato.cli.console import without_password
+from ostinato.config import without_password
 from tests.doors.command_line import CommandLine
 
 EVERY_HELP = [

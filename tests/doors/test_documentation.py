@@ -32,7 +32,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 REFERENCE = ROOT / "docs" / "reference"
 
 _FENCE = re.compile(
-    r"^(?P<not_run><!-- not run.*-->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?P<not_run><!-- not run[^\n]*-->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 _FILE = re.compile(r"# ([a-z_]+)\.py\b")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")

@@ -504,7 +504,7 @@ def test_the_async_forms_answer_the_same_as_the_sync_ones(app: Ostinato, clock: 
 
 
 def test_every_sync_verb_has_its_coroutine() -> None:
-    from ostinato.app import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
+    from ostinato.faces import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
 
     for sync, aio in ((Schedules, AioSchedules), (Runs, AioRuns), (Nodes, AioNodes)):
         verbs = {name for name in vars(sync) if not name.startswith("_")}

@@ -13,6 +13,7 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.config import Settings
+from ostinato.engine.node import Engine
 from ostinato.testing import FakeClock
 
 T = TypeVar("T")
@@ -112,6 +113,15 @@ def gate() -> Iterator[Gate]:
     made = Gate()
     yield made
     made.open()
+
+
+def engine_of(app: Ostinato) -> Engine:
+    """The started engine of an app."""
+
+    async def itself(engine: Engine) -> Engine:
+        return engine
+
+    return app.with_engine(itself)
 
 
 def eventually(look: Callable[[], T]) -> T:

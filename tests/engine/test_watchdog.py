@@ -12,11 +12,10 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.engine import watchdog
-from ostinato.engine.node import Engine
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import StoreUnavailable
 from ostinato.testing import FakeClock, drain
-from tests.engine.conftest import Gate, eventually
+from tests.engine.conftest import Gate, engine_of, eventually
 
 pytestmark = pytest.mark.usefixtures("quick_restarts")
 
@@ -39,13 +38,6 @@ def failing(method: Callable[..., Awaitable[Any]], times: int, broken: threading
         return await method(*args, **kwargs)
 
     return call
-
-
-def engine_of(app: Ostinato) -> Engine:
-    async def itself(engine: Engine) -> Engine:
-        return engine
-
-    return app.with_engine(itself)
 
 
 def test_a_service_that_dies_is_restarted_and_reported() -> None:

@@ -45,6 +45,12 @@ def hangs_in_a_process() -> None:
     time.sleep(600)
 
 
+@app.task(retry=0, isolation="process")
+def hangs_for_ever_in_a_process() -> None:
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    time.sleep(600)
+
+
 @app.task
 async def returns_an_object() -> Any:
     return object()
@@ -79,3 +85,46 @@ async def exits() -> None:
 @app.task(retry=0)
 def exits_in_a_thread() -> None:
     sys.exit(3)
+
+
+@app.task(retry=0, isolation="process")
+def leaves_a_process_behind() -> str:
+    """One that holds the output open, for longer than anybody waits."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    return "done"
+
+
+@app.task(retry=0, isolation="process")
+def leaves_a_fork_that_fled_behind() -> str:
+    """One that holds every pipe open and that a kill of the group does not reach."""
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(8)
+        os._exit(0)
+    print("said before")
+    return "done"
+
+
+@app.task(retry=0, isolation="process")
+def talks_nonsense(nonsense: str) -> None:
+    """Write on the pipe that is not its own, then wait for the end."""
+    os.write(int(sys.argv[1]), nonsense.encode() + b"\n")
+    time.sleep(600)
+
+
+@app.task(retry=0, isolation="process")
+def counts_nonsense(run: RunContext) -> None:
+    run.count("rows", "three")  # type: ignore[arg-type]
+
+
+@app.task(retry=0, isolation="process")
+def raises_a_file_name(run: RunContext) -> None:
+    name = os.fsdecode(b"caf\xe9")
+    run.log(name)
+    run.progress(1, text=name)
+    raise RuntimeError(name)
+
+
+@app.task(retry=0, isolation="process")
+def reads_stdin() -> str:
+    return sys.stdin.read() + subprocess.run(["cat"], capture_output=True, text=True, check=True).stdout

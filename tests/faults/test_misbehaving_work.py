@@ -3,6 +3,8 @@ others go on."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -20,7 +22,8 @@ from tests.faults import misbehaving
 def app() -> Iterator[Ostinato]:
     patch = pytest.MonkeyPatch()
     patch.setattr(runner, "STOP_SECONDS", 0.5)
-    patch.setattr(process, "STOP_SECONDS", 0.2)
+    patch.setattr(process, "KILL_SECONDS", 0.2)
+    misbehaving.released.clear()
     misbehaving.app.start()
     yield misbehaving.app
     misbehaving.released.set()
@@ -91,3 +94,62 @@ def test_a_task_that_prints_100_megabytes_keeps_the_first_and_the_last_half(app:
     assert output.startswith("x" * 999 + "\n")
     assert "characters cut" in output
     assert output.endswith("not \\xff utf-8\n")
+
+
+@pytest.mark.parametrize("task", [misbehaving.leaves_a_process_behind, misbehaving.leaves_a_fork_that_fled_behind])
+def test_what_a_process_leaves_behind_does_not_hold_up_its_end(app: Ostinato, task: Task[..., object]) -> None:
+    run = task.enqueue().wait(7)
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+
+
+def test_what_was_printed_before_is_kept_though_the_pipe_never_ends(app: Ostinato) -> None:
+    run = misbehaving.leaves_a_fork_that_fled_behind.enqueue().wait(7)
+    assert app.runs.output(run.id) == "said before\n"
+
+
+@pytest.mark.parametrize("nonsense", ["nonsense", '{"progress": {"far": 1}}', '{"kind": "RETURNED"}'])
+def test_a_process_that_talks_nonsense_is_killed_and_its_run_fails(app: Ostinato, nonsense: str) -> None:
+    run = misbehaving.talks_nonsense.enqueue(nonsense).wait(30)
+    assert run.state is RunState.FAILED
+    assert (run.reason or "").startswith("its process could not be understood: ")
+
+
+def test_a_wrong_number_is_told_in_the_process(app: Ostinato) -> None:
+    run = misbehaving.counts_nonsense.enqueue().wait(30)
+    assert run.state is RunState.FAILED
+    assert "InvalidInput: total 'rows' cannot be 'three'" in (run.reason or "")
+    assert "counts_nonsense" in (run.error or "")
+
+
+def test_a_file_name_that_is_not_utf8_comes_out_of_a_process(app: Ostinato) -> None:
+    run = misbehaving.raises_a_file_name.enqueue().wait(30)
+    assert (run.state, run.reason) == (RunState.FAILED, "RuntimeError: caf\\udce9")
+    assert app.runs.output(run.id) == "caf\\udce9\n"
+    assert run.progress is not None
+    assert run.progress.text == "caf\\udce9"
+
+
+def test_for_a_process_and_what_it_starts_stdin_is_empty(app: Ostinato) -> None:
+    run = misbehaving.reads_stdin.enqueue().wait(30)
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "")
+
+
+def test_a_process_does_not_outlive_a_kill_of_its_node() -> None:
+    script = (
+        "from tests.faults import misbehaving as m; m.app.start(); m.hangs_for_ever_in_a_process.enqueue().wait(600)"
+    )
+    node = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        end = time.monotonic() + 30
+        family: list[psutil.Process] = []
+        while len(family) < 2:
+            assert time.monotonic() < end, "the process did not start its own"
+            family = psutil.Process(node.pid).children(recursive=True)
+            time.sleep(0.02)
+    finally:
+        node.kill()
+        node.wait(10)
+    _, alive = psutil.wait_procs(family, timeout=10)
+    for survivor in alive:
+        survivor.kill()
+    assert not alive, "a process outlived its node"

@@ -120,7 +120,7 @@ async def test_only_tasks_that_the_node_knows_are_claimed(store: Store) -> None:
     assert ids((await store.runs.claim_runs(claim(room=1))).runs) == [known]
     assert ids((await store.runs.claim_runs(claim(tasks=["other", "strange"]))).runs) == [strange]
     await store.runs.insert_runs([new_run()])
-    assert (await store.runs.claim_runs(claim(tasks=[]))).runs == []
+    assert list((await store.runs.claim_runs(claim(tasks=[]))).runs) == []
 
 
 async def test_a_task_name_may_hold_anything(store: Store) -> None:
@@ -229,3 +229,10 @@ async def test_no_run_is_claimed_by_two_nodes(first: Store, second: Store) -> No
     got = [run.id for claimed in await asyncio.gather(*claims) for run in claimed.runs]
     assert len(got) == len(set(got)) == 200
     assert sorted(got) == inserted
+
+
+async def test_not_one_of_many_expired_runs_is_claimed(store: Store) -> None:
+    await store.runs.insert_runs([new_run(ready_at=NOW - 9, expires_at=NOW - 1) for _ in range(1_100)])
+    fresh, *_ = await store.runs.insert_runs([new_run()])
+    claimed = await store.runs.claim_runs(claim(room=2_000))
+    assert ids(claimed.runs) == [fresh]

@@ -116,15 +116,15 @@ async def test_what_ran_on_a_node_that_lost_its_lease_is_stale(store: Store) -> 
     assert await store.nodes.renew(beat("lives", lease_until=NOW + HOUR))
     dying = await claim_one(store, node="dies", room=1, now=NOW + 3)
     await claim_one(store, node="lives", room=1)
-    assert await store.runs.stale_runs(NOW + 15 * SECOND) == []
-    (stale,) = await store.runs.stale_runs(NOW + 15 * SECOND + 1)
+    assert await store.runs.stale_runs([(NodeId("dies"), NOW - 1)], NOW + MINUTE) == [], "it was heard of since"
+    (stale,) = await store.runs.stale_runs([(NodeId("dies"), NOW)], NOW + MINUTE)
     assert (stale.id, stale.token, stale.attempt, stale.node) == (dying.id, dying.token, 1, "dies")
     assert (stale.schedule_id, stale.schedule, stale.started_at) == (id, "report", NOW + 3)
     assert not await store.nodes.renew(beat("dies", now=NOW + MINUTE))
     states = {node.id: node.state for node in await store.nodes.list_nodes(NOW + MINUTE)}
     assert states == {"dies": "lost", "lives": "alive"}
     await store.runs.finish_runs([retry(stale, ready_at=NOW, error="its node was lost")])
-    assert await store.runs.stale_runs(NOW + MINUTE) == []
+    assert await store.runs.stale_runs([], NOW + MINUTE) == []
     assert list((await store.runs.finish_runs([finish(dying)])).lost) == [dying.id]
 
 
@@ -132,14 +132,23 @@ async def test_what_ran_on_a_node_that_vanished_is_stale(store: Store) -> None:
     await store.runs.insert_runs([new_run()])
     await store.nodes.renew(beat("gone"))
     run = await claim_one(store, node="gone")
-    assert await store.runs.stale_runs(NOW) == []
+    assert await store.runs.stale_runs([], NOW) == []
     await store.nodes.leave(NodeId("gone"))
-    assert ids(await store.runs.stale_runs(NOW)) == [run.id]
+    assert ids(await store.runs.stale_runs([], NOW)) == [run.id]
+
+
+async def test_a_node_that_was_declared_lost_claims_nothing(store: Store) -> None:
+    await store.runs.insert_runs([new_run()])
+    await store.nodes.renew(beat("lost"))
+    await store.runs.stale_runs([(NodeId("lost"), NOW)], NOW)
+    assert list((await store.runs.claim_runs(claim(node="lost"))).runs) == []
+    assert len((await store.runs.claim_runs(claim(node="other"))).runs) == 1
 
 
 async def test_nobody_can_claim_a_task_that_no_living_node_knows(store: Store) -> None:
     await store.nodes.renew(beat("alive", tasks=("report", 'quo"te')))
-    await store.nodes.renew(beat("lost", tasks=("strange",), lease_until=NOW - 1))
+    await store.nodes.renew(beat("lost", tasks=("strange",)))
+    await store.runs.stale_runs([(NodeId("lost"), NOW)], NOW)
     strange, _, _, _, _ = await store.runs.insert_runs(
         [
             new_run(task="strange", ready_at=NOW - 10),
@@ -149,22 +158,20 @@ async def test_nobody_can_claim_a_task_that_no_living_node_knows(store: Store) -
             new_run(task='quo"te', ready_at=NOW - 10),
         ]
     )
-    (run,) = await store.runs.unclaimable_runs(NOW, NOW)
+    (run,) = await store.runs.unclaimable_runs(NOW)
     assert (run.id, run.task) == (strange, "strange")
 
 
-async def test_what_nobody_can_execute_ends_as_failed(store: Store) -> None:
+async def test_queued_runs_say_why_nobody_starts_them(store: Store) -> None:
     queued, running = await store.runs.insert_runs([new_run(ready_at=NOW + n) for n in (1, 0)])
     await claim_one(store, now=NOW)
-    assert await store.runs.fail_queued([queued, running], "no node knows its task", NOW + 9) == 1
-    run = await store.runs.get_run(queued)
-    assert run is not None
-    assert (run.state, run.reason, run.finished_at) == (
-        RunState.FAILED,
-        "no node knows its task",
-        from_micros(NOW + 9),
-    )
-    assert (await store.runs.get_run(running)).state == RunState.RUNNING  # type: ignore[union-attr]
+    await store.runs.explain_queued([queued, running], "no node knows its task")
+    reasons = {}
+    for id in (queued, running):
+        run = await store.runs.get_run(id)
+        assert run is not None
+        reasons[run.state] = run.reason
+    assert reasons == {RunState.QUEUED: "no node knows its task", RunState.RUNNING: None}
 
 
 async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:

@@ -62,3 +62,11 @@ async def test_an_unreadable_schedule_still_comes_due_so_that_the_planner_can_sa
     await raw(store, "UPDATE schedules SET timing = 'every blue moon', policy = 'x', work = 'y'")
     (due,) = (await store.schedules.due_schedules(NOW, 10)).schedules
     assert (due.timing, due.policy, due.work) == ("every blue moon", "x", "y")
+
+
+async def test_a_report_that_cannot_be_read_does_not_hide_its_run(store: Store) -> None:
+    (id,) = await store.runs.insert_runs([new_run()])
+    await raw(store, "UPDATE runs SET totals = '{\"rows\":NaN}', progress = '7', result = 'garbage'")
+    (shown,) = await store.runs.list_runs(RunFilter())
+    assert shown.id == id
+    assert (shown.totals, shown.progress, shown.result) == ({}, None, None)

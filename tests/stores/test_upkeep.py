@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato.models.ids import ScheduleId
+from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import PruneCursor, Store
@@ -102,7 +102,7 @@ async def test_a_sweep_goes_on_where_it_stopped(store: Store) -> None:
 async def test_lost_nodes_are_forgotten_after_a_day(store: Store) -> None:
     await store.nodes.renew(beat("lost"))
     await store.nodes.renew(beat("alive", lease_until=NOW + 900 * DAY))
-    await store.runs.stale_runs(NOW + HOUR)
+    await store.runs.stale_runs([(NodeId("lost"), NOW)], NOW + HOUR)
     assert (await sweep(store, NOW + DAY))[1] == 0
     assert (await sweep(store, NOW + DAY + 2 * HOUR))[1] == 1
     assert [node.id for node in await store.nodes.list_nodes(NOW)] == ["alive"]

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+import sys
+import threading
+import time
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
 
 import msgspec
 import pytest
 
 from ostinato.clock import to_micros
 from ostinato.errors import Abort, InvalidInput, NotFound, NotRunning, Snooze
+from ostinato.execution import registry as registry_module
+from ostinato.execution import threads
 from ostinato.execution.context import RunContext, current_run
 from ostinato.execution.outcome import OutcomeKind, raised, returned
-from ostinato.execution.registry import Registry
+from ostinato.execution.registry import Check, Registry
+from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Trigger
@@ -75,6 +85,54 @@ def test_what_it_reports_is_taken_once() -> None:
 def test_a_total_needs_a_name() -> None:
     with pytest.raises(InvalidInput, match="needs a name"):
         context().count("")
+
+
+class NumberLike:
+    """As numpy's: no int, but it can say which one it is."""
+
+    def __index__(self) -> int:
+        return 3
+
+    def __float__(self) -> float:
+        return 3.0
+
+
+def test_whatever_is_a_number_counts_as_one() -> None:
+    run = context()
+    run.progress(NumberLike(), Decimal("4.5"))  # type: ignore[arg-type]
+    run.count("rows", NumberLike())  # type: ignore[arg-type]
+    run.count("rows", 2)
+    run.count("bytes", 10**30)
+    assert run.take_report()[:2] == ('{"done":3,"total":4.5,"text":""}', '{"rows":5,"bytes":1e30}')
+
+
+@pytest.mark.parametrize("wrong", ["three", None, object(), math.nan, math.inf, 10**400])
+def test_what_is_no_finite_number_is_refused_where_it_is_reported(wrong: Any) -> None:
+    run = context()
+    with pytest.raises(InvalidInput, match=r"total 'rows' cannot be .*give a finite number"):
+        run.count("rows", wrong)
+    with pytest.raises(InvalidInput, match=r"progress.done cannot be"):
+        run.progress(wrong)
+    assert run.totals == {}
+
+
+def test_a_total_cannot_grow_beyond_all_numbers() -> None:
+    run = context()
+    run.count("big", 1.5e308)
+    with pytest.raises(InvalidInput, match="total 'big' cannot be inf"):
+        run.count("big", 1.5e308)
+
+
+def test_text_that_no_database_can_hold_is_reported_readable() -> None:
+    run = context()
+    run.progress(1, text="caf\udce9")
+    run.count("caf\udce9")
+    run.log("a\0b")
+    assert run.take_report(final=True) == (
+        '{"done":1,"total":null,"text":"caf\\\\udce9"}',
+        '{"caf\\\\udce9":1}',
+        "a\\x00b\n",
+    )
 
 
 def test_looking_at_cancelled_is_remembered_only_when_it_was_so() -> None:
@@ -174,3 +232,132 @@ def test_a_snooze_of_a_wrong_length_is_told() -> None:
 
 def test_exiting_the_interpreter_is_a_failure_of_the_task() -> None:
     assert raised(SystemExit(3)).reason == "SystemExit: 3"
+
+
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+class HalfMade(Snooze):
+    def __init__(self) -> None: ...
+
+
+@pytest.mark.parametrize(("error", "name"), [(Unspeakable(), "Unspeakable"), (HalfMade(), "HalfMade")])
+def test_an_error_that_cannot_be_shown_is_still_a_failure(error: Exception, name: str) -> None:
+    outcome = raised(error)
+    assert outcome.kind is OutcomeKind.FAILED
+    assert name in (outcome.reason or "")
+    assert "cannot be shown" in (outcome.reason or "")
+
+
+def test_a_result_with_a_lone_surrogate_is_told() -> None:
+    outcome = returned({"name": "caf\udce9"})
+    assert outcome.kind is OutcomeKind.ABORTED
+    assert "surrogates not allowed" in (outcome.reason or "")
+
+
+# Checks.
+
+
+async def hangs() -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+async def exits() -> bool:
+    raise SystemExit(3)
+
+
+def stops() -> bool:
+    raise StopIteration
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        (hangs, "took longer than 0.05s"),
+        (lambda: threading.Event().wait(20), "took longer than 0.05s"),
+        (exits, "SystemExit: 3"),
+        (lambda: sys.exit(3), "SystemExit: 3"),
+        (stops, "StopIteration"),
+        (lambda: "caf\udce9", "caf\\udce9"),
+    ],
+)
+def test_a_check_that_misbehaves_has_failed(check: Check, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "longer" in reason:
+        monkeypatch.setattr(registry_module, "CHECK_SECONDS", 0.05)
+    registry = Registry()
+    registry.add_check("disk", check)
+    assert asyncio.run(registry.failed_checks(["disk"])) == {"disk": reason}
+
+
+# Worker threads.
+
+
+async def submitted(workers: WorkerThreads) -> int:
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    workers.submit(lambda: 1, answer.set_result)
+    return await asyncio.wait_for(answer, 10)
+
+
+def _broken_completion(_: object) -> None:
+    raise RuntimeError("broken")
+
+
+def test_a_completion_that_raises_does_not_lose_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> int:
+        workers = WorkerThreads()
+        both = threading.Barrier(2)
+        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        workers.submit(lambda: both.wait(10), _broken_completion)
+        workers.submit(lambda: both.wait(10), lambda _: answer.set_result(1))
+        assert await asyncio.wait_for(answer, 10) == 1
+        return workers.busy
+
+    assert asyncio.run(main()) == 0
+    assert "a completion failed" in caplog.text
+
+
+class SlowLock:
+    """Lets the other threads go on whenever the loop's thread has just let go of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop = threading.get_ident()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+        if threading.get_ident() == self._loop:
+            time.sleep(0.2)
+
+
+def test_a_job_is_run_though_the_idle_thread_gives_up_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.05)
+
+    async def main() -> int:
+        workers = WorkerThreads()
+        await submitted(workers)
+        workers._lock = SlowLock()  # type: ignore[assignment]
+        return await submitted(workers)
+
+    assert asyncio.run(main()) == 1
+
+
+def test_a_thread_that_cannot_be_made_leaves_no_job_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def main() -> int:
+        workers = WorkerThreads()
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                workers.submit(lambda: 1, print)
+        assert workers.busy == 0
+        return await submitted(workers)
+
+    assert asyncio.run(main()) == 1

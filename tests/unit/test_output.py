@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.execution.output import CappedText
+from ostinato.execution.output import CappedText, storable
 
 
 def test_what_fits_is_kept_whole() -> None:
@@ -86,3 +87,19 @@ def test_threads_may_add_at_once() -> None:
     for thread in threads:
         thread.join()
     assert text.take_all() == "x" * 4_000
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [("plain", "plain"), ("grün ✓", "grün ✓"), ("caf\udce9", "caf\\udce9"), ("a\0b", "a\\x00b"), ("", "")],
+)
+def test_what_no_database_can_hold_is_made_readable(text: str, stored: str) -> None:
+    assert storable(text) == stored
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_every_text_becomes_storable_and_stays_as_it_then_is(text: str) -> None:
+    stored = storable(text)
+    assert "\0" not in stored
+    assert stored.encode().decode() == stored
+    assert storable(stored) == stored

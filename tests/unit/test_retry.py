@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.execution.outcome import Outcome, OutcomeKind
-from ostinato.execution.retry import decide, retry_delay
+from ostinato.execution.retry import LATEST, decide, retry_delay, undecided
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import Policy, Retry, make_policy
 from ostinato.models.run import ClaimedRun, Finish
@@ -141,3 +141,28 @@ def test_delete_after_run_waits_for_the_end() -> None:
 def test_every_outcome_carries_the_token_and_the_time(kind: OutcomeKind) -> None:
     finish = decided(kind)
     assert (finish.id, finish.token, finish.finished_at) == (1, 7, NOW)
+
+
+def test_a_snooze_without_end_is_ready_in_the_last_year_there_is() -> None:
+    finish = decided(OutcomeKind.SNOOZED, delay=timedelta.max)
+    assert finish.ready_at == LATEST
+    assert from_micros(LATEST).year == 9999
+
+
+def test_a_retry_is_not_put_off_beyond_the_last_year() -> None:
+    policy = make_policy({"retry": Retry(3, base=timedelta.max, longest=timedelta.max)})
+    finish = decide(run(), policy, Outcome(OutcomeKind.FAILED, "why"), NOW, lambda: 1.0)
+    assert (finish.state, finish.ready_at) == (RunState.QUEUED, LATEST)
+
+
+def test_what_is_recorded_is_text_that_a_database_can_hold() -> None:
+    outcome = Outcome(OutcomeKind.ABORTED, reason="no \udce9", error="story\0", result='"\udce9"')
+    finish = decide(run(), Policy(), outcome, NOW, lambda: 0.5)
+    assert (finish.reason, finish.error, finish.result) == ("no \\udce9", "story\\x00", '"\\udce9"')
+    assert "no \\udce9" in (finish.broken or "")
+
+
+def test_an_outcome_that_cannot_be_told_is_a_failure_that_says_so() -> None:
+    finish = undecided(run(), TypeError("not \udce9"), NOW)
+    assert (finish.id, finish.token, finish.state) == (1, 7, RunState.FAILED)
+    assert finish.reason == "its outcome could not be recorded: TypeError: not \\udce9"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -32,7 +31,6 @@ __all__ = [
     "say",
     "table",
     "warn",
-    "without_password",
 ]
 
 _GAP = 2
@@ -71,11 +69,6 @@ def rich_console(stream: TextIO) -> Console:
     return Plain(
         file=stream, color_system=None if plain else "auto", markup=False, highlight=False, emoji=False, soft_wrap=True
     )
-
-
-def without_password(url: str) -> str:
-    """A database as it may be shown."""
-    return re.sub(r"(://[^/@:]*:)[^@/]+@", r"\1***@", url)
 
 
 def clean(text: str) -> str:

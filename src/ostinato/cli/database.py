@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from ostinato.cli.console import emit_json, fields, say, without_password
+from ostinato.cli.console import emit_json, fields, say
 from ostinato.cli.opening import opened
 from ostinato.cli.options import NO_COMMON, Common
 
@@ -62,5 +62,7 @@ def prune(*, common: Common = NO_COMMON) -> None:
 
 
 def _status(visit: Visit) -> dict[str, Any]:
+    from ostinato.config import without_password
+
     found = asdict(visit.ask(visit.services.upkeep.status()))
     return {**found, "url": without_password(found["url"])}

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ostinato.cli.console import Styled, emit_json, paragraph, without_password
+from ostinato.cli.console import Styled, emit_json, paragraph
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
@@ -57,6 +57,8 @@ def doctor(*, common: Common = NO_COMMON) -> int:
 
 
 def _examine(common: Common) -> Iterator[Finding]:
+    from ostinato.config import without_password
+
     try:
         app = load_app(common)
     except OstinatoError as error:

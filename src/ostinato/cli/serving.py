@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import warn, without_password
+from ostinato.cli.console import warn
 from ostinato.cli.feed import Event, Feed
 from ostinato.cli.times import full, span
+from ostinato.config import without_password
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,6 +40,9 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
         following = asyncio.create_task(feed.follow())
         async with app:
             await _introduce(app, view.services, talk, quiet=quiet)
+            # What is there now stays: a full collection that looks at it again would make runs start late.
+            gc.collect()
+            gc.freeze()
             await signals.first.wait()
         following.cancel()
         await asyncio.gather(following, return_exceptions=True)

@@ -6,7 +6,6 @@ whether the wall clock jumped, which a sleep that was computed before the jump w
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
@@ -28,6 +27,7 @@ class Lease:
         length: Micros,
         beat: Callable[[Micros, Micros], NodeBeat],
         lost: Callable[[], None],
+        joined: Callable[[], None],
         jumped: Callable[[], None],
     ) -> None:
         self._nodes = nodes
@@ -35,9 +35,9 @@ class Lease:
         self._length = length
         self._beat = beat
         self._lost = lost
+        self._joined = joined
         self._jumped = jumped
         self._offset = self._wall_offset()
-        self._until: Micros = 0
         self.signal = Signal()
 
     async def run(self) -> None:
@@ -55,16 +55,11 @@ class Lease:
         if not await self._renew():
             self._lost()
             await self._renew()
-
-    async def hold(self) -> None:
-        """Renew if the time is over: a node that was asleep must not take itself for lost."""
-        if self._until < self._clock.now():
-            await self.renew()
+            self._joined()
 
     async def _renew(self) -> bool:
         now = self._clock.now()
-        self._until = now + self._length
-        return await self._nodes.renew(self._beat(now, self._until))
+        return await self._nodes.renew(self._beat(now, now + self._length))
 
     def _wall_offset(self) -> Micros:
-        return self._clock.now() - time.monotonic_ns() // 1_000
+        return self._clock.now() - self._clock.steady()

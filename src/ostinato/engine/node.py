@@ -56,8 +56,8 @@ class Engine:
         self.runner = Runner(registry, clock, self.recorder.add)
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
         self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
-        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._jumped)
-        self.rescuer = Rescuer(store.runs, clock, lease, self.lease.hold, self.dispatcher.wake)
+        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped)
+        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look)
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner)
         self.watchdog = Watchdog()
@@ -143,7 +143,7 @@ class Engine:
         """By hand: record what is due now and start what is ready now; answers how many runs were started."""
         count = 0
         await self.rescuer.rescue()
-        await self.rescuer.fail_unknown()
+        await self.rescuer.explain_unknown()
         while True:
             self._next_due_at = await self.ticker.tick()
             await self.dispatcher.rest()
@@ -210,12 +210,21 @@ class Engine:
         held = self.dispatcher.forget_held()
         lost = self.runner.abandon()
         log.error("node %s lost its lease; gave up %d runs that others own now", self.id, len(lost) + held)
+        self.dispatcher.is_open = False  # until the new name is in the database
         self.id = self.dispatcher.node = new_node_id()
+
+    def _joined(self) -> None:
+        self.dispatcher.is_open = not self._is_draining
+        self._look()
+
+    def _look(self) -> None:
+        """Something may be due or ready that nobody told of."""
+        self.ticker.signal.set()
+        self.dispatcher.wake()
 
     def _jumped(self) -> None:
         log.warning("the clock jumped: looking for what is due")
-        self.ticker.signal.set()
-        self.dispatcher.wake()
+        self._look()
 
     def _put_back(self, held: Sequence[ClaimedRun]) -> None:
         """Runs that were claimed and never started lose nothing."""

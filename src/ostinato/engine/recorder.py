@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from ostinato.clock import Signal
 from ostinato.engine.dispatcher import Dispatcher
+from ostinato.errors import StoreUnavailable
+from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
-from ostinato.models.run import Finish
+from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import RunStore
 
 __all__ = ["Recorder"]
@@ -31,6 +34,8 @@ class Recorder:
         self._buffer: list[Finish] = []
         self._signal = Signal()
         self._report_signal = Signal()
+        self._reports: list[Report] = []
+        """What was said and could not be written yet."""
         self._turn = asyncio.Lock()
         """One flush at a time: its batch stays in the buffer until it is written."""
         self.lost_runs = 0
@@ -49,8 +54,17 @@ class Recorder:
 
     def add(self, finish: Finish) -> None:
         """Take a finish; it is written soon."""
+        if self._reports:
+            self._take_back(finish)
         self._buffer.append(finish)
         self._signal.set()
+
+    def _take_back(self, finish: Finish) -> None:
+        """Output that could not be reported while the run was under way goes with its finish."""
+        early = [report.output for report in self._reports if report.id == finish.id and report.output]
+        self._reports = [report for report in self._reports if report.id != finish.id]
+        if early:
+            finish.output = "".join([*early, finish.output or ""])
 
     @property
     def pending(self) -> int:
@@ -75,10 +89,13 @@ class Recorder:
             request = self._dispatcher.request() if claim else None
             try:
                 finished = await self._runs.finish_runs(batch, request)
-            except BaseException:
+            except BaseException as error:
                 if request is not None:
                     self._dispatcher.release()
-                raise
+                if isinstance(error, StoreUnavailable) or not isinstance(error, Exception):
+                    raise
+                await self._write_singly(batch)
+                return
             del self._buffer[: len(batch)]
         if request is not None:
             self._dispatcher.accept(finished.claimed)
@@ -92,12 +109,25 @@ class Recorder:
             if finish.breaks and finish.schedule_id in finished.broken:
                 log.error("schedule %r is broken and disabled: %s", finish.schedule, finish.broken)
 
+    async def _write_singly(self, batch: Sequence[Finish]) -> None:
+        """One of them cannot be stored: find it, and record that instead, so that it holds up nobody."""
+        for finish in batch:
+            try:
+                await self._runs.finish_runs([finish])
+            except StoreUnavailable:
+                raise
+            except Exception as error:
+                log.exception("the outcome of run %s could not be stored", finish.id)
+                await self._runs.finish_runs([unstorable(finish, one_line(error))])
+            self._buffer.remove(finish)
+
     async def report(self) -> None:
         """Write what running work says, at most twice a second."""
         while True:
             await self._report_signal.wait()
-            reports = self._runner.take_reports()
-            if reports:
-                await self._runs.report_runs(reports)
+            self._reports += self._runner.take_reports()
+            if self._reports:
+                await self._runs.report_runs(self._reports)
+                self._reports = []
             # Real time, whatever the clock says: what is spared here is the database.
             await asyncio.sleep(REPORT_SECONDS)

@@ -1,62 +1,65 @@
 """Rescue: what ran on a node that is gone is tried again or failed, as its retry policy says.
 
-The crash counts as a failed attempt. Every node rescues; the token decides who writes. Runs whose task nobody knows
-are failed after a while, so that they do not wait in silence.
+The crash counts as a failed attempt. Every node rescues; the token decides who writes. A node is gone when nothing was
+heard of it for the length of a lease, by the rescuer's own steady clock: nobody's wall clock, right or wrong, can
+declare another node lost.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 
-from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.clock import SECOND, Clock, Micros, Signal, to_micros
 from ostinato.errors import NotLoadable
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide
+from ostinato.models.ids import NodeId
+from ostinato.models.node import Node
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
-from ostinato.stores.base import RunStore
+from ostinato.stores.base import Store
 
 __all__ = ["Rescuer"]
 
 log = logging.getLogger("ostinato.engine")
 
 UNKNOWN_TASK_AFTER: Micros = 60 * SECOND
+"""How long a run waits for a node that knows its task before it says so; also how often that is looked for."""
 
 
 class Rescuer:
     """Looks for lost runs a few times within the length of a lease."""
 
     def __init__(
-        self,
-        runs: RunStore,
-        clock: Clock,
-        lease: Micros,
-        hold_lease: Callable[[], Awaitable[None]],
-        look: Callable[[], None],
+        self, store: Store, clock: Clock, lease: Micros, own_id: Callable[[], NodeId], look: Callable[[], None]
     ) -> None:
-        self._runs = runs
+        self._nodes = store.nodes
+        self._runs = store.runs
         self._clock = clock
         self._lease = lease
-        self._hold_lease = hold_lease
+        self._own_id = own_id
         self._look = look
+        self._heard: dict[NodeId, tuple[Micros, Micros]] = {}
+        """Of each node: the last sign of life, and when, by the steady clock, it was seen first."""
+        self._explained_at: Micros | None = None
         self.signal = Signal()
 
     async def run(self) -> None:
         """Rescue, wait, and again."""
         while True:
             await self.rescue()
-            await self.fail_unknown()
-            # Whoever queued a run may have died before it could tell: nothing waits longer than this to be seen.
+            await self.explain_unknown()
+            # Whoever queued a run or set a due time may have died before it could tell: nothing waits longer than this.
             self._look()
             await self._clock.wait(self.signal, self._clock.now() + self._lease // 3)
 
     async def rescue(self) -> int:
         """Requeue or fail what ran on lost nodes; answers how many runs."""
-        await self._hold_lease()
         now = self._clock.now()
-        stale = await self._runs.stale_runs(now)
+        silent = self._silent(await self._nodes.list_nodes(now))
+        stale = await self._runs.stale_runs(silent, now)
         if not stale:
             return 0
         finished = await self._runs.finish_runs([_crashed(run, now) for run in stale])
@@ -65,27 +68,40 @@ class Rescuer:
             log.warning("rescued %d runs of nodes that are gone", rescued)
         return rescued
 
-    async def fail_unknown(self) -> int:
-        """Fail what has been ready for a minute and whose task no living node knows."""
-        now = self._clock.now()
-        unknown = await self._runs.unclaimable_runs(now - UNKNOWN_TASK_AFTER, now)
+    def _silent(self, nodes: Sequence[Node]) -> list[tuple[NodeId, Micros]]:
+        """The other nodes that gave no sign of life for a whole lease, each with its last one."""
+        steady = self._clock.steady()
+        heard: dict[NodeId, tuple[Micros, Micros]] = {}
+        for node in nodes:
+            seen_at = to_micros(node.seen_at)
+            known = self._heard.get(node.id)
+            heard[node.id] = known if known is not None and known[0] == seen_at else (seen_at, steady)
+        self._heard = heard
+        return [
+            (id, seen_at)
+            for id, (seen_at, since) in heard.items()
+            if steady - since >= self._lease and id != self._own_id()
+        ]
+
+    async def explain_unknown(self) -> int:
+        """Say on runs that have long been ready that no living node knows their task; answers how many."""
+        steady = self._clock.steady()
+        if self._explained_at is not None and steady - self._explained_at < UNKNOWN_TASK_AFTER:
+            return 0
+        self._explained_at = steady
+        unknown = await self._runs.unclaimable_runs(self._clock.now() - UNKNOWN_TASK_AFTER)
         for task in {run.task for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
-            breaks = [_decided(run, Outcome(OutcomeKind.ABORTED, reason), now) for run in unknown if run.task == task]
-            failed = await self._runs.fail_queued(ids, reason, now, breaks)
-            log.error("failed %d runs: %s", failed, reason)
+            await self._runs.explain_queued(ids, reason)
+            log.error("%d queued runs wait: %s", len(ids), reason)
         return len(unknown)
 
 
 def _crashed(run: ClaimedRun, now: Micros) -> Finish:
     reason = f"node {run.node} was lost while it ran this"
-    return _decided(run, Outcome(OutcomeKind.FAILED, reason, reason), now)
-
-
-def _decided(run: ClaimedRun, outcome: Outcome, now: Micros) -> Finish:
     try:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    return decide(run, policy, outcome, now, random.random)
+    return decide(run, policy, Outcome(OutcomeKind.FAILED, reason, reason), now, random.random)

@@ -20,7 +20,8 @@ log = logging.getLogger("ostinato.engine")
 Service = Callable[[], Awaitable[None]]
 
 FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 30.0
+LONGEST_PAUSE = 5.0
+"""Short against a lease: when the database is back after minutes, the node is not taken for lost."""
 CALM = 60.0
 """A service that ran this long before it died starts again with the first pause."""
 

@@ -1,6 +1,7 @@
 """The other side of isolation="process": one interpreter, one function, one answer.
 
-Started by executors/process.py as `python -m ostinato.execution.child FD`.
+Started by executors/process.py as `python -m ostinato.execution.child FD`. The request comes as one line on stdin,
+which the parent then leaves open: its end is the parent's end, and this process goes too, with all that it started.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import contextlib
 import importlib
 import os
 import runpy
+import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,8 +21,9 @@ import msgspec
 
 from ostinato.clock import micros_of
 from ostinato.execution.binding import ContextParameter, bind_context
-from ostinato.execution.context import RunContext, current_context
+from ostinato.execution.context import RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
+from ostinato.execution.output import storable
 from ostinato.models.run import ClaimedRun
 
 __all__: list[str] = []
@@ -46,13 +50,18 @@ class _ChildContext(RunContext):
         self._send = send
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        self._send({"progress": {"done": done, "total": total, "text": text}})
+        super().progress(done, total, text)
+        self._send({"progress": self._progress})
 
     def count(self, name: str, by: float = 1) -> None:
-        self._send({"count": {"name": name, "by": by}})
+        super().count(name, by)
+        self._send({"count": {"name": storable(name), "by": finite(name, by)}})
 
     def log(self, text: str) -> None:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        self.write(text if text.endswith("\n") else text + "\n")
+
+    def write(self, text: str) -> None:
+        sys.stdout.write(storable(text))
         sys.stdout.flush()
 
 
@@ -92,6 +101,25 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
         return raised(error)
 
 
+def _take_stdin() -> int:
+    """The pipe that stdin was; from here on stdin is empty, for the function and for what it starts."""
+    pipe = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return pipe
+
+
+def _end_with(pipe: int) -> None:
+    """Wait for the pipe's end, which is the parent's, and take along whatever was started here."""
+    with contextlib.suppress(OSError):
+        while os.read(pipe, 1):
+            pass
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
+
+
 def main() -> None:
     """Read the request, call the function, write the answer."""
     channel = os.fdopen(int(sys.argv[1]), "wb")
@@ -102,15 +130,19 @@ def main() -> None:
             channel.write(msgspec.json.encode(message) + b"\n")
             channel.flush()
 
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=_Request)
+    pipe = _take_stdin()
+    with os.fdopen(pipe, "rb", closefd=False) as stream:
+        request = msgspec.json.decode(stream.readline(), type=_Request)
+    threading.Thread(target=_end_with, args=(pipe,), name="ostinato-parent", daemon=True).start()
     sys.path[:] = request.path
     outcome = _call(request, send)
-    sys.stdout.flush()
+    with contextlib.suppress(OSError, ValueError):  # the function may have closed it
+        sys.stdout.flush()
     send(
         {
             "kind": outcome.kind.name,
-            "reason": outcome.reason,
-            "error": outcome.error,
+            "reason": outcome.reason and storable(outcome.reason),
+            "error": outcome.error and storable(outcome.error),
             "result": outcome.result,
             "delay": None if outcome.delay is None else micros_of(outcome.delay),
         }

@@ -6,19 +6,22 @@ Work on any thread writes into its context; the recorder takes what is new from 
 from __future__ import annotations
 
 import contextvars
+import math
+import operator
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput, NotRunning
-from ostinato.execution.output import CappedText
+from ostinato.execution.output import CappedText, storable
 from ostinato.models.ids import RunId
 from ostinato.models.run import ClaimedRun, Progress
 from ostinato.models.states import Trigger
 
-__all__ = ["RunContext", "current_context", "current_run"]
+__all__ = ["RunContext", "current_context", "current_run", "finite"]
 
 current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("ostinato_run")
 
@@ -29,6 +32,17 @@ def current_run() -> RunContext:
         return current_context.get()
     except LookupError:
         raise NotRunning("current_run() is only there inside a running task") from None
+
+
+def finite(what: str, value: Any) -> float:
+    """A number as JSON can hold it, whole ones as whole; InvalidInput names what it was given for."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"{what} cannot be {value!r}", field=what, hint="give a finite number")
+    return operator.index(value) if hasattr(value, "__index__") and abs(number) <= 2**53 else number
 
 
 class RunContext:
@@ -88,16 +102,23 @@ class RunContext:
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
         """Say how far it is."""
-        self._progress = Progress(done, total, text)
+        # Told here, where the work can see it, and not when it is recorded.
+        self._progress = Progress(
+            finite("progress.done", done),
+            None if total is None else finite("progress.total", total),
+            storable(str(text)),
+        )
         self._mark()
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to one of the run's totals. `errors` above zero makes a scheduled run count as failed."""
-        if not name:
+        if not name or not isinstance(name, str):
             raise InvalidInput("a total needs a name", field="name")
         if self._totals is None:
             self._totals = {}
-        self._totals[name] = self._totals.get(name, 0) + by
+        name = storable(name)
+        what = f"total {name!r}"
+        self._totals[name] = finite(what, self._totals.get(name, 0) + finite(what, by))
         self._mark()
 
     def log(self, text: str) -> None:
@@ -109,7 +130,7 @@ class RunContext:
         if text:
             if self._output is None:
                 self._output = CappedText()
-            self._output.add(text)
+            self._output.add(storable(text))
             self._mark()
 
     def _mark(self) -> None:

@@ -66,7 +66,14 @@ def _a(noun: str) -> str:
 
 
 def raised(error: BaseException) -> Outcome:
-    """The work raised."""
+    """The work raised. Always an outcome, whatever the error's own methods do when they are asked."""
+    try:
+        return _read(error)
+    except Exception as wrong:
+        return Outcome(OutcomeKind.FAILED, f"{type(error).__name__}, which cannot be shown: {one_line(wrong)}")
+
+
+def _read(error: BaseException) -> Outcome:
     if isinstance(error, Snooze):
         try:
             return Outcome(OutcomeKind.SNOOZED, reason=str(error), delay=parse_duration(error.delay))
@@ -79,7 +86,10 @@ def raised(error: BaseException) -> Outcome:
 
 def one_line(error: BaseException) -> str:
     """`ValueError: boom`, on one line of bounded length."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "(its text cannot be shown)"
     line = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return line if len(line) <= 300 else line[:297] + "…"
 

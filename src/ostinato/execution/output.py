@@ -1,6 +1,7 @@
-"""Captured text with a cap: the first half and the last half are kept, and a line says what was cut.
+"""Text of running work: made fit for every database, and captured with a cap.
 
-The head is handed out as it comes; the tail is held back until the end, when it is known to be the tail.
+The first half and the last half are kept, and a line says what was cut. The head is handed out as it comes; the tail
+is held back until the end, when it is known to be the tail.
 """
 
 from __future__ import annotations
@@ -8,10 +9,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-__all__ = ["CAP", "CappedText"]
+__all__ = ["CAP", "CappedText", "storable"]
 
 CAP = 1_000_000
 """How many characters of output a run keeps."""
+
+
+def storable(text: str) -> str:
+    """The text with what a database cannot hold made readable: lone surrogates (file names that are not UTF-8), NUL."""
+    text = text.replace("\0", "\\x00")
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 class CappedText:

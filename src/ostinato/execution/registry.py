@@ -11,13 +11,18 @@ from typing import Any, Literal
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.outcome import one_line
+from ostinato.execution.output import storable
+from ostinato.execution.threads import on_own_thread
 from ostinato.models.policy import make_policy
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
-"""True or None passes; False or a text (the reason) fails; raising fails."""
+"""True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
+
+CHECK_SECONDS = 30.0
+"""How long one check may take. In real time: a run's own timeout begins after its checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class Registry:
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""
         reasons = {name: await self._why_not(name) for name in names}
-        return {name: reason for name, reason in reasons.items() if reason is not None}
+        return {name: storable(reason) for name, reason in reasons.items() if reason is not None}
 
     async def _why_not(self, name: str) -> str | None:
         """Why a check fails, or None if it passes."""
@@ -75,12 +80,14 @@ class Registry:
         if check is None:
             known = ", ".join(sorted(self.checks)) or "none"
             return f"no check of this name is registered here (known: {known})"
+        limit = asyncio.timeout(CHECK_SECONDS)
         try:
-            verdict = check() if inspect.iscoroutinefunction(check) else await asyncio.to_thread(check)
-            if inspect.isawaitable(verdict):
-                verdict = await verdict
-        except Exception as error:  # a check that raises has said no
-            return one_line(error)
+            async with limit:
+                verdict = await _verdict(check)
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # a check that raises has said no; SystemExit too must not end the node
+            return f"took longer than {CHECK_SECONDS:g}s" if limit.expired() else one_line(error)
         if isinstance(verdict, str):
             return verdict
         return "said no" if verdict is False else None
@@ -97,6 +104,19 @@ class Registry:
         except KeyError:
             known = ", ".join(sorted(self.tasks)) or "none"
             raise NotFound(f"task {name!r} is not registered here; known tasks: {known}") from None
+
+
+async def _verdict(check: Check) -> object:
+    verdict = check() if inspect.iscoroutinefunction(check) else await on_own_thread(lambda: _ask(check))
+    return await verdict if inspect.isawaitable(verdict) else verdict
+
+
+def _ask(check: Check) -> object:
+    """The verdict of a check; one that raises has said no, and why."""
+    try:
+        return check()
+    except BaseException as error:
+        return one_line(error)
 
 
 def _place(function: Callable[..., Any]) -> str:

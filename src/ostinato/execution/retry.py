@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
-from ostinato.clock import Micros, micros_of
+from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.output import storable
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import RunState, Trigger, check_transition
 
-__all__ = ["decide", "retry_delay"]
+__all__ = ["LATEST", "decide", "retry_delay", "undecided"]
+
+LATEST: Micros = to_micros(datetime(9999, 1, 1, tzinfo=UTC))
+"""No try is put off beyond it: the last year there is, with room for every zone."""
 
 _SCHEDULED = frozenset({Trigger.SCHEDULE, Trigger.CATCH_UP})
 
@@ -36,19 +40,9 @@ def decide(
     errors: float = 0,
 ) -> Finish:
     """What is recorded for this outcome. `errors` is what the work counted under that name."""
-    finish = Finish(
-        id=run.id,
-        token=run.token,
-        state=RunState.SUCCEEDED,
-        started_at=run.started_at,
-        finished_at=now,
-        reason=outcome.reason,
-        error=outcome.error,
-        result=outcome.result,
-        schedule_id=run.schedule_id,
-        schedule=run.schedule,
-        session=run.session,
-    )
+    finish = _finish(run, RunState.SUCCEEDED, now, outcome.reason)
+    finish.error = outcome.error and storable(outcome.error)
+    finish.result = outcome.result and storable(outcome.result)
     match outcome.kind:
         case OutcomeKind.RETURNED:
             _succeeded(finish, run, policy, errors)
@@ -61,7 +55,7 @@ def decide(
             _failed(finish, run, policy)
         case OutcomeKind.SNOOZED:
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
-            _requeued(finish, now + delay, "snoozed", counted=False)
+            _requeued(finish, min(now + delay, LATEST), "snoozed", counted=False)
         case OutcomeKind.CUT_OFF:
             _requeued(finish, max(now, run.ready_at), None, counted=False)
         case OutcomeKind.CANCELLED:
@@ -74,6 +68,25 @@ def decide(
     ended = finish.state is not RunState.QUEUED
     finish.delete_schedule = policy.delete_after_run and ended and run.trigger in _SCHEDULED
     return finish
+
+
+def undecided(run: ClaimedRun, error: Exception, now: Micros) -> Finish:
+    """The end of a run whose real one cannot be told: rather this than a run that is under way for ever."""
+    return _finish(run, RunState.FAILED, now, f"its outcome could not be recorded: {one_line(error)}")
+
+
+def _finish(run: ClaimedRun, state: RunState, now: Micros, reason: str | None) -> Finish:
+    return Finish(
+        id=run.id,
+        token=run.token,
+        state=state,
+        started_at=run.started_at,
+        finished_at=now,
+        reason=reason and storable(reason),
+        schedule_id=run.schedule_id,
+        schedule=run.schedule,
+        session=run.session,
+    )
 
 
 def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -> None:
@@ -100,9 +113,9 @@ def _broken(policy: Policy, reason: str) -> str:
 
 
 def _retried(finish: Finish, run: ClaimedRun, policy: Policy, random: Callable[[], float]) -> None:
-    delay = retry_delay(policy.retry, run.attempt, random)
-    _requeued(finish, finish.finished_at + delay, "failed", counted=True)
-    wait = _wait_text(delay)
+    ready_at = min(finish.finished_at + retry_delay(policy.retry, run.attempt, random), LATEST)
+    _requeued(finish, ready_at, "failed", counted=True)
+    wait = _wait_text(ready_at - finish.finished_at)
     finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} failed, next in {wait}: {finish.reason}"
 
 

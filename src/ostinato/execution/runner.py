@@ -8,6 +8,7 @@ runs, the recorder takes the finishes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Callable
 from enum import Enum, auto
@@ -19,9 +20,9 @@ from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Call, Executor
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
 from ostinato.execution.executors.process import ProcessFunctions
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.registry import Registry, TaskDefinition
-from ostinato.execution.retry import decide
+from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
@@ -31,6 +32,8 @@ from ostinato.models.states import Trigger
 from ostinato.models.work import read_work
 
 __all__ = ["ActiveRun", "Runner"]
+
+log = logging.getLogger("ostinato.execution")
 
 STOP_SECONDS = 5.0
 """How long work that was told to stop may take before its run is recorded without it."""
@@ -47,7 +50,18 @@ class Stop(Enum):
 class ActiveRun:
     """A run under way on this node."""
 
-    __slots__ = ("call", "claimed", "context", "executor", "policy", "refusal", "stop", "stop_reason", "timer")
+    __slots__ = (
+        "call",
+        "checking",
+        "claimed",
+        "context",
+        "executor",
+        "policy",
+        "refusal",
+        "stop",
+        "stop_reason",
+        "timer",
+    )
 
     def __init__(self, claimed: ClaimedRun, policy: Policy, context: RunContext) -> None:
         self.claimed = claimed
@@ -56,6 +70,8 @@ class ActiveRun:
         self.call: Call | None = None
         self.refusal: Outcome | None = None
         """Why there is nothing to call."""
+        self.checking: asyncio.Task[dict[str, str]] | None = None
+        """The checks before the call, while they are under way."""
         self.executor: Executor | None = None
         self.timer: Timer | None = None
         self.stop: Stop | None = None
@@ -71,10 +87,9 @@ class Runner:
         self._record = record
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
-        self._checking: set[asyncio.Task[None]] = set()
         self.threads = WorkerThreads()
-        self._async = AsyncFunctions()
-        self._threaded = ThreadFunctions(self.threads)
+        self._async = AsyncFunctions(STOP_SECONDS)
+        self._threaded = ThreadFunctions(self.threads, STOP_SECONDS)
         self._process = ProcessFunctions()
         self.idle = asyncio.Event()
         self.idle.set()
@@ -95,6 +110,8 @@ class Runner:
             definition = self._registry.task(work.task)
         except (NotLoadable, NotFound) as error:
             active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}")
+        except Exception as error:  # the others of the same claim go on
+            active.refusal = _not_started(error)
         else:
             active.call = Call(
                 definition, work.args, work.kwargs, active.context, lambda outcome: self._complete(active, outcome)
@@ -111,9 +128,9 @@ class Runner:
             assert active.refusal is not None
             self._complete(active, active.refusal)
         elif active.policy.checks and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP):
-            checking = asyncio.get_running_loop().create_task(self._check_first(active, active.call))
-            self._checking.add(checking)
-            checking.add_done_callback(self._checking.discard)
+            checks = self._registry.failed_checks(active.policy.checks)
+            active.checking = asyncio.get_running_loop().create_task(checks)
+            active.checking.add_done_callback(lambda checking: self._checked(active, checking))
         else:
             self._execute(active, active.call)
 
@@ -144,8 +161,7 @@ class Runner:
         self.idle.set()
         for active in lost:
             _disarm(active)
-            if active.executor is not None and active.call is not None:
-                active.executor.stop(active.call)
+            _halt(active)
         return [active.claimed.id for active in lost]
 
     def take_reports(self) -> list[Report]:
@@ -165,22 +181,31 @@ class Runner:
         self._dirty.add(context)
         self.on_report()
 
-    async def _check_first(self, active: ActiveRun, call: Call) -> None:
-        failures = await self._registry.failed_checks(active.policy.checks)
+    def _checked(self, active: ActiveRun, checking: asyncio.Task[dict[str, str]]) -> None:
+        """The checks are through, or were cancelled: execute, or record why not."""
+        active.checking = None
+        error = None if checking.cancelled() else checking.exception()
+        if active.call is None or self._active.get(active.claimed.id) is not active:
+            return  # nobody waits for it any more
         if active.stop is not None:
             self._complete(active, _stopped(active, ended=True))
-        elif failures:
+        elif checking.cancelled() or error is not None:
+            self._complete(active, _not_started(error or asyncio.CancelledError("its checks were cancelled")))
+        elif failures := checking.result():
             listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
             self._complete(active, Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}"))
         else:
-            self._execute(active, call)
+            self._execute(active, active.call)
 
     def _execute(self, active: ActiveRun, call: Call) -> None:
-        active.executor = self._pick(call.definition)
-        if active.policy.timeout is not None:
-            ends_at = self._clock.now() + micros_of(active.policy.timeout)
-            active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
-        active.executor.start(call)
+        try:
+            active.executor = self._pick(call.definition)
+            if active.policy.timeout is not None:
+                ends_at = self._clock.now() + micros_of(active.policy.timeout)
+                active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
+            active.executor.start(call)
+        except Exception as error:  # no more threads, say: this attempt has failed, and the others start
+            self._complete(active, _not_started(error))
 
     def _pick(self, definition: TaskDefinition) -> Executor:
         if definition.isolation == "process":
@@ -197,10 +222,8 @@ class Runner:
             return
         active.stop, active.stop_reason = stop, reason
         _disarm(active)
-        if active.executor is None or active.call is None:
-            return  # still checking: it learns it when the checks are through
-        active.executor.stop(active.call)
-        grace = STOP_SECONDS if not isinstance(active.executor, ProcessFunctions) else 3 * STOP_SECONDS
+        _halt(active)
+        grace = STOP_SECONDS if active.executor is None else active.executor.stop_seconds
         # In real time, whatever the clock says: it is this process that waits.
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
 
@@ -208,7 +231,10 @@ class Runner:
         self._complete(active, _stopped(active, ended=False), given_up=True)
 
     def _complete(self, active: ActiveRun, outcome: Outcome, *, given_up: bool = False) -> None:
-        """The second half: outcome, decide, record. A run that was given up completes only once."""
+        """The second half: outcome, decide, record. A run that was given up completes only once.
+
+        Whatever happens in here, the run ends: left out, it would be under way for ever.
+        """
         claimed = active.claimed
         if self._active.get(claimed.id) is not active:
             return
@@ -217,20 +243,34 @@ class Runner:
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
-        context = active.context
-        finish = decide(
-            claimed,
-            active.policy,
-            outcome,
-            self._clock.now(),
-            random.random,
-            errors=context.totals.get("errors", 0),
-        )
-        if context.has_report:
-            finish.progress, finish.totals, finish.output = context.take_report(final=True)
+        try:
+            finish = self._finish(active, outcome)
+        except Exception as error:
+            log.exception("the outcome of run %s could not be recorded", claimed.id)
+            finish = undecided(claimed, error, self._clock.now())
         self._record(finish)
         if not self._active:
             self.idle.set()
+
+    def _finish(self, active: ActiveRun, outcome: Outcome) -> Finish:
+        context = active.context
+        errors = context.totals.get("errors", 0)
+        finish = decide(active.claimed, active.policy, outcome, self._clock.now(), random.random, errors=errors)
+        if context.has_report:
+            finish.progress, finish.totals, finish.output = context.take_report(final=True)
+        return finish
+
+
+def _halt(active: ActiveRun) -> None:
+    """Ask what is under way to end: the work, or the checks before it."""
+    if active.checking is not None:
+        active.checking.cancel()
+    elif active.executor is not None and active.call is not None:
+        active.executor.stop(active.call)
+
+
+def _not_started(error: BaseException) -> Outcome:
+    return Outcome(OutcomeKind.FAILED, f"it could not be started: {one_line(error)}", raised(error).error)
 
 
 def _disarm(active: ActiveRun) -> None:

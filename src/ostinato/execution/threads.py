@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["WorkerThreads"]
+__all__ = ["WorkerThreads", "on_own_thread"]
 
+log = logging.getLogger("ostinato.execution")
+
+T = TypeVar("T")
 Job = Callable[[], Any]
 Done = Callable[[Any], None]
 
@@ -46,13 +50,14 @@ class WorkerThreads:
         """Run `job` on a thread; it must not raise. Call on the loop that `done` shall be called on."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
-        self._busy += 1
+        # Under one lock with the idle thread's look at the queue: it must not give up between the count and the put.
         with self._lock:
-            if self._threads < self._busy:
-                self._threads += 1
-                name = f"{self._name}-{self._threads}"
+            if self._threads <= self._busy:
+                name = f"{self._name}-{self._threads + 1}"
                 threading.Thread(target=contextvars.Context().run, args=(self._work,), name=name, daemon=True).start()
-        self._jobs.put((job, done))
+                self._threads += 1
+            self._busy += 1
+            self._jobs.put((job, done))
 
     def stop(self) -> None:
         """Let idle threads end; busy ones end with their job."""
@@ -93,4 +98,29 @@ class WorkerThreads:
         while self._completions:
             done, result = self._completions.popleft()
             self._busy -= 1
-            done(result)
+            try:
+                done(result)
+            except Exception:
+                log.exception("a completion failed; the others go on")
+
+
+async def on_own_thread(function: Callable[[], T]) -> T:
+    """What the function answers, from a daemon thread of its own; it must not raise.
+
+    Unlike asyncio.to_thread, one that hangs keeps neither a shared thread nor the end of the process.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(value: T) -> None:
+        if not answer.done():  # nobody waits any more
+            answer.set_result(value)
+
+    def work() -> None:
+        value = function()
+        with suppress(RuntimeError):  # the loop was closed
+            loop.call_soon_threadsafe(settle, value)
+
+    run = contextvars.copy_context().run
+    threading.Thread(target=run, args=(work,), name="ostinato-check", daemon=True).start()
+    return await answer

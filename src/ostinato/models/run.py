@@ -25,7 +25,8 @@ __all__ = [
     "Run",
     "RunFilter",
     "cancelled",
-    "goes_back",
+    "tells",
+    "unstorable",
 ]
 
 
@@ -175,9 +176,26 @@ def cancelled(finish: Finish, reason: str) -> Finish:
     return replace(finish, state=RunState.CANCELLED, reason=reason, ready_at=None, attempt_state=None, counted=True)
 
 
-def goes_back(finishes: Iterable[Finish]) -> bool:
-    """Whether one of them is another try, which somebody has to start."""
-    return any(finish.state is RunState.QUEUED for finish in finishes)
+def unstorable(finish: Finish, why: str) -> Finish:
+    """What is recorded instead of a finish that the database does not take."""
+    return Finish(
+        id=finish.id,
+        token=finish.token,
+        state=RunState.FAILED,
+        started_at=finish.started_at,
+        finished_at=finish.finished_at,
+        reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
+        schedule_id=finish.schedule_id,
+        session=finish.session,
+    )
+
+
+def tells(finishes: Iterable[Finish]) -> bool:
+    """Whether an engine may have something to do after these: another try, a turn, a due time after a finish."""
+    return any(
+        finish.schedule_id is not None or finish.session is not None or finish.state is RunState.QUEUED
+        for finish in finishes
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ STARTS: frozenset[RunState] = frozenset({_Q, RunState.SKIPPED, RunState.MISSED})
 """What a new row may say."""
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
-    _Q: frozenset({_R, RunState.CANCELLED, RunState.SKIPPED, RunState.EXPIRED, RunState.SUPERSEDED, RunState.FAILED}),
+    _Q: frozenset({_R, RunState.CANCELLED, RunState.SKIPPED, RunState.EXPIRED, RunState.SUPERSEDED}),
     # Back to queued: a retry, a snooze, a rescue, or a drain that ran out of grace.
     _R: frozenset(
         {

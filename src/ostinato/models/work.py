@@ -6,6 +6,7 @@ A stored work that this program cannot read becomes `Unreadable`, which keeps it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import msgspec
@@ -51,6 +52,17 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 def work_text(work: Work) -> str:
     """The JSON text that is stored. Arguments that are not JSON are an InvalidInput."""
+    if not work.args and not work.kwargs:
+        return _plain_text(work.task)
+    return _text(work)
+
+
+@lru_cache(maxsize=1024)
+def _plain_text(task: str) -> str:
+    return _text(Function(task))
+
+
+def _text(work: Work) -> str:
     try:
         fields = msgspec.json.encode(work)
     except (TypeError, ValueError, OverflowError) as error:

@@ -67,7 +67,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
     _check_name(spec.name)
     timing = bind_timing(spec.timing, spec.tz or zone, now)
     work, options = _resolve_work(spec.work, code)
-    policy = make_policy({**options, **spec.policy})
+    policy = make_policy({**options, **spec.policy} if options or spec.policy else {})
     return ScheduleDraft(
         name=spec.name,
         timing=timing.text,
@@ -91,7 +91,9 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not name.strip() or name != name.strip() or len(name) > 200:
         raise InvalidInput(
-            f"a schedule cannot be called {name!r}", field="name", hint="give a name of 1 to 200 characters"
+            f"a schedule cannot be called {name!r}",
+            field="name",
+            hint="give a name of 1 to 200 characters, without spaces before or after it",
         )
     if not name.isprintable():
         raise InvalidInput(f"the name {name!r} has characters that cannot be printed", field="name")
@@ -120,7 +122,7 @@ def _resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
         return work, code.options_of(work.task)
     if isinstance(work, str) and work:
         return Function(work), code.options_of(work)
-    if isinstance(work, TaskLike):
+    if isinstance(work, TaskLike):  # the dearest of these looks, so the last
         return Function(work.name), work.options
     raise InvalidInput(
         f"work cannot be {work!r}", field="work", hint="give a task, the name of a task, or Function('task', [args])"

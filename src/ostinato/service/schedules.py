@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,13 +15,15 @@ from ostinato.models.policy import Overlap, load_policy, make_policy, policy_jso
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import ACTIVE, Trigger
-from ostinato.models.work import Unreadable, Work, work_text
+from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, make_draft, next_due
 from ostinato.service.lanes import LaneService
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 
 __all__ = ["ScheduleService"]
+
+log = logging.getLogger("ostinato")
 
 _TRIES = 5
 _BATCH = 2_000
@@ -72,20 +75,39 @@ class ScheduleService:
         """Add many schedules, thousands in one transaction; answers how many."""
         now = self._clock.now()
         count = 0
-        batch: list[ScheduleDraft] = []
-        for count, spec in enumerate(specs, 1):
-            batch.append(await self._checked(make_draft(spec, self._zone, now, self._code), spec))
-            if len(batch) == _BATCH:
-                await self._store.schedules.put_schedules(batch, now)
-                batch = []
-            elif count % _BREATH == 0:
-                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
-        if batch:
-            await self._store.schedules.put_schedules(batch, now)
+        writing: asyncio.Future[Any] | None = None
+        try:
+            async for batch in self._batches(specs, now):
+                count += len(batch)
+                if writing is not None:
+                    await writing
+                # The next batch is made ready while this one is written.
+                writing = asyncio.ensure_future(self._store.schedules.put_schedules(batch, now))
+        finally:
+            if writing is not None:
+                await writing
         return count
 
-    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft:
-        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks."""
+    async def _batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
+        """Checked drafts, many at a time."""
+        batch: list[ScheduleDraft] = []
+        for index, spec in enumerate(specs, 1):
+            draft = await self._checked(make_draft(spec, self._zone, now, self._code), spec)
+            if draft is not None:
+                batch.append(draft)
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+            elif index % _BREATH == 0:
+                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
+        if batch:
+            yield batch
+
+    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
+        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks.
+
+        None when there is nothing to store: a schedule of the code whose only time has passed.
+        """
         policy = load_policy(draft.policy)
         settled = await self._lanes.settle(policy)
         if settled is not policy:
@@ -93,6 +115,10 @@ class ScheduleService:
         if draft.next_at is not None and not policy.checks:
             return draft
         known = await self._store.schedules.get_schedule(draft.name)
+        if draft.next_at is None and known is None and spec.owner == "code":
+            # It ran and was deleted after it, or the code is older than its date: no reason not to start.
+            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
+            return None
         if draft.next_at is None and (known is None or known.timing != draft.timing):
             raise TimingError(
                 f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
@@ -111,10 +137,27 @@ class ScheduleService:
 
     async def get(self, name: str) -> Schedule:
         """The schedule of this name."""
+        (schedule,) = await self._with_unknown_tasks([await self._stored(name)])
+        return schedule
+
+    async def _stored(self, name: str) -> Schedule:
         found = await self._store.schedules.get_schedule(name)
         if found is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
         return found
+
+    async def _with_unknown_tasks(self, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
+        """Schedules whose task no running node knows are shown as broken. It is not stored: a node may come."""
+        nodes = [node for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state != "lost"]
+        known = {task for node in nodes for task in node.tasks}
+        if not nodes:
+            return schedules
+        return [
+            replace(schedule, broken=f"task {schedule.work.task!r} is not registered on any running node")
+            if schedule.broken is None and isinstance(schedule.work, Function) and schedule.work.task not in known
+            else schedule
+            for schedule in schedules
+        ]
 
     async def list(
         self,
@@ -123,11 +166,12 @@ class ScheduleService:
         owner: str | None = None,
         enabled: bool | None = None,
         limit: int | None = None,
-    ) -> list[Schedule]:
+    ) -> Sequence[Schedule]:
         """Schedules, the soonest first."""
-        return await self._store.schedules.list_schedules(
+        found = await self._store.schedules.list_schedules(
             ScheduleFilter(search=search, owner=owner, enabled=enabled, limit=limit)
         )
+        return await self._with_unknown_tasks(found)
 
     async def edit(
         self,
@@ -141,7 +185,7 @@ class ScheduleService:
         **policy: Any,
     ) -> Schedule:
         """Change only what is given."""
-        current = await self.get(name)
+        current = await self._stored(name)
         if work is None and isinstance(current.work, Unreadable):
             raise Conflict(f"the work of schedule {name!r} cannot be read ({current.work.reason}): give it a new one")
         spec = ScheduleSpec(
@@ -191,7 +235,7 @@ class ScheduleService:
         self, name: str, change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]]
     ) -> Schedule:
         for _ in range(_TRIES):
-            schedule = await self.get(name)
+            schedule = await self._stored(name)
             now = self._clock.now()
             wanted = await change(schedule, now)
             if wanted is None:
@@ -202,7 +246,7 @@ class ScheduleService:
 
     async def trigger(self, name: str, *, force: bool = False) -> Run:
         """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
-        schedule = await self.get(name)
+        schedule = await self._stored(name)
         if isinstance(schedule.work, Unreadable):
             raise Conflict(f"schedule {name!r} cannot be triggered: {schedule.work.reason}")
         overlap = Overlap.ALLOW if force else schedule.policy.overlap
@@ -244,14 +288,14 @@ class ScheduleService:
 
     async def remove(self, name: str) -> None:
         """Delete it with its runs, attempts and output."""
-        schedule = await self.get(name)
+        schedule = await self._stored(name)
         await self._store.schedules.remove_schedule(schedule.id)
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
         """The next due times, as the engine computes them; empty when it is off, broken or finished."""
         if n < 1:
             raise InvalidInput(f"n cannot be {n}", field="n", hint="give 1 or more")
-        schedule = await self.get(name)
+        schedule = await self._stored(name)
         if schedule.next_run_at is None:
             return []
         timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)

@@ -194,16 +194,17 @@ class RunStore(Protocol):
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled: ...
 
-    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
-        """Declare nodes lost whose lease ran out, and answer what was running on lost or vanished nodes."""
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
+        """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
+        lost or vanished nodes."""
         ...
 
-    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
+    async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
         """Queued runs that have been ready since before then and whose task no living node knows."""
         ...
 
-    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
-        """End queued runs as failed: nobody can execute them. `breaks` says what that means for breakers."""
+    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+        """Say on queued runs why they are not started."""
         ...
 
     async def get_run(self, id: RunId) -> Run | None: ...

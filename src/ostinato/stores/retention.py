@@ -35,13 +35,12 @@ def past_age(ended: Iterable[tuple[int, Micros, str]], now: Micros) -> list[int]
 
 
 async def sweep(upkeep: UpkeepStore, now: Micros, rest: Callable[[], Awaitable[object]]) -> int:
-    """One whole sweep in small steps; `rest` lets others go between deletions. Answers how many runs it removed."""
+    """One whole sweep in small steps; `rest` lets others go in between. Answers how many runs it removed."""
     removed = 0
     cursor: PruneCursor | None = PruneCursor()
     while cursor is not None:
         pruned = await upkeep.prune(now, cursor, _STEP)
         removed += pruned.runs
-        if pruned.runs:
-            await rest()
+        await rest()
         cursor = pruned.cursor
     return removed

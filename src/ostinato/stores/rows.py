@@ -5,9 +5,9 @@ A row that cannot be loaded becomes a model that says so; nothing here deletes o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 Row = Sequence[Any]
+T = TypeVar("T")
 
 RUN_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, r.started_at, "
@@ -66,6 +67,16 @@ _decode_json = msgspec.json.Decoder().decode
 
 def _moment(instant: Micros | None) -> Any:
     return None if instant is None else from_micros(instant)
+
+
+def _decoded(decode: Callable[[str], T], text: str | None, otherwise: T) -> T:
+    """A document of a row; one that cannot be read must not hide the row, nor the others in a list."""
+    if text is None:
+        return otherwise
+    try:
+        return decode(text)
+    except msgspec.DecodeError:
+        return otherwise
 
 
 def load_attempt(row: Row) -> Attempt:
@@ -98,9 +109,9 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         finished_at=_moment(finished_at),
         attempt=attempt,
         attempts=attempts,
-        totals=_decode_totals(totals) if totals else {},
-        progress=_decode_progress(progress) if progress else None,
-        result=_decode_json(result) if result else None,
+        totals=_decoded(_decode_totals, totals, {}),
+        progress=_decoded(_decode_progress, progress, None),
+        result=_decoded(_decode_json, result, None),
         error=error,
         lane=lane,
         priority=priority,

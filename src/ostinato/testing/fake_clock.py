@@ -27,12 +27,16 @@ class FakeClock:
 
     def __init__(self, start: datetime | str = "2026-01-01T00:00:00Z") -> None:
         self._now = _instant(start)
+        self._steady: Micros = 0
         self._lock = threading.Lock()
         self._timers: list[_Timer] = []
         self._numbers = count()
 
     def now(self) -> Micros:
         return self._now
+
+    def steady(self) -> Micros:
+        return self._steady
 
     def now_utc(self) -> datetime:
         """The moment it is, as people write it."""
@@ -73,6 +77,7 @@ class FakeClock:
     def _move(self, instant: Micros) -> datetime:
         gone_back = self._now - instant
         self._now = instant
+        self._steady += max(0, -gone_back)
         if gone_back > 0:
             # A sleep under way takes as long as it would have: it was never a sleep until a time on the wall.
             for timer in self._timers:

@@ -15,7 +15,9 @@ from ostinato.durations import Duration
 from ostinato.errors import TimingError
 from ostinato.timing.base import NO_JITTER, Timing, store
 from ostinato.timing.dates import Dates
-from ostinato.timing.zones import check_zone, end_of_day, local_date, start_of_day
+from ostinato.timing.every import Every
+from ostinato.timing.grids import Grid, count_union
+from ostinato.timing.zones import check_zone, end_of_day, local_date, microseconds_of, start_of_day
 
 __all__ = ["Except", "Or"]
 
@@ -93,21 +95,18 @@ class Or(Timing):
     def _previous(self, t: datetime) -> datetime | None:
         return max((due for part in self.parts if (due := part.previous(t)) is not None), default=None)
 
+    def stream(self, after: datetime, until: datetime) -> Iterator[int]:
+        return (due for due, _ in groupby(merge(*(part.stream(after, until) for part in self.parts))))
+
     def _count(self, after: datetime, until: datetime) -> int:
-        counted = [(part.count_between(after, until), part.anchored(after)) for part in self.parts]
-        counted.sort(key=lambda pair: -pair[0])
-        densest, others = counted[0][0], sum(count for count, _ in counted[1:])
-        if others * _QUESTION > densest + others and others > _FEW:
-            streams = merge(*(part.stream(after, until) for _, part in counted))
-            return sum(1 for _ in groupby(streams))
-        # The densest part is counted by arithmetic; only the sparser ones are walked, to find coinciding instants.
-        alone = 0
-        for index, (_, part) in enumerate(counted[1:], start=1):
-            due = part.next_after(after)
-            while due is not None and due <= until:
-                alone += not any(denser.is_due(due) for _, denser in counted[:index])
-                due = part.next_after(due)
-        return densest + alone
+        parts = [part.anchored(after) for part in self.parts]
+        grids = [part for part in parts if isinstance(part, Every)]
+        together = _count_grids(grids, after, until) if len(grids) > 1 else None
+        if together is None:
+            return _count_apart([(part.count_between(after, until), part) for part in parts], after, until)
+        # From here on all grids are one part, which is counted.
+        others = [(part.count_between(after, until), part) for part in parts if not isinstance(part, Every)]
+        return _count_apart([(together, Or(*grids)), *others], after, until)
 
     def text_within(self, zone: str | None) -> str:
         first, *rest = self.parts
@@ -285,3 +284,27 @@ class Except(Timing):
 def _nested(part: Timing, zone: str | None) -> str:
     text = part.text_within(zone)
     return f"({text})" if isinstance(part, Or | Except) else text
+
+
+def _count_grids(grids: list[Every], after: datetime, until: datetime) -> int | None:
+    """How many instants in (after, until] these grids hold together; None when that is not to be had cheaply."""
+    firsts = [(part.next_after(after), part.interval // _TICK) for part in grids]
+    known = [Grid(microseconds_of(first), step) for first, step in firsts if first is not None]
+    return count_union(known, microseconds_of(until))
+
+
+def _count_apart(counted: list[tuple[int, Timing]], after: datetime, until: datetime) -> int:
+    """How many different instants in (after, until] these parts have, of which each is counted already."""
+    counted.sort(key=lambda pair: -pair[0])
+    densest, others = counted[0][0], sum(count for count, _ in counted[1:])
+    if others * _QUESTION > densest + others and others > _FEW:
+        streams = merge(*(part.stream(after, until) for _, part in counted))
+        return sum(1 for _ in groupby(streams))
+    # The densest part is counted by arithmetic; only the sparser ones are walked, to find coinciding instants.
+    alone = 0
+    for index, (_, part) in enumerate(counted[1:], start=1):
+        due = part.next_after(after)
+        while due is not None and due <= until:
+            alone += not any(denser.is_due(due) for _, denser in counted[:index])
+            due = part.next_after(due)
+    return densest + alone

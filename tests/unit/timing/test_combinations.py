@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ostinato.errors import TimingError
 from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
@@ -41,6 +44,55 @@ def test_very_dense_parts_are_still_counted_in_a_moment() -> None:
     assert timing.count_between(NOW, NOW + timedelta(days=2)) == 34_560
     shifted = parse_timing("every 5s from 2026-01-01T00:00:01Z or */10 * * * * *", BERLIN)
     assert shifted.count_between(NOW, NOW + timedelta(days=2)) == 34_560 + 17_280
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("every 5s or every 7s", 9_911_314),
+        ("every 5s or every 7s or every 11s", 6_307_200 + 4_505_142 + 2_866_909 - 901_028 - 573_381 - 409_558 + 81_911),
+        # Of the 365 midnights 52 are on the grid of seven seconds, 33 on that of eleven, and 4 on both.
+        ("every 7s or every 11s or daily 00:00", 4_505_142 + 2_866_909 - 409_558 + 365 - 52 - 33 + 4),
+    ],
+)
+def test_dense_grids_that_meet_are_counted_without_walking_over_them(
+    text: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def walk(*_: object) -> Iterator[int]:
+        raise AssertionError("millions of instants are not to be walked over")
+
+    monkeypatch.setattr(Every, "stream", walk)
+    monkeypatch.setattr(Or, "stream", walk)
+    timing = parse_timing(text, "UTC")
+    assert timing.count_between(NOW, NOW + timedelta(days=365)) == count
+
+
+_grids = st.builds(
+    lambda step, start: Every.of(timedelta(milliseconds=step), NOW + timedelta(milliseconds=start)),
+    st.integers(1, 60) | st.sampled_from([64, 96, 120, 360]),
+    st.integers(-200, 400),
+)
+_any_grids = _grids | st.builds(lambda step: Every.of(timedelta(milliseconds=step)), st.integers(1, 60))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_any_grids, min_size=2, max_size=6), st.integers(-50, 300), st.integers(0, 1_500))
+def test_grids_that_meet_are_counted_as_one_finds_them_by_walking(parts: list[Every], start: int, length: int) -> None:
+    after = NOW + timedelta(milliseconds=start)
+    until = after + timedelta(milliseconds=length)
+    timing = Or(*parts)
+    walked = set[int]().union(*(part.anchored(after).stream(after, until) for part in parts))
+    assert timing.count_between(after, until) == len(walked)
+    assert list(timing.anchored(after).stream(after, until)) == sorted(walked)
+
+
+def test_grids_that_meet_in_too_many_ways_are_walked_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ostinato.timing.grids._MOST_MEETS", 10)
+    primes = [2, 3, 5, 7, 11, 13]
+    timing = Or(*(Every.of(timedelta(seconds=prime), NOW) for prime in primes))
+    hours = timedelta(hours=9)
+    expected = sum(any(second % prime == 0 for prime in primes) for second in range(1, int(hours.total_seconds()) + 1))
+    assert timing.count_between(NOW, NOW + hours) == expected
 
 
 def test_except_after_or_takes_the_days_from_both() -> None:

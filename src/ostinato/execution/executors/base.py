@@ -30,10 +30,15 @@ class Call:
 class Executor(Protocol):
     """Starts calls and stops them."""
 
+    @property
+    def stop_seconds(self) -> float:
+        """How long a call that was told to stop may take before its run is recorded without it."""
+        ...
+
     def start(self, call: Call) -> None:
         """Begin; returns at once."""
         ...
 
-    def stop(self, call: Call) -> bool:
-        """Ask it to end soon. False if only its own cooperation can end it."""
+    def stop(self, call: Call) -> None:
+        """Ask it to end soon."""
         ...

@@ -25,12 +25,15 @@ def _invoke(call: Call) -> Any:
 class AsyncFunctions:
     """A task of the loop for each call."""
 
+    def __init__(self, stop_seconds: float) -> None:
+        self.stop_seconds = stop_seconds
+
     def start(self, call: Call) -> None:
         call.handle = asyncio.get_running_loop().create_task(self._call(call))
 
-    def stop(self, call: Call) -> bool:
+    def stop(self, call: Call) -> None:
         call.context.request_cancel()
-        return bool(call.handle.cancel())
+        call.handle.cancel()
 
     async def _call(self, call: Call) -> None:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
@@ -46,8 +49,9 @@ class AsyncFunctions:
 class ThreadFunctions:
     """A worker thread for each call, as long as it takes. A thread cannot be stopped from outside."""
 
-    def __init__(self, threads: WorkerThreads) -> None:
+    def __init__(self, threads: WorkerThreads, stop_seconds: float) -> None:
         self._threads = threads
+        self.stop_seconds = stop_seconds
 
     def start(self, call: Call) -> None:
         def job() -> Outcome:
@@ -61,6 +65,5 @@ class ThreadFunctions:
 
         self._threads.submit(job, call.done)
 
-    def stop(self, call: Call) -> bool:
+    def stop(self, call: Call) -> None:
         call.context.request_cancel()
-        return False

@@ -30,7 +30,7 @@ WITH RECURSIVE
 level AS (
     SELECT l.name AS lane, l.max_running,
            (SELECT max(priority) FROM runs WHERE {_QUEUED} AND lane = l.name) AS priority
-    FROM lanes l WHERE NOT l.paused
+    FROM lanes l WHERE NOT l.paused AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = %(node)s AND lost_at IS NOT NULL)
     UNION ALL
     SELECT v.lane, v.max_running,
            (SELECT max(priority) FROM runs WHERE {_QUEUED} AND lane = v.lane AND priority < v.priority)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from typing import TypeVar
-from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 from psycopg import errors, sql
@@ -13,6 +12,7 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.waiting import Ready, Wait
 
+from ostinato.config import without_password
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.stores.postgres.query import Connection, Row
 
@@ -117,10 +117,7 @@ class Server:
     @property
     def shown(self) -> str:
         """The URL without its password, for people."""
-        parts = urlsplit(self.url)
-        if not parts.password:
-            return self.url
-        return urlunsplit(parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", ":***@", 1)))
+        return without_password(self.url)
 
     def lock_key(self, purpose: str) -> int:
         """The number of an advisory lock of this schema; advisory locks belong to the whole database."""

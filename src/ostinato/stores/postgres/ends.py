@@ -25,22 +25,30 @@ _END = """
 UPDATE runs SET state = %s, reason = %s, finished_at = %s, waiting = false
 WHERE id = ANY (%s::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
-_COUNT = """
+# Whoever counts a due time or gives a turn tells the engines, in the same transaction; nobody reads the answer.
+_TELL = "SELECT pg_notify(left(current_schema(), 50) || '.changed', '') FROM (SELECT 1 FROM moved LIMIT 1) m"
+_COUNT = f"""
+WITH moved AS (
 UPDATE schedules s SET next_at = f.finished_at + s.after_finish
 FROM unnest(%s::bigint[], %s::bigint[]) f (id, finished_at)
 WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS NULL AND NOT s.orphaned
   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
+RETURNING 1
+) {_TELL}
 """
 _LOCK_SESSIONS = """
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || '/' || session, 0))
 FROM (SELECT unnest(%s::text[]) AS session ORDER BY 1) s
 """
-_TURN = """
+_TURN = f"""
+WITH moved AS (
 UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
     SELECT (SELECT min(id) FROM runs WHERE session = s.session AND state = 'queued' AND waiting)
     FROM unnest(%s::text[]) s (session)
     WHERE NOT EXISTS (SELECT 1 FROM runs WHERE session = s.session AND NOT waiting AND state IN ('queued', 'running'))
 ))
+RETURNING 1
+) {_TELL}
 """
 
 

@@ -15,7 +15,7 @@ from ostinato.stores.postgres.ends import count_from_finish, give_turns
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
 from ostinato.stores.postgres.writer import Answer
 
-__all__ = ["Written", "add_output", "count_failures", "lock_schedules", "send_finishes"]
+__all__ = ["Written", "add_output", "send_finishes"]
 
 Written = tuple[list[RunId], list[ScheduleId]]
 """The runs whose token no longer held, and the schedules whose breaker tripped."""
@@ -95,7 +95,7 @@ async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> A
 
 async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Written:
     """Finishes of every kind, with all that follows."""
-    await lock_schedules(connection, finishes)
+    await _lock_schedules(connection, finishes)
     finishes = await _obey_cancels(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     written = await fetch(connection, _END, _end_values(ended)) if ended else []
@@ -185,7 +185,7 @@ async def _requeue(connection: Connection, again: Sequence[Finish]) -> list[RunI
     return [finish.id for finish in again if finish.id not in written]
 
 
-async def lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:
+async def _lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:
     """Take the locks of the schedules that these ends may change, in the order that every node takes them."""
     ids = {finish.schedule_id for finish in ended if finish.schedule_id is not None}
     failing = {finish.schedule_id for finish in ended if finish.breaks or finish.delete_schedule} & ids
@@ -203,11 +203,6 @@ async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[Sched
     if deleted:
         await connection.execute(_DELETE_FINISHED, (numbers(deleted),))
     return broken
-
-
-async def count_failures(connection: Connection, finishes: Sequence[Finish]) -> list[ScheduleId]:
-    """What failed runs mean for the breakers of their schedules, which the caller has locked."""
-    return await _breaker(connection, [(f.schedule_id, f) for f in finishes if f.schedule_id is not None])
 
 
 async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:

@@ -8,13 +8,13 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
-from ostinato.models.ids import RunId
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, goes_back
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.postgres.claims import ClaimAnswer, expire_now, give_back, send_claim
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued, give_turns
-from ostinato.stores.postgres.finishes import Written, add_output, count_failures, lock_schedules, send_finishes
+from ostinato.stores.postgres.finishes import Written, add_output, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, send_insert
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.writer import Answer, Operation
@@ -35,7 +35,7 @@ _UNCLAIMABLE = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s AND r.task IS NOT NULL
   AND r.task NOT IN (SELECT t.value FROM nodes n, json_array_elements_text(n.tasks::json) t (value)
-                     WHERE n.lost_at IS NULL AND n.lease_until >= %s)
+                     WHERE n.lost_at IS NULL)
 LIMIT 1000
 """
 # Three counts, each by an index of its own: together they would read the whole ledger.
@@ -114,7 +114,7 @@ class PostgresRuns:
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken = await self._database.send(finish, wakes=goes_back(finishes))
+            lost, broken = await self._database.send(finish, wakes=tells(finishes))
             return Finished(lost, broken)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim)
         lost, broken = written or ([], [])
@@ -181,27 +181,31 @@ class PostgresRuns:
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
         return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
 
-    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         async def stale(connection: Connection) -> list[ClaimedRun]:
-            await connection.execute(
-                "UPDATE nodes SET lost_at = %s WHERE lease_until < %s AND lost_at IS NULL", (now, now)
-            )
+            if silent:
+                await connection.execute(
+                    "UPDATE nodes n SET lost_at = %s FROM unnest(%s::text[], %s::bigint[]) s (id, seen_at) "
+                    "WHERE n.id = s.id AND n.seen_at = s.seen_at AND n.lost_at IS NULL",
+                    (now, texts([id for id, _ in silent]), numbers([seen_at for _, seen_at in silent])),
+                )
             return [load_claimed(row) for row in await fetch(connection, _STALE)]
 
         return await self._database.write(stale)
 
-    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
-        rows = await self._database.read(lambda connection: fetch(connection, _UNCLAIMABLE, (ready_before, now)))
+    async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
+        rows = await self._database.read(lambda connection: fetch(connection, _UNCLAIMABLE, (ready_before,)))
         return [load_claimed(row) for row in rows]
 
-    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
-        async def fail(connection: Connection) -> int:
-            await lock_schedules(connection, breaks)
-            ended = await end_queued(connection, ids, "failed", reason, now)
-            await count_failures(connection, [finish for finish in breaks if finish.id in ended])
-            return len(ended)
+    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+        async def explain(connection: Connection) -> None:
+            await connection.execute(
+                "UPDATE runs SET reason = %s WHERE id = ANY (%s::bigint[]) AND state = 'queued' "
+                "AND reason IS DISTINCT FROM %s",
+                (reason, numbers(ids), reason),
+            )
 
-        return await self._database.write(fail)
+        await self._database.write(explain)
 
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._list("WHERE r.id = %s", [id], 1)

@@ -27,7 +27,7 @@ _PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting =
 _PICK = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
-  AND r.task IN (SELECT value FROM json_each(?))
+  AND r.task IN (SELECT value FROM json_each(?)) AND (r.expires_at IS NULL OR r.expires_at > ?)
 ORDER BY r.ready_at, r.id LIMIT ?
 """
 _LATER = (
@@ -38,11 +38,14 @@ _TAKE = """
 UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?
 WHERE id IN (SELECT value FROM json_each(?))
 """
+_IS_LOST = "SELECT 1 FROM nodes WHERE id = ? AND lost_at IS NOT NULL"
 _ABOVE_ALL = 1 << 40
 
 
 def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
-    """Take ready runs for a node, inside the caller's transaction."""
+    """Take ready runs for a node, inside the caller's transaction; nothing for one that was declared lost."""
+    if not claim.tasks or fetch(connection, _IS_LOST, (claim.node,)):
+        return Claimed()
     _expire(connection, claim.now)
     lanes = fetch(connection, _LANES)
     picked: list[ClaimedRun] = []
@@ -75,7 +78,9 @@ def _pick_lane(
         priority = fetch_value(connection, _PRIORITY, (lane, priority))
         if priority is None:
             break
-        rows = fetch(connection, _PICK, (lane, priority, claim.horizon, claim.tasks_json, room - len(picked)))
+        rows = fetch(
+            connection, _PICK, (lane, priority, claim.horizon, claim.tasks_json, claim.now, room - len(picked))
+        )
         picked.extend(map(load_claimed, rows))
         if len(picked) < room:
             next_at = fetch_value(connection, _LATER, (lane, priority, claim.horizon))

@@ -21,6 +21,10 @@ __all__ = ["MIGRATIONS", "Database", "schema_version"]
 T = TypeVar("T")
 
 MIGRATIONS = load_migrations("ostinato.stores.sqlite")
+_open_files: dict[Database, str] = {}
+"""What this process has open, by its real path."""
+_inherited_files: set[str] = set()
+"""What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
 _BUSY_MILLISECONDS = 10_000
 _READERS = 2
 
@@ -39,6 +43,7 @@ class Database:
     async def open(self) -> None:
         """Make the file (only its owner may read it), connect and migrate."""
         if not self.in_memory:
+            self._enter()
             _make_private_file(self.path)
         await self._writer.start(self._migrate)
         if not self.in_memory:
@@ -68,6 +73,17 @@ class Database:
             for connection in self._open_readers:
                 connection.close()
             self._open_readers.clear()
+        _open_files.pop(self, None)
+
+    def _enter(self) -> None:
+        path = os.path.realpath(self.path)
+        if path in _inherited_files:
+            raise StoreError(
+                f"this process was forked while its parent had the database {self.path!r} open, which SQLite cannot "
+                "survive: open the app after the fork (gunicorn: start it in post_worker_init, and with --preload do "
+                "not use it before)"
+            )
+        _open_files[self] = path
 
     def connect_reader(self) -> apsw.Connection:
         """A connection that only reads; its owner closes it."""
@@ -118,6 +134,19 @@ class Database:
     @property
     def url(self) -> str:
         return f"sqlite:///{self.path}"
+
+
+def _after_fork() -> None:
+    _inherited_files.update(_open_files.values())
+    _left_behind.extend(_open_files)
+    _open_files.clear()
+
+
+_left_behind: list[Database] = []
+"""Not to be closed by the child, not even by the garbage collector."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def schema_version(connection: apsw.Connection) -> int:

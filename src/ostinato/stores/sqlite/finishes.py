@@ -13,7 +13,7 @@ from ostinato.models.states import RunState
 from ostinato.stores.sqlite.ends import count_from_finish, give_turns
 from ostinato.stores.sqlite.query import fetch
 
-__all__ = ["add_output", "count_failures", "finish_now"]
+__all__ = ["add_output", "finish_now"]
 
 _END = """
 UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
@@ -150,15 +150,6 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
         _DELETE_FINISHED, {(finish.schedule_id,) for finish in ended if finish.delete_schedule and finish.schedule_id}
     )
     return broken
-
-
-def count_failures(connection: apsw.Connection, finishes: Sequence[Finish]) -> list[ScheduleId]:
-    """What failed runs mean for the breakers of their schedules; answers the schedules that broke."""
-    return [
-        finish.schedule_id
-        for finish in finishes
-        if finish.schedule_id is not None and finish.breaks and _breaker(connection, finish)
-    ]
 
 
 def _breaker(connection: apsw.Connection, finish: Finish) -> bool:

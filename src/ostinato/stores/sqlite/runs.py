@@ -9,15 +9,15 @@ import apsw
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.ids import RunId
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, goes_back
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
 from ostinato.models.states import ENDS, RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued, give_turns
-from ostinato.stores.sqlite.finishes import add_output, count_failures, finish_now
+from ostinato.stores.sqlite.finishes import add_output, finish_now
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
@@ -78,7 +78,7 @@ class SqliteRuns:
             lost, broken = finish_now(connection, finishes)
             return Finished(lost, broken, claim_now(connection, claim) if claim is not None else Claimed())
 
-        return await self._database.write(finish, wakes=claim is None and goes_back(finishes))
+        return await self._database.write(finish, wakes=tells(finishes))
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         def report(connection: apsw.Connection) -> None:
@@ -96,9 +96,12 @@ class SqliteRuns:
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
         return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
 
-    async def stale_runs(self, now: Micros) -> list[ClaimedRun]:
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         def stale(connection: apsw.Connection) -> list[ClaimedRun]:
-            connection.execute("UPDATE nodes SET lost_at = ? WHERE lease_until < ? AND lost_at IS NULL", (now, now))
+            connection.executemany(
+                "UPDATE nodes SET lost_at = ? WHERE id = ? AND seen_at = ? AND lost_at IS NULL",
+                [(now, id, seen_at) for id, seen_at in silent],
+            )
             rows = fetch(
                 connection,
                 f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id "
@@ -109,23 +112,24 @@ class SqliteRuns:
 
         return await self._database.write(stale)
 
-    async def unclaimable_runs(self, ready_before: Micros, now: Micros) -> list[ClaimedRun]:
+    async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
         query = f"""
             SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
             WHERE r.state = 'queued' AND r.waiting = 0 AND r.ready_at < ? AND r.task IS NOT NULL
-              AND r.task NOT IN (SELECT t.value FROM nodes n, json_each(n.tasks) t
-                                 WHERE n.lost_at IS NULL AND n.lease_until >= ?)
+              AND r.task NOT IN (SELECT t.value FROM nodes n, json_each(n.tasks) t WHERE n.lost_at IS NULL)
             LIMIT 1000"""
-        rows = await self._database.read(lambda connection: fetch(connection, query, (ready_before, now)))
+        rows = await self._database.read(lambda connection: fetch(connection, query, (ready_before,)))
         return [load_claimed(row) for row in rows]
 
-    async def fail_queued(self, ids: Sequence[RunId], reason: str, now: Micros, breaks: Sequence[Finish] = ()) -> int:
-        def fail(connection: apsw.Connection) -> int:
-            ended = end_queued(connection, ids, "failed", reason, now)
-            count_failures(connection, [finish for finish in breaks if finish.id in ended])
-            return len(ended)
+    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+        def explain(connection: apsw.Connection) -> None:
+            connection.execute(
+                "UPDATE runs SET reason = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'queued' "
+                "AND reason IS NOT ?",
+                (reason, msgspec.json.encode(ids).decode(), reason),
+            )
 
-        return await self._database.write(fail)
+        await self._database.write(explain)
 
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._list("WHERE r.id = ?", [id], 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -25,8 +26,7 @@ _RETIMED = "(excluded.timing, excluded.zone) IS NOT (schedules.timing, schedules
 _PUT = f"""
 INSERT INTO schedules (name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at,
                        next_at, after_finish, remaining, created_at, updated_at)
-VALUES (:name, :timing, :zone, :work, :kind, :task, :policy, :project, :owner, :origin, :enabled, :note, :anchor_at,
-        CASE WHEN :enabled THEN :next_at END, :after_finish, :remaining, :now, :now)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, CASE WHEN ?11 THEN ?14 END, ?15, ?16, ?17, ?17)
 ON CONFLICT (name) DO UPDATE SET
     timing = excluded.timing, zone = excluded.zone, work = excluded.work, kind = excluded.kind, task = excluded.task,
     policy = excluded.policy, project = excluded.project, owner = excluded.owner,
@@ -36,7 +36,7 @@ ON CONFLICT (name) DO UPDATE SET
     anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE anchor_at END,
     next_at = CASE
         WHEN NOT ({_RETIMED} OR orphaned) THEN next_at
-        WHEN enabled OR broken IS NOT NULL THEN :next_at
+        WHEN enabled OR broken IS NOT NULL THEN ?14
     END,
     broken = CASE WHEN {_RETIMED} THEN NULL ELSE broken END,
     failures = CASE WHEN {_RETIMED} THEN 0 ELSE failures END,
@@ -56,7 +56,7 @@ class SqliteSchedules:
         self._database = database
 
     async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
-        rows = [{**_fields(draft), "now": now} for draft in drafts]
+        rows = [(*_fields(draft), now) for draft in drafts]
         names = msgspec.json.encode([draft.name for draft in drafts]).decode()
 
         def put(connection: apsw.Connection) -> list[ScheduleId]:
@@ -202,8 +202,11 @@ class SqliteSchedules:
         return await self._database.write(record, wakes=True)
 
 
-def _fields(draft: ScheduleDraft) -> dict[str, Any]:
-    return {name: getattr(draft, name) for name in ScheduleDraft.__slots__}
+_fields = attrgetter(
+    *("name", "timing", "zone", "work", "kind", "task", "policy", "project", "owner", "origin", "enabled", "note"),
+    *("anchor_at", "next_at", "after_finish", "remaining"),
+)
+"""A draft's values in the order of _PUT."""
 
 
 def _load(row: tuple[Any, ...]) -> Schedule:

@@ -1,0 +1,249 @@
+"""Work and checks that do what nobody expects: the run ends with a readable reason; the node goes on and can stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC
+
+import pytest
+
+from ostinato import Ostinato, Retry, RunContext, RunState, Snooze
+from ostinato.execution import registry, runner
+from ostinato.execution.registry import Check
+from ostinato.testing import FakeClock, drain
+from tests.engine.conftest import eventually
+
+
+def stops(app: Ostinato) -> bool:
+    """Whether stop() returns; on a thread of its own, so that a hang is a failure and not the end of the tests."""
+    stopping = threading.Thread(target=app.stop, kwargs={"grace": 0}, daemon=True)
+    stopping.start()
+    stopping.join(10)
+    return not stopping.is_alive()
+
+
+def test_a_report_that_is_no_number_fails_the_run_where_it_was_made(memory_app: Ostinato) -> None:
+    @memory_app.task("async", retry=0)
+    async def on_the_loop(run: RunContext) -> None:
+        run.count("rows", object())  # type: ignore[arg-type]
+
+    @memory_app.task("sync", retry=0)
+    def on_a_thread(run: RunContext) -> None:
+        run.progress(float("nan"))
+
+    runs = [on_the_loop.enqueue(), on_a_thread.enqueue()]
+    drain(memory_app)
+    assert [run.get().state for run in runs] == [RunState.FAILED] * 2
+    assert "total 'rows' cannot be <object" in (runs[0].get().reason or "")
+    assert "progress.done cannot be nan" in (runs[1].get().reason or "")
+
+
+def test_an_outcome_that_cannot_be_recorded_is_a_failure_and_not_a_run_for_ever(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: RunContext, *, final: bool = False) -> None:
+        raise TypeError("what is this?")
+
+    tasks = [memory_app.task("async", retry=0)(_async_talker), memory_app.task("sync", retry=0)(_talker)]
+    memory_app.start()
+    monkeypatch.setattr(RunContext, "take_report", broken)
+    ended = [task.enqueue().wait(timeout=10) for task in tasks]
+    assert [run.state for run in ended] == [RunState.FAILED] * 2
+    assert {run.reason for run in ended} == {"its outcome could not be recorded: TypeError: what is this?"}
+    assert memory_app.health()["running"] == 0
+    assert stops(memory_app)
+
+
+async def _async_talker(run: RunContext) -> None:
+    run.count("rows")
+
+
+def _talker(run: RunContext) -> None:
+    run.count("rows")
+
+
+def test_text_that_no_database_can_hold_is_kept_readable(app: Ostinato) -> None:
+    name = os.fsdecode(b"caf\xe9") + "\0"
+
+    @app.task("job", retry=0)
+    def job(run: RunContext) -> None:
+        run.progress(1, text=name)
+        run.count(name)
+        run.log(name)
+        raise RuntimeError(f"cannot read {name}")
+
+    run, fine = job.enqueue(), app.task("fine")(lambda: "a\0b").enqueue()
+    drain(app)
+    readable = "caf\\udce9\\x00"
+    ended = run.get()
+    assert (ended.state, ended.reason) == (RunState.FAILED, f"RuntimeError: cannot read {readable}")
+    assert readable in (ended.error or "")
+    assert app.runs.output(run.id) == readable + "\n"
+    assert ended.totals == {readable: 1}
+    assert ended.progress is not None
+    assert ended.progress.text == readable
+    assert fine.get().result == "a\0b"
+
+
+def test_a_result_that_no_database_can_hold_fails_readably(app: Ostinato) -> None:
+    run = app.task("job")(lambda: os.fsdecode(b"caf\xe9")).enqueue()
+    drain(app)
+    assert run.get().state is RunState.FAILED
+    assert "returned a str that is not JSON" in (run.get().reason or "")
+
+
+@pytest.mark.parametrize("days", [3_000_000, 999_999_999])
+def test_a_snooze_beyond_the_calendar_can_still_be_listed(app: Ostinato, days: int) -> None:
+    @app.task("job")
+    def job() -> None:
+        raise Snooze(f"{days}d")
+
+    run = job.enqueue()
+    drain(app)
+    (listed,) = app.runs.list()
+    assert (listed.id, listed.state, listed.ready_at.astimezone(UTC).year) == (run.id, RunState.QUEUED, 9999)
+
+
+def test_when_one_run_cannot_be_started_it_is_tried_again_and_the_others_go_on(
+    memory_app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    start = threading.Thread.start
+
+    def refuse_the_second(thread: threading.Thread) -> None:
+        if thread.name.startswith("ostinato-worker"):
+            tried.append(thread.name)
+            if len(tried) == 2:
+                raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_the_second)
+    together = threading.Barrier(3)
+    job = memory_app.task("job", retry=Retry(1, base="30s", spread=0))(_meet(together))
+    runs = [job.enqueue() for _ in range(4)]
+    drain(memory_app)
+    states = [run.get().state for run in runs]
+    assert sorted(states) == [RunState.QUEUED] + [RunState.SUCCEEDED] * 3
+    (refused,) = [run for run in runs if run.get().state is RunState.QUEUED]
+    reason = "attempt 1 of 2 failed, next in 30s: it could not be started: RuntimeError: can't start new thread"
+    assert refused.get().reason == reason
+    together.abort()
+    fake_clock.advance("30s")
+    drain(memory_app)
+    assert refused.get().state is RunState.SUCCEEDED
+
+
+def _meet(together: threading.Barrier) -> Callable[[], None]:
+    def job() -> None:
+        if not together.broken:
+            together.wait(10)
+
+    return job
+
+
+# Checks. Each passes when the schedule is added, and misbehaves before its first run.
+
+
+class Hanging:
+    """A check that hangs once it is told to."""
+
+    def __init__(self) -> None:
+        self.hangs = False
+        self.entered = threading.Event()
+        self.released = threading.Event()
+
+    async def on_the_loop(self) -> None:
+        if self.hangs:
+            self.entered.set()
+            await asyncio.Event().wait()
+
+    def on_a_thread(self) -> None:
+        if self.hangs:
+            self.entered.set()
+            self.released.wait(60)
+
+    async def deaf(self) -> None:
+        """Does not hear that it should end."""
+        while self.hangs and not self.released.is_set():
+            self.entered.set()
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    made = Hanging()
+    yield made
+    made.released.set()
+
+
+def schedule(app: Ostinato, check: Check) -> None:
+    app.check("slow")(check)
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "every 1h", "job", checks=["slow"])
+
+
+def hang(app: Ostinato, clock: FakeClock, hanging: Hanging) -> None:
+    """Start, and return when the check of the first run hangs."""
+    hanging.hangs = True
+    app.start()
+    clock.advance("1h")
+    assert hanging.entered.wait(10)
+
+
+@pytest.mark.parametrize("kind", ["on_the_loop", "on_a_thread", "deaf"])
+def test_a_run_whose_check_hangs_can_be_cancelled(
+    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+    schedule(memory_app, getattr(hanging, kind))
+    hang(memory_app, fake_clock, hanging)
+    (run,) = memory_app.runs.list()
+    memory_app.runs.cancel(run.id)
+    assert memory_app.runs.wait(run.id, timeout=10).state is RunState.CANCELLED
+
+
+@pytest.mark.parametrize("kind", ["on_the_loop", "on_a_thread"])
+def test_a_check_that_hangs_does_not_hold_up_a_stop(
+    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, kind: str
+) -> None:
+    schedule(memory_app, getattr(hanging, kind))
+    hang(memory_app, fake_clock, hanging)
+    assert stops(memory_app)
+
+
+def test_a_check_that_takes_too_long_skips_the_run(
+    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schedule(memory_app, hanging.on_a_thread)
+    monkeypatch.setattr(registry, "CHECK_SECONDS", 0.05)
+    hang(memory_app, fake_clock, hanging)
+    (run,) = eventually(lambda: [run for run in memory_app.runs.list() if run.ended])
+    assert (run.state, run.reason) == (RunState.SKIPPED, "check failed: slow: took longer than 0.05s")
+
+
+@pytest.mark.parametrize("kind", ["async", "sync"])
+def test_a_check_that_exits_has_failed_and_the_node_goes_on(
+    memory_app: Ostinato, fake_clock: FakeClock, kind: str
+) -> None:
+    exits: list[bool] = []
+
+    def on_a_thread() -> None:
+        if exits:
+            sys.exit(1)
+
+    async def on_the_loop() -> None:
+        on_a_thread()
+
+    schedule(memory_app, on_the_loop if kind == "async" else on_a_thread)
+    exits.append(True)
+    memory_app.start()
+    fake_clock.advance("1h")
+    (run,) = eventually(lambda: [run for run in memory_app.runs.list() if run.ended])
+    assert (run.state, run.reason) == (RunState.SKIPPED, "check failed: slow: SystemExit: 1")
+    assert memory_app.health()["ok"]

@@ -1,0 +1,86 @@
+"""What the recorder does with a finish that cannot be stored, and what follows from a finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from ostinato import Ostinato, Run, RunContext, RunState
+from ostinato.errors import StoreUnavailable
+from ostinato.models.run import Finish, Report
+from ostinato.stores.base import Claim, Finished
+from ostinato.testing import FakeClock
+from tests.engine.conftest import Gate, engine_of, eventually
+
+
+def test_a_schedule_that_counts_from_a_finish_fires_again_and_again(app: Ostinato, fake_clock: FakeClock) -> None:
+    """Nobody else wakes the ticker: the end of the run has to."""
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1s after finish", "job")
+    app.start()
+    ended: list[Run] = []
+    for _ in range(3):
+        fake_clock.advance("1s")
+        before = len(ended)
+        while len(ended) == before:
+            ended = eventually(lambda: [run for run in app.runs.list(schedule="job") if run.ended])
+    assert [run.state for run in ended] == [RunState.SUCCEEDED] * 3
+
+
+def test_an_outcome_that_cannot_be_stored_is_told_and_holds_up_nobody(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = memory_app
+
+    @app.task("job", retry=0)
+    def job(value: str) -> str:
+        return value
+
+    app.start()
+    runs = engine_of(app).store.runs
+    write = runs.finish_runs
+
+    async def picky(finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        if any(finish.result == '"bad"' for finish in finishes):
+            raise ValueError("no such thing is ever stored")
+        return await write(finishes, claim)
+
+    monkeypatch.setattr(runs, "finish_runs", picky)
+    bad, *good = job.enqueue_many([("bad",), *[("good",)] * 20])
+    ended = bad.wait(timeout=10)
+    assert ended.state is RunState.FAILED
+    assert ended.reason == "its outcome could not be stored: ValueError: no such thing is ever stored"
+    assert {handle.wait(timeout=10).state for handle in good} == {RunState.SUCCEEDED}
+    assert app.health()["unwritten"] == 0
+
+
+def test_a_report_is_written_when_the_store_is_back(
+    memory_app: Ostinato, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = memory_app
+
+    @app.task("job")
+    def job(run: RunContext) -> None:
+        run.log("line one")
+        gate.wait()
+        run.log("line two")
+
+    app.start()
+    runs = engine_of(app).store.runs
+    write = runs.report_runs
+    refused: list[int] = []
+
+    async def away(reports: Sequence[Report]) -> None:
+        if not refused:
+            refused.append(1)
+            raise StoreUnavailable("the cable was pulled")
+        await write(reports)
+
+    monkeypatch.setattr(runs, "report_runs", away)
+    run = job.enqueue()
+    gate.entered()
+    eventually(lambda: refused)
+    gate.open()
+    run.wait(timeout=10)
+    eventually(lambda: app.runs.output(run.id).count("line") == 2)
