@@ -1,0 +1,21 @@
+"""The cases of the bench, by name, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bench.cases.idle import idle
+from bench.cases.lateness import lateness
+from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
+from bench.measure import Case, Options, Place
+
+__all__ = ["CASES", "NEEDS_SERVER"]
+
+CASES: dict[str, Callable[[Place, Options], Case]] = {
+    "sqlite-async": sqlite_async,
+    "sqlite-sync": sqlite_sync,
+    "postgres-async": postgres_async,
+    "lateness": lateness,
+    "idle": idle,
+}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle"}
