@@ -16,7 +16,8 @@ NOTES = (
     "200 schedules `every 1s from <a whole second>`, all due at the same instant, after one second of warm-up. "
     "Lateness is time.time() as the first thing inside the async function, minus the due time.",
     "Ostinato: one process, every fire recorded, claimed and finished in the database; lane cron=200, so that all may "
-    "run at once; the heap is frozen after the start, as `ostinato up` does. Missed or doubled are counted by schedule and due time inside the function.",
+    "run at once; the heap is frozen after the start, as `ostinato up` does. Missed or doubled are counted by schedule "
+    "and due time inside the function.",
     "APScheduler 3.11 in memory, nothing recorded: AsyncIOScheduler (jobs on the loop, as ours) and "
     "BackgroundScheduler with 200 threads; misfire_grace_time=None, so that lateness is seen and not dropped.",
     "Bare asyncio: loop.call_at for the same callbacks, in the same run: what this machine allows just now.",
