@@ -146,7 +146,8 @@ class Home(Generic[H]):
             stay = self._begun()
             if stay.loop is _running_loop():
                 raise OstinatoError(
-                    "this would block the event loop that Ostinato runs on: inside coroutines use 'await app.aio…'"
+                    "this would block the event loop that Ostinato runs on: inside coroutines await the same verb "
+                    "under 'app.aio', or 'task.aio.enqueue'"
                 )
             return stay, asyncio.run_coroutine_threadsafe(self._visit(stay, use, alone), stay.loop)
 

@@ -35,11 +35,17 @@ def test_each_form_is_understood(written: Any, expected: timedelta) -> None:
     assert parse_duration(written) == expected
 
 
-@pytest.mark.parametrize("wrong", ["", "soon", "5", "5x", "m5", "5m!", "-5m", -1, timedelta(seconds=-1), True, None])
+@pytest.mark.parametrize("wrong", ["", "soon", "5x", "m5", "5m!", "-5m", -1, timedelta(seconds=-1), True, None])
 def test_a_wrong_one_names_its_field_and_shows_a_right_one(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="1h30m") as raised:
         parse_duration(wrong, field="timeout")
     assert raised.value.field == "timeout"
+
+
+@pytest.mark.parametrize(("bare", "right"), [("5", "5s"), ("1.5", "1.5m")])
+def test_a_number_without_a_unit_is_told_how_to_write_it(bare: str, right: str) -> None:
+    with pytest.raises(InvalidInput, match=f"has no unit; write .*{right}"):
+        parse_duration(bare)
 
 
 @pytest.mark.parametrize("endless", [float("inf"), float("nan"), 1e300, "99999999999999w"])

@@ -13,7 +13,13 @@ from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.run import ended, list_runs
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule_change import add, edit
-from ostinato.cli.schedule_view import print_schedule, print_schedules, tell_next, warn_of_unknown_task
+from ostinato.cli.schedule_view import (
+    print_schedule,
+    print_schedules,
+    tell_next,
+    warn_of_no_engine,
+    warn_of_unknown_task,
+)
 from ostinato.errors import InvalidInput
 
 __all__ = ["app"]
@@ -126,6 +132,7 @@ def trigger(
         schedule = visit.ask(visit.services.schedules.get(name))
         run = visit.ask(visit.services.schedules.trigger(name, force=force))
         warn_of_unknown_task(visit, schedule)
+        warn_of_no_engine(visit)
         if wait:
             if not common.json:
                 emit(str(run.id))

@@ -50,6 +50,12 @@ def unknown_task(visit: Visit, schedule: Schedule) -> str | None:
     return f"task {task!r} is not registered on any running node; its runs wait until one knows it"
 
 
+def warn_of_no_engine(visit: Visit) -> None:
+    """Say it on stderr where somebody asks for a run: it would wait without a word."""
+    if all(node.state == "lost" for node in visit.ask(visit.services.nodes.list())):
+        warn("no engine is running on this database: the run waits until one is started with 'ostinato up'")
+
+
 def warn_of_unknown_task(visit: Visit, schedule: Schedule) -> None:
     """Say it on stderr: it is no error, since a node that knows the task may come."""
     missing = unknown_task(visit, schedule)

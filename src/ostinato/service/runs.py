@@ -177,8 +177,8 @@ def _states(state: RunState | str | Iterable[RunState | str] | None) -> tuple[Ru
     if state is None:
         return ()
     names = [state] if isinstance(state, str) else list(state)
-    try:
-        return tuple(RunState(name) for name in names)
-    except ValueError:
-        known = ", ".join(RunState)
-        raise InvalidInput(f"there is no state {state!r}", field="state", hint=f"the states are {known}") from None
+    for name in names:
+        if name not in list(RunState):
+            known = ", ".join(RunState)
+            raise InvalidInput(f"there is no state {name!r}", field="state", hint=f"the states are {known}")
+    return tuple(RunState(name) for name in names)

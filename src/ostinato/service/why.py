@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ostinato.clock import SECOND, Clock, from_micros, to_micros
+from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
@@ -51,8 +51,10 @@ class WhyService:
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
         facts = _facts(schedule, nodes)
         moment = at if at is not None else from_micros(now)
-        run = await self._run_at(schedule, moment)
-        due = _due_before(schedule, moment)
+        # A time that somebody gives is meant to the second; "now" is meant as it is.
+        until = to_micros(moment) + (SECOND - 1 if at is not None else 0)
+        run = await self._run_at(schedule, until)
+        due = _due_before(schedule, until)
         if run is not None and (due is None or _covers(run, due)):
             return Why(name, at, _of_run(run), due or run.due_at, run, facts)
         if due is None or due < schedule.created_at:
@@ -60,22 +62,22 @@ class WhyService:
         answer = _no_row(schedule, due, nodes)
         return Why(name, at, answer, due, None, facts)
 
-    async def _run_at(self, schedule: Schedule, moment: datetime) -> Run | None:
-        """The newest run of a due time at or before the moment; one by hand only if there is none."""
-        wanted = RunFilter(schedule_id=schedule.id, due_until=to_micros(moment) + SECOND - 1, limit=_LOOK_BACK)
+    async def _run_at(self, schedule: Schedule, until: Micros) -> Run | None:
+        """The newest run of a due time up to the instant; one by hand only if there is none."""
+        wanted = RunFilter(schedule_id=schedule.id, due_until=until, limit=_LOOK_BACK)
         found = await self._store.runs.list_runs(wanted)
         of_due_times = [run for run in found if run.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP)]
         return next(iter(of_due_times or found), None)
 
 
-def _due_before(schedule: Schedule, moment: datetime) -> datetime | None:
-    """The last due time that the timing gives up to the moment, to the second."""
+def _due_before(schedule: Schedule, until: Micros) -> datetime | None:
+    """The last due time that the timing gives up to the instant."""
     if schedule.broken and not schedule.sentence:
         return None
     timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
     if timing.after_finish is not None:
         return None
-    return timing.previous(from_micros(to_micros(moment) + SECOND - 1))
+    return timing.previous(from_micros(until))
 
 
 def _covers(run: Run, due: datetime) -> bool:
@@ -132,6 +134,8 @@ def _facts(schedule: Schedule, nodes: list[Node]) -> tuple[str, ...]:
     facts = [schedule.sentence or f"timing {schedule.timing!r}"]
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
+    elif schedule.next_run_at is not None:
+        facts.append(f"due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC")
     if not nodes:
         facts.append("no engine is running on this database")
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):

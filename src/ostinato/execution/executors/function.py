@@ -23,10 +23,11 @@ def _invoke(call: Call) -> Any:
 
 
 class AsyncFunctions:
-    """A task of the loop for each call."""
+    """A task of the loop for each call. Ends are handed on together, after every call of the same turn has begun."""
 
     def __init__(self, stop_seconds: float) -> None:
         self.stop_seconds = stop_seconds
+        self._ended: list[tuple[Call, Outcome]] = []
 
     def start(self, call: Call) -> None:
         call.handle = asyncio.get_running_loop().create_task(self._call(call))
@@ -43,7 +44,14 @@ class AsyncFunctions:
             outcome = STOPPED
         except BaseException as error:  # SystemExit too: a task must not end the node
             outcome = raised(error)
-        call.done(outcome)
+        if not self._ended:
+            asyncio.get_running_loop().call_soon(self._hand_on)
+        self._ended.append((call, outcome))
+
+    def _hand_on(self) -> None:
+        ended, self._ended = self._ended, []
+        for call, outcome in ended:
+            call.done(outcome)
 
 
 class ThreadFunctions:

@@ -69,7 +69,8 @@ share AS (
     ) n
 ),
 taken AS (
-    UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = %(node)s, started_at = %(now)s
+    UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = %(node)s, started_at = %(now)s,
+                    reason = NULL, error = NULL
     WHERE id = ANY (ARRAY(
         SELECT c.id FROM share s JOIN candidate c ON c.position = s.position WHERE c.place <= s.taken
     ))

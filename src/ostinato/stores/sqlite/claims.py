@@ -35,7 +35,8 @@ _LATER = (
     "WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ?"
 )
 _TAKE = """
-UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?
+UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?, reason = NULL,
+                error = NULL
 WHERE id IN (SELECT value FROM json_each(?))
 """
 _IS_LOST = "SELECT 1 FROM nodes WHERE id = ? AND lost_at IS NOT NULL"
