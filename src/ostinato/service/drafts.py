@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Protocol, runtime_checkable
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
@@ -104,14 +105,20 @@ def bind_timing(timing: Timing | str, zone: str, now: Micros) -> Timing:
     if isinstance(timing, str):
         return parse_timing(timing, tz=zone, now=from_micros(now))
     if isinstance(timing, Timing):
-        return timing.in_zone(zone)
+        return _in_zone(timing, zone)
     raise InvalidInput(
         f"a timing cannot be {timing!r}", field="timing", hint="give a Timing, or text such as 'every 5m'"
     )
 
 
+@lru_cache(maxsize=4096)
+def _in_zone(timing: Timing, zone: str) -> Timing:
+    return timing.in_zone(zone)
+
+
+@lru_cache(maxsize=4096)
 def next_due(timing: Timing, anchor: Micros, after: Micros) -> Micros | None:
-    """The first due time after an instant, on the grid of an anchor."""
+    """The first due time after an instant, on the grid of an anchor. Of many that are added, many share a timing."""
     due: datetime | None = timing.anchored(from_micros(anchor)).next_after(from_micros(after))
     return None if due is None else to_micros(due)
 

@@ -26,7 +26,7 @@ __all__ = ["ScheduleService"]
 log = logging.getLogger("ostinato")
 
 _TRIES = 5
-_BATCH = 2_000
+_BATCH = 500
 _BREATH = 50
 
 
