@@ -72,7 +72,7 @@ class ScheduleDraft:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleChange:
-    """The switch of a schedule: what enable, disable and a breaker write together."""
+    """The switch of a schedule: what enable and disable write together."""
 
     enabled: bool
     broken: str | None
