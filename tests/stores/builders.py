@@ -12,7 +12,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import ClaimedRun, Finish, NewRun
-from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft
+from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Claim, Store
 
@@ -30,6 +30,7 @@ __all__ = [
     "new_run",
     "plan",
     "put",
+    "put_many",
     "retry",
     "scheduled_run",
 ]
@@ -75,8 +76,16 @@ def draft(name: str = "report", **fields: Any) -> ScheduleDraft:
 
 async def put(store: Store, name: str = "report", **fields: Any) -> ScheduleId:
     """Add a schedule; answers its id."""
-    (id,) = await store.schedules.put_schedules([draft(name, **fields)], NOW)
+    (id,) = await put_many(store, [draft(name, **fields)])
     return id
+
+
+async def put_many(store: Store, drafts: Sequence[ScheduleDraft], now: Micros = NOW) -> list[ScheduleId]:
+    """Add schedules in one call; answers their ids in the order of the drafts."""
+    await store.schedules.put_schedules(drafts, now)
+    listed = await store.schedules.list_schedules(ScheduleFilter(names=tuple(draft.name for draft in drafts)))
+    ids = {schedule.name: schedule.id for schedule in listed}
+    return [ids[draft.name] for draft in drafts]
 
 
 def new_run(**fields: Any) -> NewRun:

@@ -21,6 +21,7 @@ from tests.stores.builders import (
     new_run,
     plan,
     put,
+    put_many,
     scheduled_run,
 )
 from tests.stores.places import raw
@@ -104,7 +105,7 @@ async def test_a_fire_inserts_its_runs_and_moves_the_schedule_on(store: Store) -
 
 
 async def test_many_fires_are_one_call_and_come_back_in_order(store: Store) -> None:
-    ids = await store.schedules.put_schedules([draft(f"s{number}") for number in range(30)], NOW)
+    ids = await put_many(store, [draft(f"s{number}") for number in range(30)])
     plans = [plan(id) for id in reversed(ids)]
     assert await store.schedules.record_fires(plans, NOW) == list(reversed(ids))
     assert await count(store) == 30
@@ -213,7 +214,7 @@ async def test_a_fire_in_an_idle_session_gets_its_turn_at_once(store: Store) -> 
 
 
 async def test_two_nodes_that_fire_the_same_due_time_leave_one_row(first: Store, second: Store) -> None:
-    ids = await first.schedules.put_schedules([draft(f"s{number}") for number in range(20)], NOW)
+    ids = await put_many(first, [draft(f"s{number}") for number in range(20)])
     for step in range(10):
         read = DUE + step * 5 * MINUTE
         plans = [plan(id, read_next_at=read) for id in ids]
@@ -238,7 +239,7 @@ async def test_an_idle_plan_and_a_trigger_at_the_same_time_do_not_both_win(first
 
 async def test_fires_and_ends_of_the_same_schedules_do_not_hold_each_other_up(first: Store, second: Store) -> None:
     """One node fires and cancels what runs, the other ends just those: both take the schedule first."""
-    ids = await first.schedules.put_schedules([draft(f"s{number}") for number in range(8)], NOW)
+    ids = await put_many(first, [draft(f"s{number}") for number in range(8)])
     await first.schedules.record_fires([plan(id) for id in ids], NOW)
     for step in range(1, 7):
         running = {

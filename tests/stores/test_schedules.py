@@ -9,7 +9,20 @@ from ostinato.models.schedule import Schedule, ScheduleFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, change, claim_one, draft, finish, new_run, plan, put, scheduled_run
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    change,
+    claim_one,
+    draft,
+    finish,
+    new_run,
+    plan,
+    put,
+    put_many,
+    scheduled_run,
+)
 from tests.stores.places import raw
 
 
@@ -36,28 +49,27 @@ async def test_a_schedule_that_does_not_exist_is_none(store: Store) -> None:
     assert await store.schedules.get_schedule("nobody") is None
 
 
-async def test_the_ids_come_back_in_the_order_of_the_drafts(store: Store) -> None:
+async def test_the_ids_stay_when_the_same_schedules_are_put_again(store: Store) -> None:
     names = ["c", "a", "b"]
-    ids = await store.schedules.put_schedules([draft(name) for name in names], NOW)
-    again = await store.schedules.put_schedules([draft(name) for name in reversed(names)], NOW)
-    assert again == list(reversed(ids))
+    ids = await put_many(store, [draft(name) for name in names])
+    assert await put_many(store, [draft(name) for name in reversed(names)]) == list(reversed(ids))
     assert len(set(ids)) == 3
 
 
 async def test_putting_nothing_is_not_an_error(store: Store) -> None:
-    assert await store.schedules.put_schedules([], NOW) == []
+    await store.schedules.put_schedules([], NOW)
+    assert await store.schedules.list_schedules(ScheduleFilter()) == []
 
 
 async def test_putting_the_same_again_changes_nothing(store: Store) -> None:
     id = await put(store)
     before = await get(store)
-    (again,) = await store.schedules.put_schedules([draft(next_at=NOW + HOUR, anchor_at=NOW + 1)], NOW + HOUR)
-    assert again == id
+    assert await put_many(store, [draft(next_at=NOW + HOUR, anchor_at=NOW + 1)], NOW + HOUR) == [id]
     assert await get(store) == before
 
 
 async def test_the_same_name_twice_in_one_call_makes_one_schedule(store: Store) -> None:
-    first, second = await store.schedules.put_schedules([draft(), draft(note="later")], NOW)
+    first, second = await put_many(store, [draft(), draft(note="later")])
     assert first == second
     assert (await get(store)).note == "later"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
@@ -15,7 +14,7 @@ from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Function, Work, work_text
 from ostinato.timing import Timing, parse_timing
 
-__all__ = ["Code", "ScheduleSpec", "TaskLike", "bind_timing", "make_draft", "next_due", "policy_for_enqueue"]
+__all__ = ["Code", "ScheduleSpec", "TaskLike", "first_due", "make_draft", "policy_for_enqueue"]
 
 
 @runtime_checkable
@@ -66,13 +65,13 @@ class ScheduleSpec:
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
     """Check everything and compute the first due time; wrong input is told by its field."""
     _check_name(spec.name)
-    timing = bind_timing(spec.timing, spec.tz or zone, now)
+    placed = _place(spec.timing, spec.tz or zone, now)
     work, options = _resolve_work(spec.work, code)
     policy = make_policy({**options, **spec.policy} if options or spec.policy else {})
     return ScheduleDraft(
         name=spec.name,
-        timing=timing.text,
-        zone=timing.zone or spec.tz or zone,
+        timing=placed.text,
+        zone=placed.zone,
         work=work_text(work),
         kind=work.kind,
         task=work.task,
@@ -83,8 +82,8 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         enabled=spec.enabled,
         note=spec.note,
         anchor_at=now,
-        next_at=next_due(timing, now, now),
-        after_finish=None if timing.after_finish is None else micros_of(timing.after_finish),
+        next_at=placed.next_at,
+        after_finish=placed.after_finish,
         remaining=policy.remaining,
     )
 
@@ -100,40 +99,54 @@ def _check_name(name: str) -> None:
         raise InvalidInput(f"the name {name!r} has characters that cannot be printed", field="name")
 
 
-def bind_timing(timing: Timing | str, zone: str, now: Micros) -> Timing:
-    """A timing in its zone, from a Timing or its text."""
-    if isinstance(timing, str):
-        return parse_timing(timing, tz=zone, now=from_micros(now))
-    if isinstance(timing, Timing):
-        return _in_zone(timing, zone)
+class _Placed(NamedTuple):
+    """A timing in its zone, as a draft stores it."""
+
+    text: str
+    zone: str
+    next_at: Micros | None
+    after_finish: Micros | None
+
+
+def _place(timing: Timing | str, zone: str, now: Micros) -> _Placed:
+    if isinstance(timing, (str, Timing)):
+        return _placed(timing, zone, now)
     raise InvalidInput(
         f"a timing cannot be {timing!r}", field="timing", hint="give a Timing, or text such as 'every 5m'"
     )
 
 
 @lru_cache(maxsize=4096)
-def _in_zone(timing: Timing, zone: str) -> Timing:
-    return timing.in_zone(zone)
+def _placed(timing: Timing | str, zone: str, now: Micros) -> _Placed:
+    """From a Timing or its text, as of now. Of many that are added, many share a timing."""
+    bound = parse_timing(timing, tz=zone, now=from_micros(now)) if isinstance(timing, str) else timing.in_zone(zone)
+    after_finish = None if bound.after_finish is None else micros_of(bound.after_finish)
+    return _Placed(bound.text, bound.zone or zone, first_due(bound, now), after_finish)
 
 
-@lru_cache(maxsize=4096)
-def next_due(timing: Timing, anchor: Micros, after: Micros) -> Micros | None:
-    """The first due time after an instant, on the grid of an anchor. Of many that are added, many share a timing."""
-    due: datetime | None = timing.anchored(from_micros(anchor)).next_after(from_micros(after))
+def first_due(timing: Timing, now: Micros) -> Micros | None:
+    """The first due time of a schedule that is switched on now, which is where the grid of an `every` begins."""
+    moment = from_micros(now)
+    due = timing.anchored(moment).next_after(moment)
     return None if due is None else to_micros(due)
 
 
 def _resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
     """The work that is stored, and the policy that comes with its task, where the task is known."""
+    if isinstance(work, str) and work:
+        return _function(work), code.options_of(work)
     if isinstance(work, Function):
         return work, code.options_of(work.task)
-    if isinstance(work, str) and work:
-        return Function(work), code.options_of(work)
     if isinstance(work, TaskLike):  # the dearest of these looks, so the last
         return Function(work.name), work.options
     raise InvalidInput(
         f"work cannot be {work!r}", field="work", hint="give a task, the name of a task, or Function('task', [args])"
     )
+
+
+@lru_cache(maxsize=1024)
+def _function(task: str) -> Function:
+    return Function(task)
 
 
 def policy_for_enqueue(options: Mapping[str, Any]) -> Policy:

@@ -26,6 +26,10 @@ class LaneService:
         """Every lane and how full it is."""
         return await self._store.lanes.list_lanes()
 
+    def knows(self, lane: str) -> bool:
+        """Whether the lane has been seen, so that nothing is to be settled."""
+        return lane in self._known
+
     async def settle(self, policy: Policy) -> Policy:
         """The policy with a lane that exists."""
         if policy.lane not in self._known:

@@ -16,7 +16,7 @@ from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Function, Unreadable, Work, work_text
-from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, make_draft, next_due
+from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, first_due, make_draft
 from ostinato.service.lanes import LaneService
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
@@ -109,9 +109,10 @@ class ScheduleService:
         None when there is nothing to store: a schedule of the code whose only time has passed.
         """
         policy = load_policy(draft.policy)
-        settled = await self._lanes.settle(policy)
-        if settled is not policy:
-            draft = replace(draft, policy=policy_text(settled))
+        if not self._lanes.knows(policy.lane):
+            settled = await self._lanes.settle(policy)
+            if settled is not policy:
+                draft = replace(draft, policy=policy_text(settled))
         if draft.next_at is not None and not policy.checks:
             return draft
         known = await self._store.schedules.get_schedule(draft.name)
@@ -213,7 +214,7 @@ class ScheduleService:
             if failures:
                 raise ChecksFailed(name, failures)
             timing = parse_timing(schedule.timing, tz=schedule.zone)
-            due = next_due(timing, now, now)
+            due = first_due(timing, now)
             if due is None:
                 raise Conflict(f"schedule {name!r} is finished: {schedule.timing!r} has no further due time; edit it")
             return ScheduleChange(True, None, None, now, due, schedule.policy.remaining)

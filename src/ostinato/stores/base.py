@@ -137,7 +137,7 @@ class Status:
 class ScheduleStore(Protocol):
     """Schedules, and the one transaction that turns due times into runs."""
 
-    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Insert each draft, or update the schedule of its name where timing, work, policy, project, owner or
         note differ. A switch set by a person stays; `next_at` and `anchor_at` change only with the timing, which
         also clears `broken` (and enables again what the breaker had disabled)."""

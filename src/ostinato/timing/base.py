@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +32,11 @@ def store(timing: Timing, **values: object) -> None:
     """Set the fields of a frozen timing; only for constructors."""
     for name, value in values.items():
         object.__setattr__(timing, name, value)
+
+
+@lru_cache
+def _field_names(kind: type[Timing]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def jitter_fields(jitter: Duration, stable: bool) -> dict[str, Any]:
@@ -192,7 +198,8 @@ class Timing(ABC):
     def replaced(self, **changes: Any) -> Self:
         """A copy with some fields changed, without the checks of the constructor."""
         copy = object.__new__(type(self))
-        store(copy, **{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        for name in _field_names(type(self)):
+            object.__setattr__(copy, name, changes[name] if name in changes else getattr(self, name))
         return copy
 
     def __or__(self, other: Timing) -> Or:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from ostinato.timing.zones import DAY
 
@@ -23,8 +23,7 @@ _FIRST_DAY, _LAST_DAY = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() 
 _SEARCH_MONTHS = 50 * 12
 
 
-@dataclass(frozen=True, slots=True)
-class TimesOfDay:
+class TimesOfDay(NamedTuple):
     """All combinations of hours, minutes and seconds (each sorted), addressed by rank instead of by listing them."""
 
     hours: tuple[int, ...]
@@ -37,27 +36,28 @@ class TimesOfDay:
 
     def rank(self, second_of_day: int) -> int:
         """How many matching times of the day lie before this second."""
+        hours, minutes, seconds = self
         hour, rest = divmod(second_of_day, 3600)
+        at_hour = bisect_left(hours, hour)
+        rank = at_hour * len(minutes) * len(seconds)
+        if at_hour == len(hours) or hours[at_hour] != hour:
+            return rank
         minute, second = divmod(rest, 60)
-        at_hour = bisect_left(self.hours, hour)
-        rank = at_hour * len(self.minutes) * len(self.seconds)
-        if at_hour == len(self.hours) or self.hours[at_hour] != hour:
+        at_minute = bisect_left(minutes, minute)
+        rank += at_minute * len(seconds)
+        if at_minute == len(minutes) or minutes[at_minute] != minute:
             return rank
-        at_minute = bisect_left(self.minutes, minute)
-        rank += at_minute * len(self.seconds)
-        if at_minute == len(self.minutes) or self.minutes[at_minute] != minute:
-            return rank
-        return rank + bisect_left(self.seconds, second)
+        return rank + bisect_left(seconds, second)
 
     def select(self, rank: int) -> int:
         """The second of the day with this rank: the inverse of `rank`."""
-        rest, second = divmod(rank, len(self.seconds))
-        hour, minute = divmod(rest, len(self.minutes))
-        return self.hours[hour] * 3600 + self.minutes[minute] * 60 + self.seconds[second]
+        hours, minutes, seconds = self
+        rest, second = divmod(rank, len(seconds))
+        hour, minute = divmod(rest, len(minutes))
+        return hours[hour] * 3600 + minutes[minute] * 60 + seconds[second]
 
 
-@dataclass(frozen=True, slots=True)
-class WallPattern:
+class WallPattern(NamedTuple):
     """Matching days times matching times of day. Walls are seconds since 1970-01-01T00:00 on the wall."""
 
     month_days: MonthDays
@@ -66,11 +66,12 @@ class WallPattern:
     def next_wall(self, wall: int) -> int | None:
         """The first matching wall time strictly after this one, None if there is none in 50 years."""
         day, second = divmod(wall + 1, DAY)
-        rank = self.times.rank(second)
-        if rank < self.times.per_day and self._matches(day):
-            return day * DAY + self.times.select(rank)
+        times = self.times
+        rank = times.rank(second)
+        if rank < times.per_day and self._matches(day):
+            return day * DAY + times.select(rank)
         found = self._next_day(day + 1)
-        return None if found is None else found * DAY + self.times.select(0)
+        return None if found is None else found * DAY + times.select(0)
 
     def previous_wall(self, wall: int) -> int | None:
         """The last matching wall time at or before this one, None if there is none in 50 years."""

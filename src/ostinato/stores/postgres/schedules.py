@@ -87,24 +87,20 @@ class PostgresSchedules:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         if not drafts:
-            return []
+            return
         # Of a name that is given twice the last counts: one statement touches a row once.
         unique = list({draft.name: draft for draft in drafts}.values())
-        names = texts([draft.name for draft in unique])
         values = (now, now, *_columns(unique))
         resting = texts([draft.name for draft in unique if not draft.enabled])
 
-        async def put(connection: Connection) -> list[ScheduleId]:
+        async def put(connection: Connection) -> None:
             await connection.execute(_PUT, values)
             if resting != "{}":
                 await connection.execute(_NOT_DUE, (resting,))
-            rows = await fetch(connection, "SELECT name, id FROM schedules WHERE name = ANY (%s::text[])", (names,))
-            ids = {name: ScheduleId(id) for name, id in rows}
-            return [ids[draft.name] for draft in drafts]
 
-        return await self._database.write(put, wakes=True)
+        await self._database.write(put, wakes=True)
 
     async def get_schedule(self, name: str) -> Schedule | None:
         found = await self.list_schedules(ScheduleFilter(names=(name,)))

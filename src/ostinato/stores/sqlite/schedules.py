@@ -55,22 +55,13 @@ class SqliteSchedules:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> list[ScheduleId]:
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         rows = [(*_fields(draft), now) for draft in drafts]
-        names = msgspec.json.encode([draft.name for draft in drafts]).decode()
 
-        def put(connection: apsw.Connection) -> list[ScheduleId]:
+        def put(connection: apsw.Connection) -> None:
             connection.executemany(_PUT, rows)
-            ids = dict(
-                fetch(
-                    connection,
-                    "SELECT name, id FROM schedules WHERE name IN (SELECT value FROM json_each(?))",
-                    (names,),
-                )
-            )
-            return [ids[draft.name] for draft in drafts]
 
-        return await self._database.write(put, wakes=True)
+        await self._database.write(put, wakes=True)
 
     async def get_schedule(self, name: str) -> Schedule | None:
         found = await self.list_schedules(ScheduleFilter(names=(name,)))
