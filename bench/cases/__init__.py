@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bench.cases.idle import idle
 from bench.cases.lateness import lateness
+from bench.cases.sessions import sessions
 from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
 from bench.measure import Case, Options, Place
 
@@ -17,5 +18,6 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "postgres-async": postgres_async,
     "lateness": lateness,
     "idle": idle,
+    "sessions": sessions,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle"}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions"}

@@ -8,11 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
-    from ostinato.errors import Abort, OstinatoError, Snooze, TimingError
+    from ostinato.errors import (
+        Abort,
+        Draining,
+        LaneCleared,
+        MessageStale,
+        NotExecuted,
+        OstinatoError,
+        QueueDropped,
+        QueueFull,
+        Snooze,
+        TimingError,
+    )
     from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.event import Event
+    from ostinato.models.lane import Lane
     from ostinato.models.policy import CatchUp, Keep, Overlap, Retry
     from ostinato.models.run import Run
     from ostinato.models.schedule import Schedule
+    from ostinato.models.session import Session
     from ostinato.models.states import RunState, Trigger
     from ostinato.models.work import Function
     from ostinato.service.drafts import ScheduleSpec
@@ -24,19 +38,28 @@ __all__ = [
     "CatchUp",
     "Cron",
     "DailyAt",
+    "Draining",
+    "Event",
     "Every",
     "Function",
     "Keep",
+    "Lane",
+    "LaneCleared",
+    "MessageStale",
     "Monthly",
+    "NotExecuted",
     "Ostinato",
     "OstinatoError",
     "Overlap",
+    "QueueDropped",
+    "QueueFull",
     "Retry",
     "Run",
     "RunContext",
     "RunState",
     "Schedule",
     "ScheduleSpec",
+    "Session",
     "Snooze",
     "Timing",
     "TimingError",
@@ -48,11 +71,25 @@ __all__ = [
 
 _HOMES = {
     "ostinato.app": ("Ostinato",),
-    "ostinato.errors": ("Abort", "OstinatoError", "Snooze", "TimingError"),
+    "ostinato.errors": (
+        "Abort",
+        "Draining",
+        "LaneCleared",
+        "MessageStale",
+        "NotExecuted",
+        "OstinatoError",
+        "QueueDropped",
+        "QueueFull",
+        "Snooze",
+        "TimingError",
+    ),
     "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.event": ("Event",),
+    "ostinato.models.lane": ("Lane",),
     "ostinato.models.policy": ("CatchUp", "Keep", "Overlap", "Retry"),
     "ostinato.models.run": ("Run",),
     "ostinato.models.schedule": ("Schedule",),
+    "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("RunState", "Trigger"),
     "ostinato.models.work": ("Function",),
     "ostinato.service.drafts": ("ScheduleSpec",),

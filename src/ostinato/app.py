@@ -22,7 +22,18 @@ from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry
-from ostinato.faces import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
+from ostinato.faces import (
+    AioLanes,
+    AioNodes,
+    AioRuns,
+    AioSchedules,
+    AioSessions,
+    Lanes,
+    Nodes,
+    Runs,
+    Schedules,
+    Sessions,
+)
 from ostinato.home import Home
 from ostinato.service.drafts import ScheduleSpec
 from ostinato.service.why import Why
@@ -60,13 +71,14 @@ class Ostinato:
         name: str = "default",
         slots: int | None = None,
         lanes: dict[str, int] | None = None,
+        rates: dict[str, str] | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if settings is not None and any(value is not None for value in (db, tz, slots, lanes)):
-            raise InvalidInput("give either settings or db, tz, slots and lanes, not both", field="settings")
+        if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
+            raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
         self.name = name
-        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes)
+        self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
         self.clock: Clock = clock or SystemClock()
         self.registry = Registry()
         self._declared: dict[str, ScheduleSpec] = {}
@@ -75,6 +87,9 @@ class Ostinato:
         self._home: Home[House] = Home(lambda: open_house(self.settings, self.clock, self.registry))
         self.schedules = Schedules(self._home, lambda house: house.services.schedules)
         self.runs = Runs(self._home, lambda house: house.services.runs)
+        self.lanes = Lanes(self._home, lambda house: house.services.lanes)
+        throttle = self.registry.throttle
+        self.sessions = Sessions(self._home, lambda house: house.services.sessions, throttle, self.runs)
         self.nodes = Nodes(self._home, lambda house: house.services.nodes)
         self.aio = Aio(self)
 
@@ -265,6 +280,8 @@ class Aio:
         home = app._home
         self.schedules = AioSchedules(home, lambda house: house.services.schedules)
         self.runs = AioRuns(home, lambda house: house.services.runs)
+        self.lanes = AioLanes(home, lambda house: house.services.lanes)
+        self.sessions = AioSessions(home, lambda house: house.services.sessions)
         self.nodes = AioNodes(home, lambda house: house.services.nodes)
 
     async def start(self) -> None:

@@ -15,7 +15,7 @@ from zoneinfo import available_timezones
 
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
-from ostinato.models.lane import DEFAULT_LANES
+from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.timing.zones import check_zone
 
 __all__ = ["Settings", "load_settings", "without_password"]
@@ -35,6 +35,8 @@ class Settings:
     slots: int = 256
     lanes: Mapping[str, int] = field(default_factory=dict)
     """Limits that were set; the four default lanes exist anyway."""
+    rates: Mapping[str, Rate] = field(default_factory=dict)
+    """How many runs may start in a time, for lanes that have such a bound."""
     grace: timedelta = timedelta(seconds=30)
     misfire_grace: timedelta = timedelta(seconds=5)
     lease: timedelta = timedelta(seconds=15)
@@ -61,11 +63,16 @@ def load_settings(
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {"tz": machine_zone(environment)}
     given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
-    lanes = {**_coerce("lanes", given.get("lanes", {})), **_lanes_from(environment)}
+    lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
+    rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
     given.update(_from_environment(environment))
     given.update({name: value for name, value in arguments.items() if value is not None})
     given["lanes"] = {**lanes, **(arguments.get("lanes") or {})}
-    return replace(Settings(), **{name: _coerce(name, value) for name, value in given.items()})
+    given["rates"] = {**rates, **(arguments.get("rates") or {})}
+    settings = replace(Settings(), **{name: _coerce(name, value) for name, value in given.items()})
+    for lane in settings.rates.keys() - settings.lane_limits.keys():
+        raise InvalidInput(f"rates.{lane} is set, but not its limit", field="rates", hint=f"set lanes.{lane} too")
+    return settings
 
 
 def machine_zone(environment: Mapping[str, str]) -> str:
@@ -97,12 +104,14 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return {
-        name: value for name in _NAMES - {"lanes"} if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
+        name: value
+        for name in _NAMES - {"lanes", "rates"}
+        if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
     }
 
 
-def _lanes_from(environment: Mapping[str, str]) -> dict[str, str]:
-    prefix = "OSTINATO_LANE_"
+def _named(environment: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """The variables that name a lane, by its name."""
     return {name.removeprefix(prefix).lower(): value for name, value in environment.items() if name.startswith(prefix)}
 
 
@@ -114,6 +123,13 @@ def _coerce(name: str, value: Any) -> Any:
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"lanes cannot be {value!r}", field=name, hint="write [lanes] and main = 30")
             return {lane: _whole(f"lanes.{lane}", limit) for lane, limit in value.items()}
+        case "rates":
+            if not isinstance(value, Mapping):
+                raise InvalidInput(f"rates cannot be {value!r}", field=name, hint='write [rates] and main = "10/m"')
+            return {
+                lane: rate if isinstance(rate, Rate) else parse_rate(rate, f"rates.{lane}")
+                for lane, rate in value.items()
+            }
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:

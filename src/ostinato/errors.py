@@ -3,11 +3,17 @@
 OstinatoError
 ├── TimingError          a timing that cannot be: says where and shows a right one
 ├── InvalidInput         a wrong value somewhere else, with the field's name
-├── NotFound             no such schedule, run, task, lane or node
+├── NotFound             no such schedule, run, task, lane, session or node
 ├── Conflict             the thing is not in a state that allows this
 │   ├── AlreadyActive    a trigger while the schedule's overlap policy says no
 │   ├── ChecksFailed     a schedule cannot be enabled: carries each failed check
-│   └── VersionConflict  somebody else changed the row since it was read
+│   ├── VersionConflict  somebody else changed the row since it was read
+│   ├── QueueFull        a session's queue is full, and the new message is the one to go
+│   └── Draining         this node is shutting down and takes no more work
+├── NotExecuted          a message that will never be executed
+│   ├── QueueDropped     a newer message pushed it out of its session's full queue
+│   ├── LaneCleared      somebody cleared its lane
+│   └── MessageStale     its session was stopped after it had been sent
 ├── IllegalTransition    a run cannot go from this state to that one
 ├── NotLoadable          a stored row that this program cannot read
 ├── StoreError           the database said no
@@ -28,12 +34,18 @@ __all__ = [
     "AlreadyActive",
     "ChecksFailed",
     "Conflict",
+    "Draining",
     "IllegalTransition",
     "InvalidInput",
+    "LaneCleared",
+    "MessageStale",
+    "NotExecuted",
     "NotFound",
     "NotLoadable",
     "NotRunning",
     "OstinatoError",
+    "QueueDropped",
+    "QueueFull",
     "SchemaTooNew",
     "Snooze",
     "StoreError",
@@ -99,6 +111,30 @@ class ChecksFailed(Conflict):
 
 class VersionConflict(Conflict):
     """The row changed since it was read: read it again and repeat the change."""
+
+
+class QueueFull(Conflict):
+    """The session's queue holds `cap` messages already, and `drop` is "new": nothing was queued."""
+
+
+class Draining(Conflict):
+    """This node is shutting down: it takes no more work. Others do."""
+
+
+class NotExecuted(OstinatoError):
+    """A message that will never be executed; raised to whoever waits for it."""
+
+
+class QueueDropped(NotExecuted):
+    """A newer message pushed it out of its session's full queue."""
+
+
+class LaneCleared(NotExecuted):
+    """Somebody cleared its lane while it was queued."""
+
+
+class MessageStale(NotExecuted):
+    """Its session was stopped after it had been sent and before it was queued."""
 
 
 class IllegalTransition(OstinatoError):

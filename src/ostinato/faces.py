@@ -4,13 +4,49 @@
 
 from __future__ import annotations
 
-from ostinato.home import Face, awaiting, blocking
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
+
+from ostinato.execution.throttle import Throttle, Usage
+from ostinato.home import Face, Home, awaiting, blocking
+from ostinato.models.ids import RunId
+from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules import ScheduleService
+from ostinato.service.sessions import SessionService
+from ostinato.tasks import MessageHandle
 from ostinato.wiring import House
 
-__all__ = ["AioNodes", "AioRuns", "AioSchedules", "Nodes", "Runs", "Schedules"]
+__all__ = [
+    "AioLanes",
+    "AioNodes",
+    "AioRuns",
+    "AioSchedules",
+    "AioSessions",
+    "Lanes",
+    "Nodes",
+    "Runs",
+    "Schedules",
+    "Sessions",
+]
+
+
+P = ParamSpec("P")
+
+
+def _handing(
+    method: Callable[Concatenate[SessionService, P], Coroutine[Any, Any, RunId]],
+) -> Callable[Concatenate[Sessions, P], MessageHandle]:
+    """The sync form of a coroutine that answers a run: the caller gets a handle on it."""
+
+    @wraps(method)
+    def call(self: Sessions, /, *args: P.args, **kwargs: P.kwargs) -> MessageHandle:
+        id = self._home.run(lambda house: method(self._pick(house), *args, **kwargs))
+        return MessageHandle(id, self._runs, self)
+
+    return call
 
 
 class Schedules(Face[House, ScheduleService]):
@@ -65,6 +101,69 @@ class AioRuns(Face[House, RunService]):
     cancel = awaiting(RunService.cancel)
     retry = awaiting(RunService.retry)
     wait = awaiting(RunService.wait)
+
+
+class Lanes(Face[House, LaneService]):
+    """Lanes, for sync code."""
+
+    list = blocking(LaneService.list)
+    get = blocking(LaneService.get)
+    get_or_create = blocking(LaneService.get_or_create)
+    set = blocking(LaneService.set)
+    pause = blocking(LaneService.pause)
+    resume = blocking(LaneService.resume)
+    clear = blocking(LaneService.clear)
+
+
+class AioLanes(Face[House, LaneService]):
+    """Lanes, for coroutines."""
+
+    list = awaiting(LaneService.list)
+    get = awaiting(LaneService.get)
+    get_or_create = awaiting(LaneService.get_or_create)
+    set = awaiting(LaneService.set)
+    pause = awaiting(LaneService.pause)
+    resume = awaiting(LaneService.resume)
+    clear = awaiting(LaneService.clear)
+
+
+class Sessions(Face[House, SessionService]):
+    """Sessions, for sync code."""
+
+    def __init__(
+        self, home: Home[House], pick: Callable[[House], SessionService], throttle: Throttle, runs: Runs
+    ) -> None:
+        super().__init__(home, pick)
+        self._throttle = throttle
+        self._runs = runs
+
+    send = _handing(SessionService.send)
+    wait = blocking(SessionService.wait)
+    stop = blocking(SessionService.stop)
+    stop_all = blocking(SessionService.stop_all)
+    get = blocking(SessionService.get)
+    list = blocking(SessionService.list)
+    events = blocking(SessionService.events)
+
+    def throttle(self, usage: Usage) -> Usage:
+        """Ask this callback how full a session's window is: `(tokens, window)`. Above 60 % it goes one at a time.
+
+        It is called on the engine's loop before a turn is given, so it must answer from memory. Can be a decorator.
+        """
+        self._throttle.usage = usage
+        return usage
+
+
+class AioSessions(Face[House, SessionService]):
+    """Sessions, for coroutines; `send` answers the number of the run."""
+
+    send = awaiting(SessionService.send)
+    wait = awaiting(SessionService.wait)
+    stop = awaiting(SessionService.stop)
+    stop_all = awaiting(SessionService.stop_all)
+    get = awaiting(SessionService.get)
+    list = awaiting(SessionService.list)
+    events = awaiting(SessionService.events)
 
 
 class Nodes(Face[House, NodeService]):

@@ -27,13 +27,18 @@ if TYPE_CHECKING:
         def cancel(self, id: int) -> Run: ...
         def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
 
+    class SessionDoor(Protocol):
+        """What the handle of a message needs of its app."""
+
+        def wait(self, id: int, *, timeout: Duration | None = None) -> Run: ...
+
     class AioRunDoor(Protocol):
         """The same for coroutines."""
 
         async def enqueue(self, spec: EnqueueSpec, calls: Iterable[Any]) -> Iterable[RunId]: ...
 
 
-__all__ = ["RunHandle", "Task"]
+__all__ = ["MessageHandle", "RunHandle", "Task"]
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -63,6 +68,17 @@ class RunHandle:
 
     def __repr__(self) -> str:
         return f"<run {self.id}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MessageHandle(RunHandle):
+    """The run that carries a message."""
+
+    _sessions: SessionDoor
+
+    def wait(self, timeout: Duration | None = None) -> Run:
+        """Wait until it has ended; raises what kept it from starting: QueueDropped, LaneCleared, MessageStale."""
+        return self._sessions.wait(self.id, timeout=timeout)
 
 
 class Calls(Generic[P]):

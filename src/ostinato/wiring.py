@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ostinato.clock import Clock
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
+from ostinato.execution.context import current_context
 from ostinato.execution.registry import Registry
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -15,16 +14,20 @@ from ostinato.stores.base import Store
 __all__ = ["House", "open_house", "open_store"]
 
 
-@dataclass(slots=True)
 class House:
     """An open database, the services on it, and the engine once it is started."""
 
-    store: Store
-    services: Services
-    registry: Registry
-    clock: Clock
-    settings: Settings
-    engine: Engine | None = None
+    def __init__(self, store: Store, clock: Clock, settings: Settings, registry: Registry) -> None:
+        self.store = store
+        self.clock = clock
+        self.settings = settings
+        self.registry = registry
+        self.engine: Engine | None = None
+        self.services = Services(store, clock, settings.tz, registry, self._is_draining)
+
+    def _is_draining(self) -> bool:
+        """Whether calls from outside are refused; work under way may still hand on to others."""
+        return self.engine is not None and self.engine.is_draining and current_context.get(None) is None
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""
@@ -63,8 +66,9 @@ async def open_house(settings: Settings, clock: Clock, registry: Registry) -> Ho
     store = open_store(settings.db, settings.schema)
     try:
         await store.open()
-        await store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes))
+        # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.
+        await store.lanes.ensure_lanes(settings.lane_limits, [])
     except BaseException:
         await store.close()
         raise
-    return House(store, Services(store, clock, settings.tz, registry), registry, clock, settings)
+    return House(store, clock, settings, registry)

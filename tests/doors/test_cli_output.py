@@ -15,9 +15,11 @@ from tests.doors.command_line import CommandLine
 
 EVERY_HELP = [
     [], ["up"], ["worker"], ["why"], ["timing"], ["doctor"], ["completion"],
-    *([noun] for noun in ("schedule", "run", "task", "node", "db")),
+    *([noun] for noun in ("schedule", "run", "session", "lane", "task", "node", "db")),
     *(["schedule", verb] for verb in ("add", "ls", "show", "edit", "enable", "disable", "trigger", "rm", "runs")),
     *(["run", verb] for verb in ("ls", "show", "logs", "cancel", "retry", "wait")),
+    *(["session", verb] for verb in ("send", "ls", "show", "stop", "stop-all", "events")),
+    *(["lane", verb] for verb in ("ls", "set", "pause", "resume", "clear")),
     *(["db", verb] for verb in ("migrate", "status", "prune")),
     ["task", "ls"], ["node", "ls"],
 ]  # fmt: skip
@@ -42,7 +44,7 @@ def test_every_command_has_help_that_fits(cli: CommandLine, command: list[str]) 
     assert "\x1b" not in answer.out
 
 
-@pytest.mark.parametrize("command", ["", "up", "schedule add", "run ls"])
+@pytest.mark.parametrize("command", ["", "up", "schedule add", "run ls", "session send", "lane set"])
 def test_help_imports_nothing_heavy(tmp_path: Path, command: str) -> None:
     program = f"""
 import sys
@@ -75,6 +77,20 @@ def test_the_version_is_printed(cli: CommandLine) -> None:
         (["run", "ls", "--limit", "0"], 2),
         (["why", "nobody"], 3),
         (["why", "nobody", "--at", "soon"], 2),
+        (["lane", "pause", "nobody"], 3),
+        (["lane", "resume", "nobody"], 3),
+        (["lane", "clear", "nobody", "--yes"], 3),
+        (["lane", "set", "nobody", "--rate", "1/s"], 3),
+        (["lane", "set", "main"], 2),
+        (["lane", "set", "main", "0"], 2),
+        (["lane", "set", "main", "many"], 2),
+        (["lane", "set", "main", "--rate", "often"], 2),
+        (["session", "send", "dm:1", "hi"], 2),
+        (["session", "send", "schedule:a", "hi", "--task", "hello"], 2),
+        (["session", "show", "nobody"], 3),
+        (["session", "events", "nobody"], 3),
+        (["session", "stop", " "], 2),
+        (["session", "ls", "--limit", "0"], 2),
         (["schedule", "ls", "--db", "/no/such/folder/x.db"], 1),
         (["schedule", "ls", "--db", "mysql://x"], 2),
         (["task", "ls", "--app", "no_such_module:app"], 2),
@@ -130,8 +146,11 @@ def test_tables_fit_80_columns_without_colour(cli: CommandLine) -> None:
         cli.ok("schedule", "add", name, "weekly mon,tue,wed,thu,fri 09:00 except 2026-12-25", "--task", "hello" * 9)
         cli.ok("schedule", "trigger", name)
     cli.ok("schedule", "disable", "b", "--note", "a long note " * 20)
+    cli.ok("lane", "pause", "cron", "--note", "a long note " * 20)
+    cli.ok("session", "send", "k" * 60, "a long message " * 20, "--task", "hello" * 9)
     for argv in (["schedule", "ls"], ["schedule", "show", "b"], ["run", "ls"], ["run", "show", "1"], ["why", "b"],
                  ["doctor"], ["db", "status"], ["node", "ls"], ["task", "ls", "--app", "jobs:app"],
+                 ["lane", "ls"], ["session", "ls"], ["session", "show", "k" * 60],
                  ["timing", "daily 02:30", "--tz", "America/Argentina/ComodRivadavia"]):  # fmt: skip
         out = cli.ok(*argv).out
         assert "\x1b" not in out

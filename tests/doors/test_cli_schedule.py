@@ -44,8 +44,8 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
     cli.ok(
         "schedule", "add", "a", "every 5m", "--task", "hello", "--overlap", "queue_one", "--catch-up", "all",
         "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5", "--timeout", "90s",
-        "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--check", "disk",
-        "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
+        "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--session", "dm:42",
+        "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
     )  # fmt: skip
     policy = cli.ok("schedule", "show", "a", "--json").json["policy"]
     assert policy == {
@@ -59,6 +59,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "break_after": 7,
         "lane": "main",
         "priority": -2,
+        "session": "dm:42",
         "checks": ["disk", "net"],
         "keep": {"age": "7d", "count": 50},
         "remaining": 4,

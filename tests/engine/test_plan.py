@@ -46,7 +46,7 @@ def schedule(timing: str = "every 1h", *, due: Micros = START + HOUR, **policy: 
         remaining=settled.remaining,
         version=1,
         active=(),
-        waiting=0,
+        waiting=(),
     )
 
 
@@ -172,7 +172,9 @@ def test_two_weeks_of_downtime_of_a_five_second_schedule_are_counted_and_not_wal
 
 
 def busy(overlap: str, *, waiting: int = 0, **policy: Any) -> DueSchedule:
-    return replace(schedule(overlap=overlap, **policy), active=(RunId(7),), waiting=waiting)
+    return replace(
+        schedule(overlap=overlap, **policy), active=(RunId(7),), waiting=tuple(RunId(8 + n) for n in range(waiting))
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def busy(overlap: str, *, waiting: int = 0, **policy: Any) -> DueSchedule:
 def test_a_due_time_that_meets_an_active_run(overlap: str, waiting: int, state: str, cancels: bool) -> None:
     planned = plan(busy(overlap, waiting=waiting), START + HOUR)
     assert outcome(planned.runs) == [(state, 1)]
-    assert planned.cancel == ((7,) if cancels else ())
+    assert planned.cancel == ((7, 8)[: 1 + waiting] if cancels else ())
     if state == "skipped":
         assert overlap in (planned.runs[0].reason or "")
 
@@ -365,7 +367,9 @@ def test_whenever_the_ticks_come_every_due_time_has_exactly_one_row(
     for tick, gap in enumerate(gaps):
         now += gap * SECOND
         is_busy = bool(busy_ticks >> tick & 1)
-        of = replace(of, active=(RunId(1),) if is_busy else (), waiting=int(is_busy and tick % 2 == 0))
+        of = replace(
+            of, active=(RunId(1),) if is_busy else (), waiting=(RunId(2),) if is_busy and tick % 2 == 0 else ()
+        )
         if of.next_at > now + (SECOND if ahead else 0):
             continue
         planned = plan_fires(of, now, grace=GRACE, random=lambda: 0.5)

@@ -10,6 +10,7 @@ from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.recorder import Recorder
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
+from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Finish
 from ostinato.models.states import RunState
@@ -43,7 +44,7 @@ class Bench:
         self.store = SlowStore()
         runs = cast(RunStore, self.store)
         clock = FakeClock()
-        self.recorder = Recorder(runs)
+        self.recorder = Recorder(runs, Throttle())
         runner = Runner(Registry(), clock, self.recorder.add)
         self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), slots=10)
         self.recorder.connect(runner, self.dispatcher)

@@ -6,28 +6,28 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 __all__ = ["Nodes", "nodes"]
 
-WORKER = Path(__file__).with_name("worker.py")
-
 
 class Nodes:
     """Worker processes on one database."""
 
-    def __init__(self, url: str, log: Path, environment: dict[str, str]) -> None:
-        self._url = url
-        self._log = log
+    def __init__(self, url: str, log: Path, program: str, environment: dict[str, str]) -> None:
+        self._command = [sys.executable, str(Path(__file__).with_name(program)), url, str(log)]
         self._environment = {**os.environ, **environment}
         self.running: list[subprocess.Popen[str]] = []
+        self.deaths: dict[int, float] = {}
+        """When each that was killed was gone, by its process id."""
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
         """One more node; returns when its engine is started."""
         process = subprocess.Popen(
-            [sys.executable, str(WORKER), self._url, str(self._log)],
+            [*self._command, *arguments],
             env=self._environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -42,6 +42,7 @@ class Nodes:
         self.running.remove(process)
         process.send_signal(signal.SIGKILL)
         process.wait(10)
+        self.deaths[process.pid] = time.time()
         _close(process)
 
     def stop(self, process: subprocess.Popen[str]) -> int:
@@ -54,9 +55,9 @@ class Nodes:
 
 
 @contextmanager
-def nodes(url: str, log: Path, **environment: str) -> Iterator[Nodes]:
+def nodes(url: str, log: Path, *, program: str = "worker.py", **environment: str) -> Iterator[Nodes]:
     """Nodes that are all gone afterwards."""
-    made = Nodes(url, log, environment)
+    made = Nodes(url, log, program, environment)
     try:
         yield made
     finally:

@@ -89,7 +89,7 @@ async def test_a_due_schedule_carries_what_the_planner_needs(store: Store) -> No
         1,
     )
     assert due.active == (runs[0], runs[2])
-    assert due.waiting == 1
+    assert len(due.waiting) == 1
 
 
 async def test_a_fire_inserts_its_runs_and_moves_the_schedule_on(store: Store) -> None:

@@ -222,4 +222,4 @@ async def test_a_lane_says_how_full_it_is(store: Store) -> None:
     await store.runs.claim_runs(claim(room=2))
     await raw(store, "UPDATE lanes SET paused = true WHERE name = 'main'")
     main = next(lane for lane in await store.lanes.list_lanes() if lane.name == "main")
-    assert (main.running, main.queued, main.paused) == (2, 2, True)
+    assert (main.used, main.queued, main.paused) == (2, 3, True)

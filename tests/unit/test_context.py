@@ -301,18 +301,22 @@ async def submitted(workers: WorkerThreads) -> int:
     return await asyncio.wait_for(answer, 10)
 
 
-def _broken_completion(_: object) -> None:
-    raise RuntimeError("broken")
-
-
 def test_a_completion_that_raises_does_not_lose_the_next(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> int:
         workers = WorkerThreads()
         both = threading.Barrier(2)
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        workers.submit(lambda: both.wait(10), _broken_completion)
+        raised = asyncio.Event()
+
+        def broken(_: object) -> None:
+            raised.set()
+            raise RuntimeError("broken")
+
+        workers.submit(lambda: both.wait(10), broken)
         workers.submit(lambda: both.wait(10), lambda _: answer.set_result(1))
+        # Either may come first.
         assert await asyncio.wait_for(answer, 10) == 1
+        await asyncio.wait_for(raised.wait(), 10)
         return workers.busy
 
     assert asyncio.run(main()) == 0

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ostinato.errors import InvalidInput, NotLoadable
-from ostinato.models.work import Function, Unreadable, load_work, read_work, work_json, work_text
+from ostinato.models.work import (
+    PAYLOADS_END,
+    Function,
+    Unreadable,
+    load_work,
+    payload_text,
+    payload_work,
+    read_work,
+    work_json,
+    work_text,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+documents = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=10,
+)
 
 
 def test_a_function_survives_its_stored_text() -> None:
@@ -46,3 +67,24 @@ def test_work_that_cannot_be_read_says_why_and_keeps_its_text(text: str, says: s
 
 def test_scripts_see_the_kind_and_the_fields() -> None:
     assert work_json(Function("send", [1])) == {"kind": "function", "task": "send", "args": [1], "kwargs": {}}
+
+
+@given(texts, st.lists(documents, min_size=1, max_size=6))
+def test_payloads_that_join_one_by_one_are_a_list_in_their_order(task: str, payloads: list[Any]) -> None:
+    text = payload_work(task, payload_text(payloads[0]))
+    for payload in payloads[1:]:
+        assert text.endswith(PAYLOADS_END)
+        text = f"{text[: -len(PAYLOADS_END)]},{payload_text(payload)}{PAYLOADS_END}"
+    assert read_work(text) == Function(task, [], {"payloads": payloads})
+
+
+@given(documents)
+def test_a_payload_survives_its_text(payload: Any) -> None:
+    assert msgspec.json.decode(payload_text(payload)) == payload
+
+
+@pytest.mark.parametrize("wrong", [object(), [object()], {"a": 1j}, "\ud800"])
+def test_a_payload_that_is_not_json_is_refused_with_the_fix(wrong: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"the payload is not JSON.*send text, numbers") as raised:
+        payload_text(wrong)
+    assert raised.value.field == "payload"

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ostinato.errors import InvalidInput
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -21,6 +23,7 @@ __all__ = [
     "Column",
     "Styled",
     "clean",
+    "confirmed",
     "counted",
     "emit",
     "emit_json",
@@ -107,6 +110,15 @@ def say(text: str, style: str = "") -> None:
 def warn(text: str) -> None:
     """Something is not as it should be, but the command goes on."""
     say(f"warning: {text}", "yellow")
+
+
+def confirmed(question: str, consequence: str) -> bool:
+    """Ask before something is lost; where nobody can answer, --yes is needed."""
+    if not sys.stdin.isatty():
+        raise InvalidInput(consequence, field="yes", hint="say --yes to do it")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:

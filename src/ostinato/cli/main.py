@@ -48,6 +48,8 @@ for _order, (_name, _target, _help) in enumerate(
         ("worker", "up:worker", "Start the engine for a service manager: plain log lines."),
         ("schedule", "schedule:app", "Add, list, change, trigger and remove schedules."),
         ("run", "run:app", "List, show, cancel, retry and wait for runs."),
+        ("session", "session:app", "Send to sessions, look at them, stop them, follow them."),
+        ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
         ("why", "why:why", "Why a schedule did or did not run."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "Tasks that can be run."),

@@ -73,7 +73,12 @@ def opened(common: Common) -> Iterator[Visit]:
 
 
 def load_app(
-    common: Common, *, slots: int | None = None, lanes: dict[str, int] | None = None, tz: str | None = None
+    common: Common,
+    *,
+    slots: int | None = None,
+    lanes: dict[str, int] | None = None,
+    rates: dict[str, str] | None = None,
+    tz: str | None = None,
 ) -> Ostinato:
     """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
     from ostinato.app import Ostinato
@@ -84,6 +89,7 @@ def load_app(
         "db": common.db,
         "slots": slots,
         "lanes": lanes,
+        "rates": rates,
         "tz": None if tz is None else check_zone(tz),
     }
     settings = load_settings(**given)
@@ -94,6 +100,8 @@ def load_app(
     checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
     if lanes is not None:
         checked["lanes"] = {**app.settings.lanes, **lanes}
+    if rates is not None:
+        checked["rates"] = {**app.settings.rates, **{name: settings.rates[name] for name in rates}}
     app.settings = replace(app.settings, **checked)
     return app
 

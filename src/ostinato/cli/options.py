@@ -35,6 +35,8 @@ class EngineFlags:
     """How many runs this node executes at once. [default: 256]"""
     lane: list[str] | None = None
     """A lane and its limit on all nodes together, as NAME=LIMIT; may be given again."""
+    rate: list[str] | None = None
+    """How many runs of a lane may start in a time, as NAME=10/m; may be given again."""
     tz: str | None = None
     """The zone of schedules that name none. [default: the machine's]"""
 
@@ -64,6 +66,8 @@ class PolicyFlags:
     """The lane that its runs go through. [default: cron]"""
     priority: int | None = None
     """Higher goes first in its lane. [default: 0]"""
+    session: str | None = None
+    """Its runs wait their turn in this session, such as dm:42. [default: none]"""
     check: list[str] | None = None
     """A check that must pass before it is enabled and before each run; may be given again."""
     keep: str | None = None

@@ -8,7 +8,7 @@ from typing import Any
 from ostinato.cli.options import PolicyFlags
 from ostinato.errors import InvalidInput
 
-__all__ = ["call_arguments", "lane_limits", "policy_options"]
+__all__ = ["call_arguments", "json_or_text", "lane_limits", "lane_rates", "policy_options"]
 
 _NOTHING = "none"
 
@@ -27,7 +27,7 @@ def policy_options(flags: PolicyFlags) -> dict[str, Any]:
         "delete_after_run": flags.delete_after_run,
     }
     options: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
-    for name, limit in (("timeout", flags.timeout), ("max_age", flags.max_age)):
+    for name, limit in (("timeout", flags.timeout), ("max_age", flags.max_age), ("session", flags.session)):
         if limit is not None:
             options[name] = None if limit == _NOTHING else limit
     if flags.retry is not None:
@@ -92,16 +92,21 @@ def call_arguments(args: str | None, kwargs: str | None, named: list[str] | None
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise InvalidInput(f"--arg cannot be {pair!r}", field="arg", hint="write --arg name=value")
-        keywords[name] = _value(value)
+        keywords[name] = json_or_text(value)
     return positional, keywords
 
 
-def _value(text: str) -> Any:
+def json_or_text(text: str) -> Any:
     """JSON where it is JSON (`3`, `true`, `[1]`), else the text itself."""
     try:
-        return json.loads(text)
-    except ValueError:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
         return text
+
+
+def _no_constant(name: str) -> Any:
+    """Python would take `NaN` and `Infinity` for numbers, but they are not JSON."""
+    raise ValueError(name)
 
 
 def _json(field: str, text: str, kind: type, example: str) -> Any:
@@ -127,3 +132,16 @@ def lane_limits(pairs: list[str] | None) -> dict[str, int] | None:
             raise InvalidInput(f"--lane cannot be {pair!r}", field="lane", hint="write --lane main=10")
         limits[name] = int(limit)
     return limits
+
+
+def lane_rates(pairs: list[str] | None) -> dict[str, str] | None:
+    """The rates of `--rate main=10/m`, not yet read."""
+    if pairs is None:
+        return None
+    rates = {}
+    for pair in pairs:
+        name, equals, rate = pair.partition("=")
+        if not equals or not name or not rate:
+            raise InvalidInput(f"--rate cannot be {pair!r}", field="rate", hint="write --rate main=10/m")
+        rates[name] = rate
+    return rates

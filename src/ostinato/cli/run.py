@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
@@ -12,7 +12,10 @@ from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.run_view import print_run, print_runs
 
-__all__ = ["app", "ended", "list_runs"]
+if TYPE_CHECKING:
+    from ostinato.models.run import Run
+
+__all__ = ["app", "ended", "list_runs", "tell_end"]
 
 app = App(name="run", help="List, show, cancel, retry and wait for runs.")
 
@@ -25,6 +28,7 @@ def ls(
     schedule: str | None = None,
     state: list[str] | None = None,
     task: str | None = None,
+    session: str | None = None,
     limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
     common: Common = NO_COMMON,
 ) -> None:
@@ -38,18 +42,27 @@ def ls(
         Only runs in this state, such as failed; may be given again.
     task
         Only runs of this task.
+    session
+        Only runs of this session, such as dm:42.
     limit
         At most so many.
     """
-    list_runs(common, schedule=schedule, state=state, task=task, limit=limit)
+    list_runs(common, schedule=schedule, state=state, task=task, session=session, limit=limit)
 
 
 def list_runs(
-    common: Common, *, schedule: str | None = None, state: list[str] | None, task: str | None = None, limit: int
+    common: Common,
+    *,
+    schedule: str | None = None,
+    state: list[str] | None,
+    task: str | None = None,
+    session: str | None = None,
+    limit: int,
 ) -> None:
     """The list of `run ls` and of `schedule runs`."""
     with opened(common) as visit:
-        found = visit.ask(visit.services.runs.list(schedule=schedule, task=task, state=state, limit=limit))
+        wanted = visit.services.runs.list(schedule=schedule, task=task, session=session, state=state, limit=limit)
+        found = visit.ask(wanted)
         print_runs(visit, found, as_json=common.json)
 
 
@@ -165,9 +178,13 @@ def ended(visit: Visit, id: int, timeout: str | None, *, as_json: bool) -> int:
     """Wait for the end of a run and tell it; the exit code says whether it succeeded."""
     if not as_json:
         say(f"waiting for run {id} to end")
-    run = visit.ask(visit.services.runs.wait(id, timeout=timeout))
+    return tell_end(visit, visit.ask(visit.services.runs.wait(id, timeout=timeout)), as_json=as_json)
+
+
+def tell_end(visit: Visit, run: Run, *, as_json: bool) -> int:
+    """Say how a run ended; the exit code says whether it succeeded."""
     if as_json:
         print_run(visit, run, as_json=True)
     else:
-        say(f"run {id} {run.state}" + (f": {run.reason}" if run.reason else ""))
+        say(f"run {run.id} {run.state}" + (f": {run.reason}" if run.reason else ""))
     return 0 if run.state == "succeeded" else 1

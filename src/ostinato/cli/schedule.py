@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.console import confirmed, emit, emit_json, say
 from ostinato.cli.opening import opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.run import ended, list_runs
@@ -20,7 +19,6 @@ from ostinato.cli.schedule_view import (
     warn_of_no_engine,
     warn_of_unknown_task,
 )
-from ostinato.errors import InvalidInput
 
 __all__ = ["app"]
 
@@ -158,14 +156,10 @@ def rm(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
     """
     with opened(common) as visit:
         visit.ask(visit.services.schedules.get(name))
-        if not yes:
-            if not sys.stdin.isatty():
-                raise InvalidInput(f"removing {name!r} removes its runs too", field="yes", hint="say --yes to do it")
-            sys.stderr.write(f"Remove schedule {name!r} with its runs and their output? [y/N] ")
-            sys.stderr.flush()
-            if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-                say("nothing was removed")
-                return 1
+        question = f"Remove schedule {name!r} with its runs and their output?"
+        if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
+            say("nothing was removed")
+            return 1
         visit.ask(visit.services.schedules.remove(name))
     if common.json:
         emit_json({"name": name, "removed": True})

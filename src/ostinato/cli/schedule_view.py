@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
     from ostinato.models.schedule import Schedule
 
-__all__ = ["print_schedule", "print_schedules", "state_of", "tell_next", "unknown_task", "warn_of_unknown_task"]
+__all__ = [
+    "print_schedule",
+    "print_schedules",
+    "state_of",
+    "tell_next",
+    "unknown_task",
+    "warn_of_no_engine",
+    "warn_of_unknown_task",
+    "warn_of_unserved",
+]
 
 _STYLES = {"on": "green", "off": "dim", "broken": "red", "orphaned": "yellow", "finished": "dim"}
 
@@ -35,13 +44,10 @@ def tell_next(visit: Visit, schedule: Schedule) -> str:
     return f"{schedule.name!r}. {schedule.sentence} Next at {full(schedule.next_run_at, visit.zone)}, in {left}."
 
 
-def unknown_task(visit: Visit, schedule: Schedule) -> str | None:
-    """What is wrong if nobody could execute it: no running node, and no app named here, knows its task."""
-    from ostinato.models.work import Function
-
-    if not isinstance(schedule.work, Function) or schedule.work.task in visit.app.registry.tasks:
+def unknown_task(visit: Visit, task: str) -> str | None:
+    """What is wrong if nobody could execute it: no running node, and no app named here, knows this task."""
+    if task in visit.app.registry.tasks:
         return None
-    task = schedule.work.task
     nodes = [node for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
     if any(task in node.tasks for node in nodes):
         return None
@@ -50,15 +56,25 @@ def unknown_task(visit: Visit, schedule: Schedule) -> str | None:
     return f"task {task!r} is not registered on any running node; its runs wait until one knows it"
 
 
-def warn_of_no_engine(visit: Visit) -> None:
+def warn_of_no_engine(visit: Visit) -> bool:
     """Say it on stderr where somebody asks for a run: it would wait without a word."""
-    if all(node.state == "lost" for node in visit.ask(visit.services.nodes.list())):
+    is_alone = all(node.state == "lost" for node in visit.ask(visit.services.nodes.list()))
+    if is_alone:
         warn("no engine is running on this database: the run waits until one is started with 'ostinato up'")
+    return is_alone
+
+
+def warn_of_unserved(visit: Visit, task: str) -> None:
+    """Say that no engine is there, or that none of those that are knows the task."""
+    if not warn_of_no_engine(visit) and (missing := unknown_task(visit, task)) is not None:
+        warn(missing)
 
 
 def warn_of_unknown_task(visit: Visit, schedule: Schedule) -> None:
     """Say it on stderr: it is no error, since a node that knows the task may come."""
-    missing = unknown_task(visit, schedule)
+    from ostinato.models.work import Function
+
+    missing = unknown_task(visit, schedule.work.task) if isinstance(schedule.work, Function) else None
     if missing is not None:
         warn(missing)
 

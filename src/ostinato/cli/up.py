@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ostinato.cli.console import clean, emit_json_line, rich_console, say
 from ostinato.cli.opening import load_app
 from ostinato.cli.options import NO_COMMON, NO_ENGINE, Common, EngineFlags
-from ostinato.cli.policy import lane_limits
+from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 
@@ -52,7 +52,8 @@ def _serve(
     import asyncio
 
     # Before there is a loop: what the user's module does at import may want one of its own.
-    app = load_app(common, slots=engine.slots, lanes=lane_limits(engine.lane), tz=engine.tz)
+    lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
+    app = load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz)
     from ostinato.cli.serving import serve
 
     zone = app.settings.tz

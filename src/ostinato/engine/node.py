@@ -52,7 +52,7 @@ class Engine:
         self.settings = settings
         self.id = new_node_id()
         lease = micros_of(settings.lease)
-        self.recorder = Recorder(store.runs)
+        self.recorder = Recorder(store.runs, registry.throttle)
         self.runner = Runner(registry, clock, self.recorder.add)
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
         self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
@@ -64,14 +64,14 @@ class Engine:
         self.monitor = LoopMonitor()
         self._started_at: Micros | None = None
         self.is_started = False
-        self._is_draining = False
+        self.is_draining = False
         self._next_due_at: Micros | None = None
 
     async def prepare(self) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone."""
         self._started_at = self.clock.now()
-        limits = self.settings.lane_limits
-        await self.store.lanes.ensure_lanes(limits, list(self.settings.lanes))
+        settings = self.settings
+        await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(sorted(self.registry.tasks))
         self.recorder.connect(self.runner, self.dispatcher)
         await self.lease.renew()
@@ -99,7 +99,7 @@ class Engine:
     async def stop(self, grace: float | None = None) -> None:
         """Drain: claim nothing more, let running work end within the grace, put the rest back, and leave."""
         grace = self.settings.grace.total_seconds() if grace is None else grace
-        self._is_draining = True
+        self.is_draining = True
         self.lease.signal.set()  # tell the others now, not at the next beat
         await self.watchdog.stop("ticker", "waker", "rescuer", "pruner")
         self._put_back(await self.dispatcher.close())
@@ -176,7 +176,7 @@ class Engine:
         return {
             "ok": all(service["up"] for service in services.values()) and not blocked,
             "node": self.id,
-            "draining": self._is_draining,
+            "draining": self.is_draining,
             "services": services,
             "loop": {
                 "blocked_for": round(blocked, 3),
@@ -197,7 +197,7 @@ class Engine:
             pid=os.getpid(),
             slots=self.settings.slots,
             running=self.runner.running,
-            draining=self._is_draining,
+            draining=self.is_draining,
             tasks=tuple(sorted(self.registry.tasks)),
             started_at=self._started_at if self._started_at is not None else now,
             now=now,
@@ -214,7 +214,7 @@ class Engine:
         self.id = self.dispatcher.node = new_node_id()
 
     def _joined(self) -> None:
-        self.dispatcher.is_open = not self._is_draining
+        self.dispatcher.is_open = not self.is_draining
         self._look()
 
     def _look(self) -> None:

@@ -16,6 +16,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
+from ostinato.models.session import in_turn
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import read_work
 from ostinato.timing import Timing, parse_timing
@@ -75,10 +76,10 @@ def _plan_due(
     if schedule.active or schedule.waiting:
         due_runs = _overlap(schedule, policy, due_runs)
         if policy.overlap is Overlap.CANCEL_RUNNING and due_runs:
-            cancel = schedule.active
+            cancel = schedule.active + schedule.waiting
     elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW:
         # A backlog goes one after the other, whatever the overlap policy says of a single due time.
-        due_runs = [_in_turn(schedule, run) for run in due_runs]
+        due_runs = [in_turn(run, schedule.name, policy) for run in due_runs]
     due_runs = _up_to_remaining(schedule, due_runs)
     plan = _plan(schedule, timing, runs + due_runs, max(now, last))
     return replace(
@@ -155,7 +156,7 @@ def _run(
 ) -> NewRun:
     """A queued run for one due time; jitter moves its start, never its due time."""
     delay = micros_of(timing.start_delay(schedule.name, from_micros(due), random)) if timing.jitter else 0
-    return NewRun(
+    run = NewRun(
         kind=schedule.kind,
         task=schedule.task,
         work=schedule.work,
@@ -167,9 +168,10 @@ def _run(
         schedule_id=schedule.id,
         priority=policy.priority,
         expires_at=None if policy.max_age is None else due + micros_of(policy.max_age),
-        session=None if policy.overlap in (Overlap.SKIP, Overlap.ALLOW) else f"schedule:{schedule.name}",
-        waiting=policy.overlap not in (Overlap.SKIP, Overlap.ALLOW),
     )
+    if policy.session is None and policy.overlap in (Overlap.SKIP, Overlap.ALLOW):
+        return run
+    return in_turn(run, schedule.name, policy)
 
 
 def _up_to_remaining(schedule: DueSchedule, runs: list[NewRun]) -> list[NewRun]:
@@ -183,10 +185,6 @@ def _up_to_remaining(schedule: DueSchedule, runs: list[NewRun]) -> list[NewRun]:
     return runs
 
 
-def _in_turn(schedule: DueSchedule, run: NewRun) -> NewRun:
-    return replace(run, session=f"schedule:{schedule.name}", waiting=True)
-
-
 def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[NewRun]:
     """Due times that meet an active run."""
     match policy.overlap:
@@ -198,15 +196,14 @@ def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[
         case Overlap.QUEUE_ONE:
             room = 0 if schedule.waiting else 1
             kept, dropped = runs[:room], runs[room:]
-            why = "a run was under way and another one waiting already (overlap is queue_one)"
+            why = "another run of it was waiting already (overlap is queue_one)"
         case Overlap.SKIP:
-            active = ", ".join(map(str, schedule.active)) or "another"
             kept, dropped = [], runs
-            why = f"run {active} was still active (overlap is skip)"
+            why = f"run {', '.join(map(str, schedule.active + schedule.waiting))} was still active (overlap is skip)"
         case _:
             assert_never(policy.overlap)
     skipped = [
-        replace(run, state=RunState.SKIPPED, reason=why, session=None, waiting=False, expires_at=None)
+        replace(run, state=RunState.SKIPPED, reason=why, session=None, waiting=False, mode=None, expires_at=None)
         for run in dropped
     ]
     return sorted(skipped + kept, key=lambda run: run.due_at)

@@ -15,6 +15,7 @@ from ostinato.engine.dispatcher import Dispatcher
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
+from ostinato.execution.throttle import Throttle
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import RunStore
 
@@ -29,8 +30,9 @@ BATCH = 500
 class Recorder:
     """Writes what became of runs."""
 
-    def __init__(self, runs: RunStore) -> None:
+    def __init__(self, runs: RunStore, throttle: Throttle) -> None:
         self._runs = runs
+        self._throttle = throttle
         self._buffer: list[Finish] = []
         self._signal = Signal()
         self._report_signal = Signal()
@@ -86,6 +88,9 @@ class Recorder:
             batch = self._buffer[:BATCH]
             if not batch:
                 return
+            for finish in batch:
+                if finish.session is not None:
+                    finish.throttled = self._throttle.look(finish.session)
             request = self._dispatcher.request() if claim else None
             try:
                 finished = await self._runs.finish_runs(batch, request)

@@ -13,6 +13,7 @@ from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
 from ostinato.execution.threads import on_own_thread
+from ostinato.execution.throttle import Throttle
 from ostinato.models.policy import make_policy
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
@@ -44,6 +45,7 @@ class Registry:
 
     tasks: dict[str, TaskDefinition] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)
+    throttle: Throttle = field(default_factory=Throttle)
 
     def add_task(
         self, name: str, function: Callable[..., Any], options: Mapping[str, Any], isolation: Isolation = "none"
@@ -68,6 +70,10 @@ class Registry:
     def add_check(self, name: str, function: Check) -> None:
         """Register a check."""
         self.checks[name] = function
+
+    def throttled(self, session: str) -> bool | None:
+        """Whether this session goes one at a time now; None if nobody here knows."""
+        return self.throttle.look(session)
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""

@@ -11,7 +11,7 @@ from ostinato.durations import duration_text
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.output import storable
 from ostinato.models.policy import Policy, Retry
-from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.run import ClaimedRun, Finish, end_of_cancel
 from ostinato.models.states import RunState, Trigger, check_transition
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
@@ -59,7 +59,7 @@ def decide(
         case OutcomeKind.CUT_OFF:
             _requeued(finish, max(now, run.ready_at), None, counted=False)
         case OutcomeKind.CANCELLED:
-            finish.state = RunState.CANCELLED
+            finish.state = end_of_cancel(finish.reason)
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
         case _:

@@ -10,14 +10,30 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import InvalidInput, NotLoadable
 
-__all__ = ["CatchUp", "Keep", "Overlap", "Policy", "Retry", "load_policy", "make_policy", "policy_json", "policy_text"]
+__all__ = [
+    "CatchUp",
+    "Keep",
+    "Overlap",
+    "Policy",
+    "Retry",
+    "check_choice",
+    "check_session",
+    "check_whole",
+    "load_policy",
+    "make_policy",
+    "policy_json",
+    "policy_text",
+]
+
+
+E = TypeVar("E", bound=StrEnum)
 
 
 class Overlap(StrEnum):
@@ -38,7 +54,8 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def check_whole(name: str, value: Any, least: int) -> int:
+    """A whole number that is not too small."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
     return value
@@ -62,7 +79,7 @@ class Retry:
     ) -> None:
         if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread <= 1:
             raise InvalidInput(f"retry.spread cannot be {spread!r}", field="retry.spread", hint="give 0 to 1")
-        object.__setattr__(self, "max", _whole("retry.max", max, 0))
+        object.__setattr__(self, "max", check_whole("retry.max", max, 0))
         object.__setattr__(self, "base", parse_duration(base, field="retry.base"))
         object.__setattr__(self, "longest", parse_duration(longest, field="retry.longest"))
         object.__setattr__(self, "spread", spread)
@@ -77,7 +94,7 @@ class Keep:
 
     def __init__(self, age: Duration | None = timedelta(days=30), count: int | None = 1000) -> None:
         object.__setattr__(self, "age", None if age is None else parse_duration(age, field="keep.age"))
-        object.__setattr__(self, "count", None if count is None else _whole("keep.count", count, 1))
+        object.__setattr__(self, "count", None if count is None else check_whole("keep.count", count, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,7 @@ class Policy:
     break_after: int = 3
     lane: str = "cron"
     priority: int = 0
+    session: str | None = None
     checks: tuple[str, ...] = ()
     keep: Keep = Keep()
     remaining: int | None = None
@@ -125,9 +143,9 @@ def make_policy(given: Mapping[str, Any], base: Policy = DEFAULT) -> Policy:
 def _coerce(name: str, value: Any, base: Policy) -> Any:
     match name:
         case "overlap":
-            return _choice(Overlap, name, value)
+            return check_choice(Overlap, name, value)
         case "catch_up":
-            return _choice(CatchUp, name, value)
+            return check_choice(CatchUp, name, value)
         case "retry":
             return _retry(value, base.retry)
         case "keep":
@@ -140,19 +158,22 @@ def _coerce(name: str, value: Any, base: Policy) -> Any:
             return _names(name, value)
         case "lane":
             return _lane(value)
+        case "session":
+            return None if value is None else check_session(value)
         case "delete_after_run":
             if not isinstance(value, bool):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give True or False")
             return value
         case "priority":
-            return _whole(name, value, -1_000_000)
+            return check_whole(name, value, -1_000_000)
         case "remaining":
-            return None if value is None else _whole(name, value, 1)
+            return None if value is None else check_whole(name, value, 1)
         case _:
-            return _whole(name, value, 1)
+            return check_whole(name, value, 1)
 
 
-def _choice(kind: type[StrEnum], name: str, value: Any) -> StrEnum:
+def check_choice(kind: type[E], name: str, value: Any) -> E:
+    """One of the words of an enum; InvalidInput lists them."""
     try:
         return kind(value)
     except ValueError:
@@ -184,6 +205,17 @@ def _lane(value: Any) -> str:
     return value
 
 
+def check_session(value: Any, field: str = "session") -> str:
+    """A session's key; `schedule:` in front is the house's own."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give a key such as dm:42")
+    if value.startswith("schedule:"):
+        raise InvalidInput(
+            f"{field} cannot be {value!r}", field=field, hint="schedule: is used by the scheduler itself"
+        )
+    return value
+
+
 def _retry(value: Any, base: Retry) -> Retry:
     if isinstance(value, Retry):
         return value
@@ -194,7 +226,7 @@ def _retry(value: Any, base: Retry) -> Retry:
             raise InvalidInput(
                 f"retry cannot be {value!r}", field="retry", hint="its fields are max, base, longest, spread"
             ) from error
-    return replace(base, max=_whole("retry", value, 0))
+    return replace(base, max=check_whole("retry", value, 0))
 
 
 def _keep(value: Any, base: Keep) -> Keep:

@@ -16,6 +16,7 @@ from ostinato.models.states import ENDS, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
 __all__ = [
+    "INTERRUPTED",
     "Attempt",
     "ClaimedRun",
     "Finish",
@@ -25,6 +26,7 @@ __all__ = [
     "Run",
     "RunFilter",
     "cancelled",
+    "end_of_cancel",
     "tells",
     "unstorable",
 ]
@@ -109,6 +111,12 @@ class NewRun:
     expires_at: Micros | None = None
     session: str | None = None
     waiting: bool = False
+    mode: str | None = None
+    """How it stands in its session (models.session.Mode); None for a run that is in no session of people's."""
+    burst: bool = False
+    """Whether messages may still join it: it is not claimed before it is ready."""
+    later: bool = False
+    """Whether it queues up in its session only when it is ready, and holds up nobody before."""
     key: str | None = None
 
 
@@ -165,15 +173,27 @@ class Finish:
     break_after: int = 0
     broken: str | None = None
     """The reason that the schedule gets when the breaker trips."""
+    throttled: bool | None = None
+    """Whether its session goes one at a time from now on; None leaves what was said last."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
     """The schedule's name, for the log."""
 
 
+INTERRUPTED = "interrupted by a newer message of its session"
+"""The reason of a cancel that ends in `superseded`."""
+
+
+def end_of_cancel(reason: str | None) -> RunState:
+    """How a run ends that was told to stop for this reason."""
+    return RunState.SUPERSEDED if reason is not None and reason.startswith(INTERRUPTED) else RunState.CANCELLED
+
+
 def cancelled(finish: Finish, reason: str) -> Finish:
     """The same finish, if the run was to be tried again and somebody wants it to stop."""
-    return replace(finish, state=RunState.CANCELLED, reason=reason, ready_at=None, attempt_state=None, counted=True)
+    state = end_of_cancel(reason)
+    return replace(finish, state=state, reason=reason, ready_at=None, attempt_state=None, counted=True)
 
 
 def unstorable(finish: Finish, why: str) -> Finish:
@@ -215,6 +235,7 @@ class RunFilter:
 
     schedule_id: ScheduleId | None = None
     task: str | None = None
+    session: str | None = None
     states: tuple[RunState, ...] = ()
     due_from: Micros | None = None
     due_until: Micros | None = None

@@ -111,8 +111,8 @@ class DueSchedule:
     version: int
     active: tuple[RunId, ...]
     """Runs of it that run or could run now, oldest first."""
-    waiting: int
-    """Runs of it that wait for an active one to end."""
+    waiting: tuple[RunId, ...]
+    """Runs of it that wait for their turn, oldest first."""
 
 
 @dataclass(frozen=True, slots=True)

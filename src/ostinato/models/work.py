@@ -5,6 +5,8 @@ A stored work that this program cannot read becomes `Unreadable`, which keeps it
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -13,7 +15,18 @@ import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
 
-__all__ = ["Function", "Unreadable", "Work", "load_work", "read_work", "work_json", "work_text"]
+__all__ = [
+    "PAYLOADS_END",
+    "Function",
+    "Unreadable",
+    "Work",
+    "load_work",
+    "payload_text",
+    "payload_work",
+    "read_work",
+    "work_json",
+    "work_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +78,7 @@ def _plain_text(task: str) -> str:
 def _text(work: Work) -> str:
     try:
         fields = msgspec.json.encode(work)
+        _check_finite([work.args, work.kwargs], fields)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"the arguments of task {work.task!r} are not JSON: {error}",
@@ -72,6 +86,47 @@ def _text(work: Work) -> str:
             hint="pass text, numbers, booleans, None, lists and dicts, and load other things inside the task",
         ) from error
     return f'{{"kind":"{work.kind}",' + fields[1:].decode()
+
+
+def _check_finite(value: Any, encoded: bytes) -> None:
+    """Refuse NaN and infinity, which JSON does not have: msgspec writes null for them."""
+    if b"null" in encoded:
+        _walk(value)
+
+
+def _walk(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a number in JSON")
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, (list, tuple, set, frozenset)):
+        return
+    for item in value:
+        _walk(item)
+
+
+PAYLOADS_END = "]}}"
+"""How the text of `payload_work` ends: another payload goes in front of it, after a comma."""
+
+
+def payload_work(task: str, payload: str) -> str:
+    """The stored text of a call with `payloads`, a list that holds this JSON and can be added to."""
+    empty = _text(Function(task, kwargs={"payloads": []}))
+    return empty.removesuffix(PAYLOADS_END) + payload + PAYLOADS_END
+
+
+def payload_text(payload: Any) -> str:
+    """A payload as JSON; InvalidInput if it is not."""
+    try:
+        encoded = msgspec.json.encode(payload)
+        _check_finite(payload, encoded)
+        return encoded.decode()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"the payload is not JSON: {error}",
+            field="payload",
+            hint="send text, numbers, booleans, None, lists and dicts",
+        ) from error
 
 
 def read_work(text: str, kind: str | None = None) -> Work:

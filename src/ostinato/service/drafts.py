@@ -37,6 +37,10 @@ class Code(Protocol):
         """The policy that was given with a task; nothing if it is not known here."""
         ...
 
+    def throttled(self, session: str) -> bool | None:
+        """Whether this session goes one at a time now; None if nobody here knows."""
+        ...
+
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones with their reasons."""
         ...

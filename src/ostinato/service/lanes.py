@@ -1,11 +1,16 @@
-"""Lanes as the other services need them: a name is known, or falls back to main with one warning."""
+"""Lanes: list, get, get_or_create, set, pause, resume, clear; and `settle`, by which other services find theirs."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ostinato.models.lane import FALLBACK_LANE, Lane
+from ostinato.clock import Clock, from_micros
+from ostinato.errors import InvalidInput, NotFound
+from ostinato.models.ids import RunId
+from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
 from ostinato.models.policy import Policy
 from ostinato.stores.base import Store
 
@@ -13,18 +18,80 @@ __all__ = ["LaneService"]
 
 log = logging.getLogger("ostinato")
 
+_CLEAR_STEP = 1_000
+
 
 class LaneService:
-    """Looks lanes up, and remembers the ones it has seen."""
+    """What can be done with lanes. It remembers the names it has seen."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._known: set[str] = set()
         self._warned: set[str] = set()
 
-    async def list(self) -> list[Lane]:
+    async def list(self) -> Sequence[Lane]:
         """Every lane and how full it is."""
-        return await self._store.lanes.list_lanes()
+        now = from_micros(self._clock.now())
+        # What is ready later does not wait yet.
+        return [
+            replace(lane, oldest_at=None) if lane.oldest_at is not None and lane.oldest_at > now else lane
+            for lane in await self._store.lanes.list_lanes()
+        ]
+
+    async def get(self, name: str) -> Lane:
+        """The lane of this name."""
+        for lane in await self.list():
+            if lane.name == name:
+                return lane
+        raise NotFound(f"there is no lane {name!r}; 'ostinato lane ls' lists them")
+
+    async def get_or_create(self, name: str, limit: int, *, rate: str | None = None) -> Lane:
+        """The lane of this name, made with this limit and rate if there is none."""
+        _check(name, limit)
+        if name not in {lane.name for lane in await self._store.lanes.list_lanes()}:
+            rates = {} if rate is None else {name: parse_rate(rate)}
+            await self._store.lanes.ensure_lanes({name: limit}, [], rates)
+        return await self.get(name)
+
+    async def set(self, name: str, limit: int | None = None, *, rate: str | None = None) -> Lane:
+        """Change a lane's limit or rate, on all nodes at once; one that does not exist is made with its limit.
+
+        `rate` is text such as `10/m`; `none` takes it away. What runs goes on, above a smaller limit too.
+        """
+        _check(name, 1 if limit is None else limit)
+        if limit is None and rate is None:
+            raise InvalidInput("there is nothing to set", field="limit", hint="give a limit, a rate, or both")
+        unlimited = rate == "none"
+        wanted = None if rate is None or unlimited else parse_rate(rate)
+        if not await self._store.lanes.set_lane(name, limit, wanted, clear_rate=unlimited):
+            raise NotFound(f"there is no lane {name!r} yet: give it a limit")
+        return await self.get(name)
+
+    async def pause(self, name: str, *, note: str | None = None) -> Lane:
+        """Start nothing more in this lane, on any node, until it is resumed; what runs goes on."""
+        return await self._switch(name, True, note)
+
+    async def resume(self, name: str) -> Lane:
+        """Start its runs again."""
+        return await self._switch(name, False, None)
+
+    async def _switch(self, name: str, paused: bool, note: str | None) -> Lane:
+        if not await self._store.lanes.pause_lane(name, paused, note):
+            raise NotFound(f"there is no lane {name!r}; 'ostinato lane ls' lists them")
+        return await self.get(name)
+
+    async def clear(self, name: str) -> int:
+        """End everything that is queued in the lane as cancelled; answers how many. What runs goes on."""
+        await self.get(name)
+        total = 0
+        until: RunId | None = None
+        while True:
+            step = await self._store.lanes.clear_lane(name, self._clock.now(), until, _CLEAR_STEP)
+            total += step.runs
+            until = step.until
+            if until is None:
+                return total
 
     def knows(self, lane: str) -> bool:
         """Whether the lane has been seen, so that nothing is to be settled."""
@@ -39,9 +106,18 @@ class LaneService:
         if policy.lane not in self._warned:
             self._warned.add(policy.lane)
             log.warning(
-                "there is no lane %r, its runs go to %r; make it with OSTINATO_LANE_%s=LIMIT or in ostinato.toml",
+                "there is no lane %r, its runs go to %r; make it with 'ostinato lane set %s LIMIT', in ostinato.toml "
+                "or with OSTINATO_LANE_%s=LIMIT",
                 policy.lane,
                 FALLBACK_LANE,
+                policy.lane,
                 policy.lane.upper(),
             )
         return replace(policy, lane=FALLBACK_LANE)
+
+
+def _check(name: Any, limit: Any) -> None:
+    if not isinstance(name, str) or not name.strip() or name != name.strip() or len(name) > 200:
+        raise InvalidInput(f"a lane cannot be called {name!r}", field="name", hint="give a name such as reports")
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+        raise InvalidInput(f"limit cannot be {limit!r}", field="limit", hint="give a whole number from 1")

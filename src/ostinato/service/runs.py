@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
-from ostinato.errors import Conflict, InvalidInput, NotFound, WaitTimeout
+from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
 from ostinato.models.ids import RunId
 from ostinato.models.policy import policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
+from ostinato.models.session import Delivery, Message, Sent
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, Unreadable, work_text
 from ostinato.service.drafts import policy_for_enqueue
@@ -40,18 +41,21 @@ class EnqueueSpec:
 class RunService:
     """What can be done with runs."""
 
-    def __init__(self, store: Store, clock: Clock, lanes: LaneService) -> None:
+    def __init__(self, store: Store, clock: Clock, lanes: LaneService, draining: Callable[[], bool]) -> None:
         self._store = store
         self._clock = clock
         self._lanes = lanes
+        self._draining = draining
 
     async def enqueue(
         self, spec: EnqueueSpec, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> Sequence[RunId]:
         """One run for each call, all in one transaction. A key that is active already answers its run."""
+        if self._draining():
+            raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
+        now = self._clock.now()
         policy = await self._lanes.settle(policy_for_enqueue(spec.options))
         text = policy_text(policy)
-        now = self._clock.now()
         ready_at = _ready_at(spec, now)
         expires_at = None if policy.max_age is None else ready_at + micros_of(policy.max_age)
         runs = [
@@ -66,13 +70,17 @@ class RunService:
                 lane=policy.lane,
                 priority=policy.priority,
                 expires_at=expires_at,
+                session=policy.session,
                 key=spec.key,
             )
             for args, kwargs in calls
         ]
         if spec.key is not None and len(runs) > 1:
             raise InvalidInput(f"one key {spec.key!r} cannot serve {len(runs)} runs", field="key")
-        return await self._store.runs.insert_runs(runs)
+        if policy.session is None:
+            return await self._store.runs.insert_runs(runs)
+        sent = await self._store.sessions.send([Message(run, sent_at=now) for run in runs], now)
+        return [_queued(one, policy.session) for one in sent]
 
     async def get(self, id: int) -> Run:
         """The run of this number."""
@@ -86,6 +94,7 @@ class RunService:
         *,
         schedule: str | None = None,
         task: str | None = None,
+        session: str | None = None,
         state: RunState | str | Iterable[RunState | str] | None = None,
         before: int | None = None,
         limit: int = 50,
@@ -102,6 +111,7 @@ class RunService:
         wanted = RunFilter(
             schedule_id=schedule_id,
             task=task,
+            session=session,
             states=_states(state),
             before_id=None if before is None else RunId(before),
             limit=limit,
@@ -155,6 +165,12 @@ class RunService:
                 raise WaitTimeout(f"{active} runs are still queued or running after {timeout}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
+
+
+def _queued(sent: Sent, session: str) -> RunId:
+    if sent.delivery is Delivery.STALE or sent.id is None:
+        raise MessageStale(f"session {session!r} was stopped while this was on its way: it is not queued")
+    return sent.id
 
 
 def _deadline(timeout: Duration | None) -> float:

@@ -14,6 +14,7 @@ from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput,
 from ostinato.models.policy import Overlap, load_policy, make_policy, policy_json, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.session import in_turn
 from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, first_due, make_draft
@@ -254,7 +255,6 @@ class ScheduleService:
         now = self._clock.now()
         if overlap is Overlap.CANCEL_RUNNING:
             await self._cancel_active(schedule, now)
-        in_turn = overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
         allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
         policy = await self._lanes.settle(schedule.policy)
         run = NewRun(
@@ -268,9 +268,9 @@ class ScheduleService:
             lane=policy.lane,
             schedule_id=schedule.id,
             priority=policy.priority,
-            session=f"schedule:{name}" if in_turn else None,
-            waiting=in_turn,
         )
+        if policy.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
+            run = in_turn(run, name, policy)
         id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
             raise AlreadyActive(

@@ -8,14 +8,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from ostinato.models.event import Event
+from ostinato.models.lane import Lane
 from ostinato.models.node import Node
 from ostinato.models.policy import policy_json
 from ostinato.models.run import Attempt, Progress, Run
 from ostinato.models.schedule import Schedule
+from ostinato.models.session import Session
 from ostinato.models.work import work_json
 from ostinato.service.why import Why
 
-__all__ = ["node_shape", "rfc3339", "run_shape", "schedule_shape", "why_shape"]
+__all__ = [
+    "event_shape",
+    "lane_shape",
+    "node_shape",
+    "rfc3339",
+    "run_shape",
+    "schedule_shape",
+    "session_shape",
+    "why_shape",
+]
 
 
 def rfc3339(moment: datetime) -> str:
@@ -96,6 +108,46 @@ def _attempt_shape(attempt: Attempt) -> dict[str, Any]:
 
 def _progress_shape(progress: Progress) -> dict[str, Any]:
     return {"done": progress.done, "total": progress.total, "text": progress.text}
+
+
+def lane_shape(lane: Lane) -> dict[str, Any]:
+    """A lane and how full it is, as JSON."""
+    return {
+        "name": lane.name,
+        "limit": lane.limit,
+        "rate": lane.rate,
+        "used": lane.used,
+        "queued": lane.queued,
+        "oldest_at": _time(lane.oldest_at),
+        "paused": lane.paused,
+        "note": lane.note,
+    }
+
+
+def session_shape(session: Session) -> dict[str, Any]:
+    """A session as JSON."""
+    return {
+        "key": session.key,
+        "running": session.running,
+        "queued": session.queued,
+        "oldest_at": _time(session.oldest_at),
+        "max_concurrent": session.max_concurrent,
+        "throttled": session.throttled,
+        "stopped_at": _time(session.stopped_at),
+        "sent_at": rfc3339(session.sent_at),
+    }
+
+
+def event_shape(event: Event) -> dict[str, Any]:
+    """What happened in a session, as JSON."""
+    return {
+        "id": event.id,
+        "at": rfc3339(event.at),
+        "kind": str(event.kind),
+        "session": event.session,
+        "run": event.run,
+        "data": dict(event.data),
+    }
 
 
 def node_shape(node: Node) -> dict[str, Any]:

@@ -6,13 +6,14 @@ on both. The engine and the services know only this page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from ostinato.clock import Micros
+from ostinato.models.event import Event
 from ostinato.models.ids import NodeId, RunId, ScheduleId
-from ostinato.models.lane import Lane
+from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.schedule import (
@@ -23,11 +24,13 @@ from ostinato.models.schedule import (
     ScheduleDraft,
     ScheduleFilter,
 )
+from ostinato.models.session import Message, Sent, Session, Stopped
 
 __all__ = [
     "Cancelled",
     "Claim",
     "Claimed",
+    "Cleared",
     "Due",
     "Finished",
     "Glance",
@@ -37,6 +40,7 @@ __all__ = [
     "Pruned",
     "RunStore",
     "ScheduleStore",
+    "SessionStore",
     "Status",
     "Store",
     "UpkeepStore",
@@ -65,6 +69,11 @@ class Claim:
     tasks_json: str
     """The same names as a JSON array, made once for every claim of a node."""
 
+    @property
+    def ahead(self) -> Micros:
+        """How long before its time a run may be claimed."""
+        return self.horizon - self.now
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
@@ -72,7 +81,8 @@ class Claimed:
 
     runs: Sequence[ClaimedRun] = ()
     next_ready_at: Micros | None = None
-    """When the next queued run is ready, in a lane that has room; None if none is known."""
+    """When the next queued run is ready, in a lane that has room; None if none is known. What cannot be claimed ahead
+    (an open burst, a lane whose rate is used up) counts as ready that much later."""
     crowded: bool = False
     """Ready runs were left because a lane or the room was full."""
 
@@ -93,6 +103,14 @@ class Cancelled:
 
     ended: Sequence[RunId] = ()
     asked: Sequence[RunId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """What one step of clearing a lane ended, and up to which run the next one goes; None when it is through."""
+
+    runs: int = 0
+    until: RunId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,13 +237,60 @@ class RunStore(Protocol):
 
 
 class LaneStore(Protocol):
-    """Lanes and their limits."""
+    """Lanes: their limits, rates and switches."""
 
-    async def ensure_lanes(self, limits: dict[str, int], fixed: Sequence[str]) -> None:
-        """Create missing lanes with these limits; set the limit of those named in `fixed`."""
+    async def ensure_lanes(
+        self, limits: Mapping[str, int], fixed: Sequence[str], rates: Mapping[str, Rate] | None = None
+    ) -> None:
+        """Create missing lanes with these limits; set the limit of those named in `fixed`, and these rates."""
+        ...
+
+    async def set_lane(self, name: str, limit: int | None, rate: Rate | None, *, clear_rate: bool = False) -> bool:
+        """Create a lane, or change its limit and rate; None leaves what is there. False if there is none to change."""
+        ...
+
+    async def pause_lane(self, name: str, paused: bool, note: str | None) -> bool:
+        """Nothing of a paused lane is claimed; what runs goes on. False if there is no such lane."""
+        ...
+
+    async def clear_lane(self, name: str, now: Micros, until: RunId | None, limit: int) -> Cleared:
+        """One step: end up to `limit` queued runs of the lane as cancelled, none newer than `until` (None: than the
+        newest there is)."""
         ...
 
     async def list_lanes(self) -> list[Lane]: ...
+
+
+class SessionStore(Protocol):
+    """Sessions: durable mailboxes. Whatever changes one sees what others did to it before."""
+
+    async def send(self, messages: Sequence[Message], now: Micros) -> list[Sent]:
+        """Put messages into their sessions, in order, in one transaction; the answers are in the same order.
+
+        In this order for each: one sent before its session's cutoff is recorded as skipped (stale). The session
+        remembers its settings. A message that debounces joins the newest queued run of its session if that is an
+        open burst of the same task and mode; its own row is then skipped. Mode interrupt ends all that is queued as
+        superseded, and tells what runs to stop. A full queue loses its oldest run that has never started, or refuses
+        the message. Then the run is inserted, and turns are given.
+        """
+        ...
+
+    async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
+        """Cancel the oldest run that has its turn; or everything, with a cutoff for what is still on its way.
+
+        To stop a session that nobody has used does nothing, unless it is everything: the cutoff stays."""
+        ...
+
+    async def get_session(self, key: str) -> Session | None: ...
+
+    async def list_sessions(self, search: str | None, busy: bool, limit: int) -> list[Session]:
+        """Sessions, the latest message first; only those with something queued or running, if `busy`."""
+        ...
+
+    async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
+        """Events with a greater id than `after`, of one session or of all: the first `limit` of them, or the newest;
+        oldest first."""
+        ...
 
 
 class NodeStore(Protocol):
@@ -278,6 +343,9 @@ class Store(Protocol):
 
     @property
     def lanes(self) -> LaneStore: ...
+
+    @property
+    def sessions(self) -> SessionStore: ...
 
     @property
     def nodes(self) -> NodeStore: ...

@@ -9,10 +9,12 @@ from ostinato.errors import NotLoadable
 from ostinato.models.policy import Keep, load_policy
 from ostinato.stores.base import PruneCursor, UpkeepStore
 
-__all__ = ["NODE_KEPT", "keep_of", "past_age", "sweep"]
+__all__ = ["EVENTS_KEPT", "NODE_KEPT", "keep_of", "past_age", "sweep"]
 
 NODE_KEPT: Micros = 24 * 3_600 * 1_000_000
 """How long a lost node stays visible."""
+EVENTS_KEPT: Micros = 7 * NODE_KEPT
+"""How long events stay, and sessions in which nothing happens."""
 _STEP = 1_000
 
 

@@ -13,12 +13,15 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable, TimingError
+from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import Policy, load_policy
 from ostinato.models.run import Attempt, ClaimedRun, Progress, Run
 from ostinato.models.schedule import DueSchedule, Schedule
+from ostinato.models.session import Session
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Unreadable, load_work
 from ostinato.timing import parse_timing
@@ -27,15 +30,19 @@ __all__ = [
     "ATTEMPT_COLUMNS",
     "CLAIM_COLUMNS",
     "DUE_COLUMNS",
+    "EVENT_COLUMNS",
     "NODE_COLUMNS",
     "RUN_COLUMNS",
     "SCHEDULE_COLUMNS",
     "load_attempt",
     "load_claimed",
     "load_due",
+    "load_event",
+    "load_lane",
     "load_node",
     "load_run",
     "load_schedule",
+    "load_session",
 ]
 
 Row = Sequence[Any]
@@ -58,6 +65,7 @@ CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
     "s.name, r.session, r.key, r.count, r.node, r.started_at"
 )
+EVENT_COLUMNS = "id, at, kind, session, run_id, data"
 NODE_COLUMNS = "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services"
 
 _decode_totals = msgspec.json.Decoder(dict[str, float]).decode
@@ -127,7 +135,37 @@ def load_claimed(row: Row) -> ClaimedRun:
     return ClaimedRun(*row)
 
 
-def load_due(row: Row, active: tuple[RunId, ...], waiting: int) -> DueSchedule:
+def load_lane(row: Row) -> Lane:
+    """A lane and how full it is: name, limit, paused, note, rate, running, queued, oldest ready."""
+    name, limit, paused, note, rate_count, rate_per, used, queued, oldest_at = row
+    rate = None if rate_count is None else Rate(rate_count, rate_per).text
+    return Lane(name, limit, bool(paused), note, rate, used, queued, _moment(oldest_at))
+
+
+def load_session(row: Row) -> Session:
+    """A session and what is in it: key, settings, cutoff, last message, running, queued, oldest queued."""
+    key, max_concurrent, throttled, cutoff_at, sent_at, running, queued, oldest_at = row
+    return Session(
+        key=key,
+        running=running,
+        queued=queued,
+        oldest_at=_moment(oldest_at),
+        max_concurrent=max_concurrent,
+        throttled=bool(throttled),
+        stopped_at=_moment(cutoff_at),
+        sent_at=from_micros(sent_at),
+    )
+
+
+def load_event(row: Row) -> Event:
+    """An event, from EVENT_COLUMNS."""
+    id, at, kind, session, run_id, data = row
+    known: dict[str, Any] = _decoded(_decode_json, data, {})
+    said = {name: value for name, value in known.items() if value is not None}
+    return Event(id, from_micros(at), EventKind(kind), session, None if run_id is None else RunId(run_id), said)
+
+
+def load_due(row: Row, active: tuple[RunId, ...], waiting: tuple[RunId, ...]) -> DueSchedule:
     """A due schedule from DUE_COLUMNS, and what is active of it."""
     values: Any = (*row, active, waiting)
     return DueSchedule(*values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, TypeVar
 
 import psycopg
@@ -36,7 +36,9 @@ class Database:
         """Connect and migrate."""
         await self._writer.start(self._migrate)
 
-    async def write(self, query: Query[T], *, wakes: bool = False, repeatable: bool = True) -> T:
+    async def write(
+        self, query: Query[T], *, wakes: bool = False, repeatable: bool = True, sessions: Collection[str] = ()
+    ) -> T:
         """Run a query that reads its own results on the way in the next group commit; `wakes` tells every engine."""
 
         async def operation(connection: Connection) -> Answer[T]:
@@ -47,18 +49,28 @@ class Database:
 
             return answer
 
-        return await self.send(operation, wakes=wakes, repeatable=repeatable)
+        return await self.send(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
 
-    async def send(self, operation: Operation[T], *, wakes: bool = False, repeatable: bool = True) -> T:
+    async def send(
+        self, operation: Operation[T], *, wakes: bool = False, repeatable: bool = True, sessions: Collection[str] = ()
+    ) -> T:
         """Run an operation whose results are read after the group commit, which saves its round trip."""
-        result: T = await self._writer.submit(operation, wakes=wakes, repeatable=repeatable)
+        result: T = await self._writer.submit(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
         return result
 
     async def send_last(
-        self, operation: Operation[Any] | None, last: Operation[T], undo: Operation[None]
+        self,
+        operation: Operation[Any] | None,
+        last: Operation[T],
+        undo: Operation[None] | None = None,
+        *,
+        wakes: bool = False,
+        sessions: Collection[str] = (),
     ) -> tuple[Any, T]:
         """Run an operation, and what goes at the end of its group; `undo` takes back a `last` of unknown outcome."""
-        result: tuple[Any, T] = await self._writer.submit(operation, last=last, undo=undo)
+        result: tuple[Any, T] = await self._writer.submit(
+            operation, last=last, undo=undo, wakes=wakes, sessions=sessions
+        )
         return result
 
     async def read(self, query: Query[T]) -> T:

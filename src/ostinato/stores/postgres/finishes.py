@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
-from ostinato.stores.postgres.ends import count_from_finish, give_turns
+from ostinato.stores.postgres.ends import count_from_finish
+from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
+from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer
 
 __all__ = ["Written", "add_output", "send_finishes"]
@@ -22,14 +24,25 @@ Written = tuple[list[RunId], list[ScheduleId]]
 
 # The state is written so that no index on what runs fits it: each row is to be found by its id, however few the
 # planner believes are running.
-_END = """
+_WRITE = """
 UPDATE runs r SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, r.started_at),
                   finished_at = f.finished_at, error = f.error, result = f.result,
                   totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
 FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
             %s::text[], %s::text[])
      f (id, token, state, reason, started_at, finished_at, error, result, totals, progress)
-WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id
+WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING
+"""
+_END = f"{_WRITE} r.id"
+# In the same statement, so that an end that was written before (see _lost) is not told again.
+_END_AND_TELL = f"""
+WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.reason, r.finished_at),
+told AS ({telling("finished_at", "'finished'", "ended")})
+SELECT id FROM ended
+"""
+_THROTTLE = """
+UPDATE sessions s SET throttled = f.throttled FROM unnest(%s::text[], %s::boolean[]) f (key, throttled)
+WHERE s.key = f.key AND s.throttled <> f.throttled
 """
 _KEEP_ATTEMPT = """
 INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
@@ -98,10 +111,12 @@ async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Wri
     await _lock_schedules(connection, finishes)
     finishes = await _obey_cancels(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
-    written = await fetch(connection, _END, _end_values(ended)) if ended else []
+    end = _END_AND_TELL if any(finish.session is not None for finish in ended) else _END
+    written = await fetch(connection, end, _end_values(ended)) if ended else []
     lost = await _lost(connection, ended, written) if len(written) != len(ended) else []
     lost += await _requeue(connection, [finish for finish in finishes if finish.state is RunState.QUEUED])
-    gone = set(lost)
+    # What was written before had its consequences then.
+    gone = {finish.id for finish in ended}.difference(id for (id,) in written).union(lost)
     await add_output(connection, [(f.id, f.output) for f in finishes if f.output and f.id not in gone])
     return lost, await _follow(connection, [finish for finish in ended if finish.id not in gone])
 
@@ -198,11 +213,19 @@ async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[Sched
     scheduled = [(finish.schedule_id, finish) for finish in ended if finish.schedule_id is not None]
     broken = await _breaker(connection, scheduled)
     await count_from_finish(connection, {id: finish.finished_at for id, finish in scheduled})
-    await give_turns(connection, {finish.session for finish in ended if finish.session is not None})
+    await _end_turns(connection, [(finish.session, finish) for finish in ended if finish.session is not None])
     deleted = [id for id, finish in scheduled if finish.delete_schedule]
     if deleted:
         await connection.execute(_DELETE_FINISHED, (numbers(deleted),))
     return broken
+
+
+async def _end_turns(connection: Connection, ended: Sequence[tuple[str, Finish]]) -> None:
+    """Let the next runs of these sessions go, which the caller has locked."""
+    throttled = {session: finish.throttled for session, finish in ended if finish.throttled is not None}
+    if throttled:
+        await connection.execute(_THROTTLE, (texts(list(throttled)), booleans(throttled.values())))
+    await give_turns(connection, [session for session, _ in ended])
 
 
 async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:

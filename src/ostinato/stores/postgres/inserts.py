@@ -5,28 +5,49 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from psycopg import AsyncCursor
 
+from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.states import ENDS
-from ostinato.stores.postgres.ends import give_turns
+from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
+from ostinato.stores.postgres.turns import give_turns, remember
 
-__all__ = ["insert_all", "insert_fires", "send_insert"]
+__all__ = ["insert_all", "insert_fires", "send_arrivals", "send_insert", "send_skipped"]
 
 _COLUMNS = (
     "kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at, count, "
-    "priority, expires_at, session, waiting, key, finished_at"
+    "priority, expires_at, session, waiting, mode, burst, later, key, "
+    "finished_at"
 )
-_INSERT = f"""
-INSERT INTO runs ({_COLUMNS})
-SELECT {_COLUMNS} FROM unnest(
+_GIVEN = f"""
+FROM unnest(
     %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
     %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[],
-    %s::text[], %s::bigint[]
+    %s::text[], %s::boolean[], %s::boolean[], %s::text[], %s::bigint[]
 ) WITH ORDINALITY n ({_COLUMNS}, place) ORDER BY place
+"""
+_INSERT = f"INSERT INTO runs ({_COLUMNS}) SELECT {_COLUMNS} {_GIVEN}"
+_ARRIVE = f"""
+WITH arrived AS ({_INSERT} RETURNING {TOLD_BY}), told AS ({telling("%s", "'enqueued'", "arrived")})
+SELECT id FROM arrived ORDER BY id
+"""
+_SKIP = f"""
+WITH skipped AS (
+    INSERT INTO runs ({_COLUMNS}, result) SELECT {_COLUMNS}, %s::text {_GIVEN} RETURNING id, session
+)
+INSERT INTO events (at, kind, session, run_id, data)
+SELECT %s::bigint, %s::text, session, id, %s::text FROM skipped RETURNING run_id
+"""
+_FIRE = f"{_INSERT} ON CONFLICT DO NOTHING"
+_FIRE_AND_TELL = f"""
+WITH fired AS ({_FIRE} RETURNING {TOLD_BY})
+{telling("%s", "'enqueued'", "fired")}
 """
 _ONE_FOR_EACH_KEY = """
 ON CONFLICT (key) WHERE key IS NOT NULL AND state IN ('queued', 'running') DO NOTHING RETURNING id, key
@@ -35,16 +56,40 @@ _KNOWN = "SELECT key, id FROM runs WHERE key = ANY (%s::text[]) AND state IN ('q
 _TRIES = 20
 
 
-async def insert_fires(connection: Connection, runs: Sequence[NewRun]) -> None:
-    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
-    if runs:
-        await connection.execute(_INSERT + " ON CONFLICT DO NOTHING", _values(runs))
-        await give_turns(connection, {run.session for run in runs if run.session is not None})
+async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micros) -> None:
+    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one.
+
+    The caller has locked their sessions.
+    """
+    if not runs:
+        return
+    arrived = {run.session for run in runs if run.session is not None and run.mode is not None}
+    if arrived:
+        for run in runs:
+            run.later = run.mode is not None and run.ready_at > now
+        await remember(connection, dict.fromkeys(arrived, now))
+        await connection.execute(_FIRE_AND_TELL, (*_values(runs), now))
+    else:
+        await connection.execute(_FIRE, _values(runs))
+    await give_turns(connection, {run.session for run in runs if run.session is not None})
 
 
 async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> AsyncCursor[Row]:
     """Insert rows without a key; the cursor answers their ids."""
     return await connection.execute(_INSERT + " RETURNING id", _values(runs))
+
+
+async def send_arrivals(connection: Connection, runs: Sequence[NewRun], now: Micros) -> AsyncCursor[Row]:
+    """Insert rows without a key into the queues of sessions, and tell it; the cursor answers their ids."""
+    return await connection.execute(_ARRIVE, (*_values(runs), now))
+
+
+async def send_skipped(
+    connection: Connection, run: NewRun, now: Micros, kind: EventKind, data: object, result: str | None = None
+) -> AsyncCursor[Row]:
+    """Insert the row of a message that gets no run of its own, and tell it; the cursor answers its id."""
+    said = msgspec.json.encode(data).decode()
+    return await connection.execute(_SKIP, (result, *_values([run]), now, kind, said))
 
 
 async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
@@ -96,6 +141,9 @@ def _values(runs: Sequence[NewRun]) -> tuple[Any, ...]:
         numbers([run.expires_at for run in runs]),
         texts([run.session for run in runs]),
         booleans([run.waiting for run in runs]),
+        texts([run.mode for run in runs]),
+        booleans([run.burst for run in runs]),
+        booleans([run.later for run in runs]),
         texts([run.key for run in runs]),
         numbers([run.ready_at if run.state in ENDS else None for run in runs]),
     )

@@ -3,7 +3,7 @@ finishes.py, the inserting itself in inserts.py."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ostinato.clock import Micros
@@ -11,22 +11,32 @@ from ostinato.errors import StoreError
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
-from ostinato.stores.postgres.claims import ClaimAnswer, expire_now, give_back, send_claim
+from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.ends import end_queued, give_turns
+from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, add_output, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, send_insert
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
+from ostinato.stores.postgres.turns import arrived, give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
 
-__all__ = ["PostgresRuns", "cancel_now"]
+__all__ = ["PostgresRuns", "cancel_now", "tell_to_stop"]
 
 _REPORT = """
 UPDATE runs r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
 FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[]) f (id, token, progress, totals)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id, r.token
 """
+# In a session of people's it waits its turn again.
+_REPEAT = """
+INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, session,
+                  mode, waiting)
+SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s,
+       CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
+FROM runs WHERE id = %s RETURNING id, session
+"""
+_SESSIONS = "SELECT DISTINCT session FROM runs WHERE id = ANY (%s::bigint[]) AND session IS NOT NULL"
 _STALE = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id LEFT JOIN nodes n ON n.id = r.node
 WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL)
@@ -38,11 +48,13 @@ WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s AND r.task IS NOT
                      WHERE n.lost_at IS NULL)
 LIMIT 1000
 """
-# Three counts, each by an index of its own: together they would read the whole ledger.
+# One count for each partial index: together they would read the whole ledger.
 _ACTIVE = """
 SELECT (SELECT count(*) FROM runs WHERE state = 'running')
      + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting)
-     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at <= %s)
+     - (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting AND later AND ready_at > %(now)s)
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at <= %(now)s)
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND burst AND ready_at > %(now)s)
 """
 
 
@@ -85,22 +97,25 @@ class PostgresRuns:
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])
-            if run.session is not None:
-                await give_turns(connection, [run.session])
+            if run.mode is not None:
+                await arrived(connection, dict.fromkeys(sessions, run.ready_at), [id], run.ready_at)
+            else:
+                await give_turns(connection, sessions)
             return id
 
-        return await self._database.write(trigger, wakes=True, repeatable=run.key is not None)
+        sessions = () if run.session is None else (run.session,)
+        return await self._database.write(trigger, wakes=True, repeatable=run.key is not None, sessions=sessions)
 
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         async def repeat(connection: Connection) -> RunId | None:
-            rows = await fetch(
-                connection,
-                "INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, "
-                "ready_at) SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s "
-                "FROM runs WHERE id = %s RETURNING id",
-                (now, now, id),
-            )
-            return RunId(rows[0][0]) if rows else None
+            await lock_sessions_of(connection, [id])
+            rows = await fetch(connection, _REPEAT, (now, now, id))
+            if not rows:
+                return None
+            new, session = RunId(rows[0][0]), rows[0][1]
+            if session is not None:
+                await arrived(connection, {session: now}, [new], now)
+            return new
 
         return await self._database.write(repeat, wakes=True, repeatable=False)
 
@@ -111,50 +126,47 @@ class PostgresRuns:
         async def finish(connection: Connection) -> Answer[Written]:
             return await send_finishes(connection, finishes)
 
+        sessions = {finish.session for finish in finishes if finish.session is not None}
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken = await self._database.send(finish, wakes=tells(finishes))
+            lost, broken = await self._database.send(finish, wakes=tells(finishes), sessions=sessions)
             return Finished(lost, broken)
-        written, claimed = await self._write_and_claim(finish if finishes else None, claim)
+        written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions)
         lost, broken = written or ([], [])
         return Finished(lost, broken, claimed)
 
-    async def _write_and_claim(self, operation: Operation[Written] | None, claim: Claim) -> tuple[Any, Claimed]:
-        """Claim at the end of a group; where something waited too long, end that and claim once more."""
+    async def _write_and_claim(
+        self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = ()
+    ) -> tuple[Any, Claimed]:
+        """Claim at the end of a group; where something is to be settled first, do that and claim again."""
 
         async def take(connection: Connection) -> Answer[ClaimAnswer]:
             return await send_claim(connection, self._database.server, claim)
 
+        written, (claimed, unsettled) = await self._database.send_last(
+            operation, take, self._undo(claim), sessions=sessions
+        )
+        return written, await self._settle_and_claim(claim) if unsettled else claimed
+
+    async def _settle_and_claim(self, claim: Claim) -> Claimed:
+        async def take(connection: Connection) -> Answer[ClaimAnswer]:
+            return await send_claim(connection, self._database.server, claim, settled=True)
+
+        try:
+            sessions = await self._database.read(lambda connection: unsettled_sessions(connection, claim))
+            await self._database.write(lambda connection: settle_now(connection, claim), sessions=sessions)
+            _, (claimed, _) = await self._database.send_last(None, take, self._undo(claim))
+        except StoreError:
+            # The caller must hear what it has written; it asks again soon.
+            return Claimed(crowded=True)
+        return claimed
+
+    def _undo(self, claim: Claim) -> Operation[None]:
         async def undo(connection: Connection) -> Answer[None]:
             return await give_back(connection, claim)
 
-        written, (claimed, expired) = await self._database.send_last(operation, take, undo)
-        if expired:
-            try:
-                await self._database.write(lambda connection: expire_now(connection, claim.now))
-            except StoreError:
-                # What is claimed must reach its node; the next claim tries again to end the others.
-                return written, claimed
-            claimed = await self._claim_more(claim, claimed)
-        return written, claimed
-
-    async def _claim_more(self, claim: Claim, first: Claimed) -> Claimed:
-        """Claim what came free when others expired: the next turn of their session."""
-        room = claim.room - len(first.runs)
-        again = Claim(claim.node, claim.now, claim.horizon, room, claim.tasks, claim.tasks_json)
-
-        async def take(connection: Connection) -> Answer[ClaimAnswer]:
-            return await send_claim(connection, self._database.server, again)
-
-        async def undo(connection: Connection) -> Answer[None]:
-            return await give_back(connection, again, [run.id for run in first.runs])
-
-        try:
-            _, (second, _) = await self._database.send_last(None, take, undo)
-        except StoreError:
-            return first
-        return Claimed([*first.runs, *second.runs], second.next_ready_at, second.crowded)
+        return undo
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         # The last word of each run counts, and its output is joined: one statement updates a row once.
@@ -179,7 +191,12 @@ class PostgresRuns:
         await self._database.write(report)
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-        return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
+        rows = await self._database.read(lambda connection: fetch(connection, _SESSIONS, (numbers(ids),)))
+        return await self._database.write(
+            lambda connection: cancel_now(connection, ids, reason, now),
+            wakes=True,
+            sessions=[session for (session,) in rows],
+        )
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         async def stale(connection: Connection) -> list[ClaimedRun]:
@@ -220,6 +237,9 @@ class PostgresRuns:
         if wanted.task is not None:
             clauses.append("r.task = %s")
             values.append(wanted.task)
+        if wanted.session is not None:
+            clauses.append("r.session = %s AND r.mode IS NOT NULL")
+            values.append(wanted.session)
         if wanted.states:
             clauses.append("r.state = ANY (%s::text[])")
             values.append(texts(wanted.states))
@@ -259,7 +279,7 @@ class PostgresRuns:
         return "".join(text for (text,) in rows)
 
     async def count_active(self, now: Micros) -> int:
-        count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, (now,)))
+        count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, {"now": now}))
         return count
 
 
@@ -267,9 +287,15 @@ async def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, 
     """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
     reason = readable(reason)
     ended = await end_queued(connection, ids, "cancelled", reason, now)
-    asked = await fetch(
+    return Cancelled(ended, await tell_to_stop(connection, ids, reason))
+
+
+async def tell_to_stop(connection: Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
+    """Ask the nodes of running ones; who was asked before keeps the first reason."""
+    rows = await fetch(
         connection,
-        "UPDATE runs SET cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' RETURNING id",
+        "UPDATE runs SET cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' AND cancel IS NULL "
+        "RETURNING id",
         (reason, numbers(sorted(ids))),
     )
-    return Cancelled(ended, [RunId(id) for (id,) in asked])
+    return sorted(RunId(id) for (id,) in rows)

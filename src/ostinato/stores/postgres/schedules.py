@@ -13,6 +13,7 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, texts
 from ostinato.stores.postgres.runs import cancel_now
+from ostinato.stores.postgres.turns import give_turns, lock_sessions
 from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
 
 __all__ = ["PostgresSchedules"]
@@ -59,6 +60,14 @@ UPDATE schedules SET enabled = %s, broken = %s, note = %s, anchor_at = %s, next_
                      version = version + 1, updated_at = %s
 WHERE id = %s AND version = %s RETURNING id
 """
+_TAKE_BACK = """
+DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' AND due_at > %s
+RETURNING session
+"""
+_SESSIONS = """
+SELECT DISTINCT session FROM runs
+WHERE schedule_id = %s AND state IN ('queued', 'running') AND session IS NOT NULL
+"""
 _ORPHAN = """
 UPDATE schedules SET orphaned = true, next_at = NULL, version = version + 1, updated_at = %s
 WHERE owner = 'code' AND origin = %s AND NOT orphaned AND name <> ALL (%s::text[]) RETURNING name
@@ -67,7 +76,7 @@ _DUE = f"""
 SELECT {DUE_COLUMNS},
        ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND NOT waiting
              ORDER BY id),
-       (SELECT count(*) FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting)
+       ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting ORDER BY id)
 FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
 """
 _MOVE = f"""
@@ -149,18 +158,21 @@ class PostgresSchedules:
                 return False
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
-                await connection.execute(
-                    "DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' "
-                    "AND due_at > %s",
-                    (id, now),
-                )
+                await _give_up_turns(connection, await fetch(connection, _TAKE_BACK, (id, now)))
             return True
 
         return await self._database.write(write, wakes=True)
 
     async def remove_schedule(self, id: ScheduleId) -> bool:
-        query = "DELETE FROM schedules WHERE id = %s RETURNING id"
-        return bool(await self._database.write(lambda connection: fetch(connection, query, (id,))))
+        async def remove(connection: Connection) -> bool:
+            # Locked first: a run that is put in meanwhile is seen by the next statement, or finds no schedule.
+            await connection.execute("SELECT id FROM schedules WHERE id = %s FOR UPDATE", (id,))
+            sessions = await fetch(connection, _SESSIONS, (id,))
+            removed = await fetch(connection, "DELETE FROM schedules WHERE id = %s RETURNING id", (id,))
+            await _give_up_turns(connection, sessions)
+            return bool(removed)
+
+        return await self._database.write(remove, wakes=True)
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         values = (now, origin, texts(declared))
@@ -170,7 +182,7 @@ class PostgresSchedules:
     async def due_schedules(self, horizon: Micros, limit: int) -> Due:
         async def look(connection: Connection) -> Due:
             rows = await fetch(connection, _DUE, (horizon, limit))
-            due = [load_due(row[:12], tuple(RunId(id) for id in row[12]), row[13]) for row in rows]
+            due = [load_due(row[:12], tuple(map(RunId, row[12])), tuple(map(RunId, row[13]))) for row in rows]
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             return Due(
@@ -198,10 +210,11 @@ class PostgresSchedules:
             for plan in fired:
                 if plan.cancel:
                     await cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
-            await insert_fires(connection, [run for plan in fired for run in plan.runs])
+            await insert_fires(connection, [run for plan in fired for run in plan.runs], now)
             return [id for id in first if id in moved]
 
-        return await self._database.write(record, wakes=True) if plans else []
+        sessions = {run.session for plan in sorted_plans for run in plan.runs if run.session is not None}
+        return await self._database.write(record, wakes=True, sessions=sessions) if plans else []
 
 
 def _columns(drafts: Sequence[ScheduleDraft]) -> tuple[str | None, ...]:
@@ -236,6 +249,13 @@ def _moves(plans: Sequence[FirePlan]) -> tuple[str | None, ...]:
         booleans([plan.enabled for plan in plans]),
         texts([plan.broken for plan in plans]),
     )
+
+
+async def _give_up_turns(connection: Connection, sessions: Sequence[Row]) -> None:
+    """Runs of these sessions are gone: let the next ones go."""
+    names = [session for (session,) in sessions if session is not None]
+    await lock_sessions(connection, names)
+    await give_turns(connection, names)
 
 
 def _load(row: Row) -> Schedule:

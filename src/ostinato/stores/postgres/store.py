@@ -7,6 +7,7 @@ from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
+from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 
@@ -21,6 +22,7 @@ class PostgresStore:
         self.schedules = PostgresSchedules(self._database)
         self.runs = PostgresRuns(self._database)
         self.lanes = PostgresLanes(self._database)
+        self.sessions = PostgresSessions(self._database)
         self.nodes = PostgresNodes(self._database)
         self.upkeep = PostgresUpkeep(self._database)
 

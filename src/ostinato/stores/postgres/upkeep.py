@@ -7,7 +7,7 @@ from ostinato.models.states import ACTIVE
 from ostinato.stores.base import PruneCursor, Pruned, Status
 from ostinato.stores.postgres.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
-from ostinato.stores.retention import NODE_KEPT, keep_of, past_age
+from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, past_age
 
 __all__ = ["PostgresUpkeep"]
 
@@ -19,6 +19,11 @@ DELETE FROM runs WHERE id = ANY (ARRAY(
     ) oldest
     JOIN runs r ON r.schedule_id = k.schedule_id AND r.id <= oldest.id AND r.state NOT IN ('queued', 'running')
 ))
+"""
+_FORGET_SESSIONS = """
+DELETE FROM sessions WHERE sent_at < %s AND coalesce(cutoff_at, 0) < %s
+   AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.key AND state = 'queued' AND waiting)
+   AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.key AND NOT waiting AND state IN ('queued', 'running'))
 """
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -56,6 +61,9 @@ class PostgresUpkeep:
             if len(rows) == limit:
                 return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
             nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
+            past = now - EVENTS_KEPT
+            await connection.execute("DELETE FROM events WHERE at < %s", (past,))
+            await connection.execute(_FORGET_SESSIONS, (past, past))
             return Pruned(removed, len(nodes))
 
         return await self._database.write(trim)

@@ -15,13 +15,14 @@ from ostinato.stores.base import Glance
 from ostinato.stores.postgres.connection import named
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch
+from ostinato.stores.postgres.turns import LATE
 
 __all__ = ["PostgresWatch"]
 
 _LONGEST_SECONDS = 5.0
 
-# When the first queued run is ready: one seek for each lane and priority.
-_GLANCE = """
+# When the first queued run is ready: one seek for each lane and priority, and one for those that wait for that too.
+_GLANCE = f"""
 WITH RECURSIVE level AS (
     SELECT l.name AS lane, (SELECT max(priority) FROM runs WHERE state = 'queued' AND NOT waiting AND lane = l.name)
            AS priority
@@ -32,9 +33,10 @@ WITH RECURSIVE level AS (
     FROM level v WHERE v.priority IS NOT NULL
 )
 SELECT (SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL),
-       (SELECT min((SELECT min(ready_at) FROM runs
-                    WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority = v.priority))
-        FROM level v WHERE v.priority IS NOT NULL),
+       least((SELECT min((SELECT min(ready_at) FROM runs
+                          WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority = v.priority))
+              FROM level v WHERE v.priority IS NOT NULL),
+             (SELECT min(ready_at) FROM runs WHERE {LATE})),
        c.id, c.cancel
 FROM (VALUES (1)) always
 LEFT JOIN (SELECT id, cancel FROM runs WHERE node = %s AND state = 'running' AND cancel IS NOT NULL) c ON true

@@ -1,9 +1,10 @@
 """The one writer: it takes every waiting operation into one transaction, so that one fsync serves many.
 
 An operation sends its statements and answers how to read what came of them, which happens after the commit: the
-whole group is one pipeline, and costs one round trip unless an operation has to look before it goes on. What holds
-locks that other nodes wait for (a claim) is sent last. If one of a group fails, the group is rolled back and each is
-run alone, so that one bad operation cannot undo its neighbours. Called by database.py for every other file.
+whole group is one pipeline, and costs one round trip unless an operation has to look before it goes on. The sessions
+that it works on are locked first, in the order that every node takes them; what holds locks that all other nodes wait
+for (a claim) is sent last. If one of a group fails, the group is rolled back and each is run alone, so that one bad
+operation cannot undo its neighbours. Called by database.py for every other file.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from ostinato.clock import Signal
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.stores.postgres.connection import Server, is_lost, is_passing, named
 from ostinato.stores.postgres.query import Connection
+from ostinato.stores.postgres.turns import lock_sessions
 
 __all__ = ["Answer", "Operation", "Writer"]
 
@@ -71,14 +73,16 @@ class Writer:
         undo: Operation[None] | None = None,
         wakes: bool = False,
         repeatable: bool = True,
+        sessions: Collection[str] = (),
     ) -> asyncio.Future[Any]:
         """Run the operation in the next group; the future is done after the commit.
 
         `last` goes at the end of the group, and the result is then both answers. `wakes` notifies every node.
+        Nobody else works on the given `sessions` meanwhile.
         When the connection breaks during the commit, nobody knows whether it happened: what is `repeatable` is
         run again, after its `undo`, and the rest raises.
         """
-        job = _Job(operation, last, undo, wakes, repeatable, asyncio.get_running_loop().create_future())
+        job = _Job(operation, last, undo, wakes, repeatable, sessions, asyncio.get_running_loop().create_future())
         if self._task is None or self._closing:
             job.future.set_exception(StoreError("the database is closed"))
         else:
@@ -150,6 +154,7 @@ class Writer:
         try:
             async with connection.pipeline():
                 try:
+                    await lock_sessions(connection, [session for job in group for session in job.sessions])
                     for undo in self._undo:
                         await undo(connection)
                     firsts = [await job.operation(connection) if job.operation else None for job in group]
@@ -218,7 +223,7 @@ class _Uncertain(Exception):
 
 
 class _Job:
-    __slots__ = ("error", "future", "last", "operation", "repeatable", "result", "undo", "wakes")
+    __slots__ = ("error", "future", "last", "operation", "repeatable", "result", "sessions", "undo", "wakes")
 
     def __init__(
         self,
@@ -227,6 +232,7 @@ class _Job:
         undo: Operation[None] | None,
         wakes: bool,
         repeatable: bool,
+        sessions: Collection[str],
         future: asyncio.Future[Any],
     ) -> None:
         self.operation = operation
@@ -234,6 +240,7 @@ class _Job:
         self.undo = undo
         self.wakes = wakes
         self.repeatable = repeatable
+        self.sessions = sessions
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None

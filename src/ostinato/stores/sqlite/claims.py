@@ -10,17 +10,22 @@ import apsw
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
+from ostinato.models.lane import Bucket, Rate
 from ostinato.models.run import ClaimedRun
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.ends import end_queued
+from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.turns import give_late_turns
 
 __all__ = ["claim_now"]
 
 _LANES = """
-SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name)
+SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name),
+       rate_count, rate_per, rate_from
 FROM lanes WHERE NOT paused AND EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
 """
 _PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?"
@@ -28,15 +33,21 @@ _PICK = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
   AND r.task IN (SELECT value FROM json_each(?)) AND (r.expires_at IS NULL OR r.expires_at > ?)
+  AND (r.burst = 0 OR r.ready_at <= ?)
 ORDER BY r.ready_at, r.id LIMIT ?
 """
-_LATER = (
-    "SELECT min(ready_at) FROM runs "
-    "WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ?"
-)
+_LATER = """
+SELECT ready_at FROM runs
+WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ? AND burst = 0
+ORDER BY ready_at LIMIT 1
+"""
+_BURST = """
+SELECT min(r.ready_at) FROM runs r JOIN lanes l ON l.name = r.lane AND NOT l.paused
+WHERE r.state = 'queued' AND r.waiting = 0 AND r.burst = 1 AND r.ready_at > ?
+"""
 _TAKE = """
 UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?, reason = NULL,
-                error = NULL
+                error = NULL, burst = 0
 WHERE id IN (SELECT value FROM json_each(?))
 """
 _IS_LOST = "SELECT 1 FROM nodes WHERE id = ? AND lost_at IS NOT NULL"
@@ -48,24 +59,36 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
     if not claim.tasks or fetch(connection, _IS_LOST, (claim.node,)):
         return Claimed()
     _expire(connection, claim.now)
+    next_turn_at = give_late_turns(connection, claim.horizon)
     lanes = fetch(connection, _LANES)
     picked: list[ClaimedRun] = []
-    later: Micros | None = None
+    times: list[Micros] = [] if next_turn_at is None else [next_turn_at]
     crowded = False
-    for position, (lane, free) in enumerate(lanes):
+    for position, (lane, free, *rate) in enumerate(lanes):
         # A fair share of the room for each lane, so that a flood in one cannot starve the next on a busy node.
         share = -(-(claim.room - len(picked)) // (len(lanes) - position))
         room = min(free, share)
         if room <= 0:
             crowded = True
             continue
-        runs, next_at = _pick_lane(connection, claim, lane, room)
+        bucket = None if rate[0] is None else Bucket(Rate(rate[0], rate[1]), rate[2])
+        allowed = room if bucket is None else min(room, bucket.holds(claim.now))
+        runs, next_at = _pick_lane(connection, claim, lane, allowed)
         picked += runs
-        crowded = crowded or len(runs) == room
-        if next_at is not None and (later is None or next_at < later):
-            later = next_at
+        if bucket is not None and runs:
+            bucket = bucket.without(len(runs), claim.now)
+            connection.execute("UPDATE lanes SET rate_from = ? WHERE name = ?", (bucket.empty_at, lane))
+        if next_at is not None:
+            times.append(next_at)
+        if len(runs) == room:
+            crowded = True
+        elif bucket is not None and len(runs) == allowed:
+            times.append(bucket.next_at(claim.now) + claim.ahead)
     _take(connection, claim, picked)
-    return Claimed(picked, later, crowded)
+    burst = fetch_value(connection, _BURST, (claim.now,))
+    if burst is not None:
+        times.append(burst + claim.ahead)
+    return Claimed(picked, min(times, default=None), crowded)
 
 
 def _pick_lane(
@@ -80,13 +103,14 @@ def _pick_lane(
         if priority is None:
             break
         rows = fetch(
-            connection, _PICK, (lane, priority, claim.horizon, claim.tasks_json, claim.now, room - len(picked))
+            connection,
+            _PICK,
+            (lane, priority, claim.horizon, claim.tasks_json, claim.now, claim.now, room - len(picked)),
         )
         picked.extend(map(load_claimed, rows))
         if len(picked) < room:
-            next_at = fetch_value(connection, _LATER, (lane, priority, claim.horizon))
-            if next_at is not None and (later is None or next_at < later):
-                later = next_at
+            for (next_at,) in fetch(connection, _LATER, (lane, priority, claim.horizon)):
+                later = next_at if later is None else min(next_at, later)
     return picked, later
 
 
@@ -99,6 +123,9 @@ def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -
         run.token += 1
         run.attempt += 1
         run.node = claim.node
+    in_session = [run.id for run in picked if run.session is not None]
+    if in_session:
+        note_runs(connection, EventKind.STARTED, in_session, claim.now)
 
 
 def _expire(connection: apsw.Connection, now: Micros) -> None:

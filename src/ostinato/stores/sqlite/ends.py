@@ -3,17 +3,20 @@ from a finish. Everything here happens inside the caller's transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import apsw
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.states import RunState, check_transition
+from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.turns import give_turns
 
-__all__ = ["count_from_finish", "end_queued", "give_turns"]
+__all__ = ["count_from_finish", "end_queued"]
 
 
 def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
@@ -27,8 +30,13 @@ def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, re
     )
     for schedule_id in {row[1] for row in rows if row[1] is not None}:
         count_from_finish(connection, schedule_id, now)
-    give_turns(connection, {row[2] for row in rows if row[2] is not None})
-    return [RunId(row[0]) for row in rows]
+    ended = [RunId(row[0]) for row in rows]
+    sessions = {row[2] for row in rows if row[2] is not None}
+    if sessions:
+        kind = EventKind.DROPPED if state == RunState.SKIPPED else EventKind.FINISHED
+        note_runs(connection, kind, ended, now)
+        give_turns(connection, sessions)
+    return ended
 
 
 def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, finished_at: Micros) -> None:
@@ -39,14 +47,3 @@ def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, fini
         "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
         (finished_at, schedule_id),
     )
-
-
-def give_turns(connection: apsw.Connection, sessions: Iterable[str]) -> None:
-    """In each session where nothing is under way, let the run that waits longest go."""
-    for session in sessions:
-        connection.execute(
-            "UPDATE runs SET waiting = 0 WHERE id = (SELECT min(id) FROM runs WHERE session = ? AND waiting = 1 "
-            "AND state IN ('queued', 'running')) AND NOT EXISTS (SELECT 1 FROM runs WHERE session = ? "
-            "AND waiting = 0 AND state IN ('queued', 'running'))",
-            (session, session),
-        )

@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import apsw
 import msgspec
 
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
-from ostinato.stores.sqlite.ends import count_from_finish, give_turns
+from ostinato.stores.sqlite.ends import count_from_finish
+from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["add_output", "finish_now"]
 
 _END = """
 UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
                 totals = coalesce(?, totals), progress = coalesce(?, progress)
-WHERE id = ? AND token = ? AND state = 'running'
+WHERE id = ? AND token = ? AND state = 'running' RETURNING id
 """
 _KEEP_ATTEMPT = """
 INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
@@ -44,29 +47,31 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
     finishes = _obey_cancels(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
-    before = connection.total_changes()
-    connection.executemany(
-        _END,
-        [
-            (
-                finish.state,
-                finish.reason,
-                finish.started_at,
-                finish.finished_at,
-                finish.error,
-                finish.result,
-                finish.totals,
-                finish.progress,
-                finish.id,
-                finish.token,
-            )
-            for finish in ended
-        ],
-    )
+    written = {
+        id
+        for (id,) in connection.executemany(
+            _END,
+            [
+                (
+                    finish.state,
+                    finish.reason,
+                    finish.started_at,
+                    finish.finished_at,
+                    finish.error,
+                    finish.result,
+                    finish.totals,
+                    finish.progress,
+                    finish.id,
+                    finish.token,
+                )
+                for finish in ended
+            ],
+        )
+    }
     lost: list[RunId] = []
-    if connection.total_changes() - before != len(ended):
-        lost = _lost(connection, ended)
-        ended = [finish for finish in ended if finish.id not in lost]
+    if len(written) != len(ended):
+        lost = _lost(connection, [finish for finish in ended if finish.id not in written])
+        ended = [finish for finish in ended if finish.id in written]
     for finish in finishes:
         if finish.state is RunState.QUEUED and not _requeue(connection, finish):
             lost.append(finish.id)
@@ -91,7 +96,7 @@ def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Se
 
 
 def _lost(connection: apsw.Connection, ended: Sequence[Finish]) -> list[RunId]:
-    """Which ends were not written: their run is gone, or another holds its token now."""
+    """Which of these cannot be written: their run is gone, or another holds its token now. The others are, already."""
     wanted = {finish.id: finish for finish in ended}
     rows = fetch(
         connection,
@@ -134,10 +139,10 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
     """What ends mean for schedules and sessions; answers the schedules that broke."""
     broken: list[ScheduleId] = []
     schedules: dict[ScheduleId, int] = {}
-    sessions: set[str] = set()
+    in_session: list[Finish] = []
     for finish in ended:
         if finish.session is not None:
-            sessions.add(finish.session)
+            in_session.append(finish)
         if finish.schedule_id is None:
             continue
         schedules[finish.schedule_id] = finish.finished_at
@@ -145,11 +150,22 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
             broken.append(finish.schedule_id)
     for schedule_id, finished_at in schedules.items():
         count_from_finish(connection, schedule_id, finished_at)
-    give_turns(connection, sessions)
+    if in_session:
+        _end_turns(connection, in_session)
     connection.executemany(
         _DELETE_FINISHED, {(finish.schedule_id,) for finish in ended if finish.delete_schedule and finish.schedule_id}
     )
     return broken
+
+
+def _end_turns(connection: apsw.Connection, ended: Sequence[Finish]) -> None:
+    """Tell the ends of runs in sessions, and let the next ones go."""
+    note_runs(connection, EventKind.FINISHED, [finish.id for finish in ended], ended[-1].finished_at)
+    connection.executemany(
+        "UPDATE sessions SET throttled = ?2 WHERE key = ?1 AND throttled <> ?2",
+        [(finish.session, finish.throttled) for finish in ended if finish.throttled is not None],
+    )
+    give_turns(connection, {finish.session for finish in ended if finish.session is not None})
 
 
 def _breaker(connection: apsw.Connection, finish: Finish) -> bool:

@@ -1,16 +1,32 @@
-"""Lanes in SQLite."""
+"""Lanes in SQLite: limits, rates and switches. Their limits are held in claims.py."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import apsw
 
-from ostinato.models.lane import Lane
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.lane import CLEARED, Lane, Rate
+from ostinato.models.states import RunState
+from ostinato.stores.base import Cleared
+from ostinato.stores.rows import load_lane
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.ends import end_queued
+from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteLanes"]
+
+# By the two indexes that hold what is queued: together in one WHERE they would be a scan of the whole ledger.
+_QUEUED = """
+SELECT id FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ?1 AND id <= ?2
+UNION ALL
+SELECT id FROM runs
+WHERE session IS NOT NULL AND waiting = 1 AND state IN ('queued', 'running') AND lane = ?1 AND id <= ?2
+LIMIT ?3
+"""
+_RATE = "UPDATE lanes SET rate_count = ?, rate_per = ? WHERE name = ?"
 
 
 class SqliteLanes:
@@ -19,7 +35,9 @@ class SqliteLanes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def ensure_lanes(self, limits: dict[str, int], fixed: Sequence[str]) -> None:
+    async def ensure_lanes(
+        self, limits: Mapping[str, int], fixed: Sequence[str], rates: Mapping[str, Rate] | None = None
+    ) -> None:
         def ensure(connection: apsw.Connection) -> None:
             connection.executemany(
                 "INSERT INTO lanes (name, max_running) VALUES (?, ?) ON CONFLICT DO NOTHING", limits.items()
@@ -28,17 +46,50 @@ class SqliteLanes:
                 "UPDATE lanes SET max_running = ? WHERE name = ? AND max_running <> ?",
                 [(limits[name], name, limits[name]) for name in fixed],
             )
+            connection.executemany(_RATE, [(rate.count, rate.per, name) for name, rate in (rates or {}).items()])
 
         await self._database.write(ensure)
 
+    async def set_lane(self, name: str, limit: int | None, rate: Rate | None, *, clear_rate: bool = False) -> bool:
+        def change(connection: apsw.Connection) -> bool:
+            if limit is not None:
+                connection.execute(
+                    "INSERT INTO lanes (name, max_running) VALUES (?1, ?2) "
+                    "ON CONFLICT (name) DO UPDATE SET max_running = ?2",
+                    (name, limit),
+                )
+            if rate is not None:
+                connection.execute(_RATE, (rate.count, rate.per, name))
+            elif clear_rate:
+                connection.execute(_RATE, (None, None, name))
+            return bool(fetch(connection, "SELECT 1 FROM lanes WHERE name = ?", (name,)))
+
+        return await self._database.write(change, wakes=True)
+
+    async def pause_lane(self, name: str, paused: bool, note: str | None) -> bool:
+        def pause(connection: apsw.Connection) -> bool:
+            connection.execute("UPDATE lanes SET paused = ?, note = ? WHERE name = ?", (paused, note, name))
+            return bool(connection.changes())
+
+        return await self._database.write(pause, wakes=True)
+
+    async def clear_lane(self, name: str, now: Micros, until: RunId | None, limit: int) -> Cleared:
+        def clear(connection: apsw.Connection) -> Cleared:
+            last = fetch_value(connection, "SELECT max(id) FROM runs") if until is None else until
+            rows = fetch(connection, _QUEUED, (name, last, limit))
+            end_queued(connection, [RunId(id) for (id,) in rows], RunState.CANCELLED, CLEARED, now)
+            return Cleared(len(rows), RunId(last) if len(rows) == limit else None)
+
+        return await self._database.write(clear, wakes=True)
+
     async def list_lanes(self) -> list[Lane]:
         query = """
-            SELECT name, max_running, paused, note,
+            SELECT name, max_running, paused, note, rate_count, rate_per,
                    (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name),
                    (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
+                   + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1
+                      AND state IN ('queued', 'running') AND lane = lanes.name),
+                   (SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
             FROM lanes ORDER BY name"""
         rows = await self._database.read(lambda connection: fetch(connection, query))
-        return [
-            Lane(name, limit, bool(paused), note, running, queued)
-            for name, limit, paused, note, running, queued in rows
-        ]
+        return [load_lane(row) for row in rows]

@@ -16,19 +16,29 @@ from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.ends import end_queued, give_turns
+from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.finishes import add_output, finish_now
 from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.turns import arrived
 
 __all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
 
 _INSERT = """
 INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
-                  count, priority, expires_at, session, waiting, key, finished_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                  count, priority, expires_at, session, waiting, mode, burst, later, key,
+                  finished_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
+# In a session of people's it waits its turn again.
+_REPEAT = """
+INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, session,
+                  mode, waiting)
+SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?1, ?1,
+       CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
+FROM runs WHERE id = ?2 RETURNING id, session
+"""
 _UNHAPPY = ENDS - {RunState.SUCCEEDED}
 
 
@@ -53,20 +63,20 @@ class SqliteRuns:
                     return None
             (id,) = insert_all(connection, [run])
             if run.session is not None:
-                give_turns(connection, [run.session])
+                arrived(connection, run.session, [id], run.ready_at)
             return id
 
         return await self._database.write(trigger, wakes=True)
 
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         def repeat(connection: apsw.Connection) -> RunId | None:
-            connection.execute(
-                "INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, "
-                "ready_at) SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?, ? "
-                "FROM runs WHERE id = ?",
-                (now, now, id),
-            )
-            return RunId(connection.last_insert_rowid()) if connection.changes() else None
+            rows = fetch(connection, _REPEAT, (now, id))
+            if not rows:
+                return None
+            new, session = RunId(rows[0][0]), rows[0][1]
+            if session is not None:
+                arrived(connection, session, [new], now)
+            return new
 
         return await self._database.write(repeat, wakes=True)
 
@@ -144,6 +154,9 @@ class SqliteRuns:
         if wanted.task is not None:
             clauses.append("r.task = ?")
             values.append(wanted.task)
+        if wanted.session is not None:
+            clauses.append("r.session = ? AND r.mode IS NOT NULL")
+            values.append(wanted.session)
         if wanted.states:
             clauses.append(f"r.state IN ({', '.join('?' * len(wanted.states))})")
             values.extend(wanted.states)
@@ -191,17 +204,23 @@ class SqliteRuns:
         # One count for each partial index: together in one WHERE they would be a scan of the whole ledger.
         query = """
             SELECT (SELECT count(*) FROM runs WHERE state = 'running')
-                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND ready_at <= ?)
+                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND ready_at <= ?1)
+                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND burst = 1 AND ready_at > ?1)
                  + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1
-                    AND state IN ('queued', 'running'))"""
+                    AND state IN ('queued', 'running') AND (later = 0 OR ready_at <= ?1))"""
         return int(await self._database.read(lambda connection: fetch_value(connection, query, (now,))))
 
 
-def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun]) -> None:
+def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
     """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
-    if runs:
-        connection.executemany(_INSERT + " ON CONFLICT DO NOTHING", [_values(run) for run in runs])
-        give_turns(connection, {run.session for run in runs if run.session is not None})
+    plain = [run for run in runs if run.session is None]
+    if plain:
+        connection.executemany(f"{_INSERT} ON CONFLICT DO NOTHING", [_values(run) for run in plain])
+    for run in runs:
+        if run.session is not None:
+            run.later = run.mode is not None and run.ready_at > now
+            for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
+                arrived(connection, run.session, [RunId(id)], now)
 
 
 def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:
@@ -245,6 +264,9 @@ def _values(run: NewRun) -> tuple[Any, ...]:
         run.expires_at,
         run.session,
         run.waiting,
+        run.mode,
+        run.burst,
+        run.later,
         run.key,
         run.ready_at if ended else None,
     )
@@ -255,7 +277,8 @@ def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, n
     ended = end_queued(connection, ids, "cancelled", reason, now)
     asked = fetch(
         connection,
-        "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' RETURNING id",
+        "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' "
+        "AND cancel IS NULL RETURNING id",
         (reason, msgspec.json.encode(ids).decode()),
     )
     return Cancelled(ended, [RunId(id) for (id,) in asked])

@@ -18,6 +18,7 @@ from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, loa
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.runs import cancel_now, insert_fires
+from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["SqliteSchedules"]
 
@@ -46,6 +47,7 @@ WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS 
    OR (excluded.origin IS NOT NULL AND excluded.origin IS NOT origin)
    OR (excluded.work, excluded.policy, excluded.project, excluded.owner) IS NOT (work, policy, project, owner)
 """
+_IN_SESSION = "schedule_id = ? AND state IN ('queued', 'running') AND session IS NOT NULL"
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 
 
@@ -112,21 +114,26 @@ class SqliteSchedules:
                 return False
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
-                connection.execute(
+                rows = fetch(
+                    connection,
                     "DELETE FROM runs WHERE schedule_id = ? AND state = 'queued' AND trigger = 'schedule' "
-                    "AND due_at > ?",
+                    "AND due_at > ? RETURNING session",
                     (id, now),
                 )
+                give_turns(connection, {session for (session,) in rows if session is not None})
             return True
 
         return await self._database.write(write, wakes=True)
 
     async def remove_schedule(self, id: ScheduleId) -> bool:
         def remove(connection: apsw.Connection) -> bool:
+            sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
             connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
-            return bool(connection.changes())
+            is_removed = bool(connection.changes())
+            give_turns(connection, [session for (session,) in sessions])
+            return is_removed
 
-        return await self._database.write(remove)
+        return await self._database.write(remove, wakes=True)
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         names = msgspec.json.encode(declared).decode()
@@ -151,7 +158,7 @@ class SqliteSchedules:
                 (horizon, limit),
             )
             active, waiting = _active_runs(connection, [row[0] for row in rows])
-            due = [load_due(row, tuple(active.get(row[0], ())), waiting.get(row[0], 0)) for row in rows]
+            due = [load_due(row, active.get(row[0], ()), waiting.get(row[0], ())) for row in rows]
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             later = fetch(connection, "SELECT min(next_at) FROM schedules WHERE next_at > ?", (horizon,))
@@ -187,7 +194,7 @@ class SqliteSchedules:
                     runs.extend(plan.runs)
                     if plan.cancel:
                         cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
-            insert_fires(connection, runs)
+            insert_fires(connection, runs, now)
             return moved
 
         return await self._database.write(record, wakes=True)
@@ -205,9 +212,12 @@ def _load(row: tuple[Any, ...]) -> Schedule:
     return load_schedule(row[:20], last_run, bool(row[20]))
 
 
-def _active_runs(connection: apsw.Connection, ids: list[int]) -> tuple[dict[int, list[RunId]], dict[int, int]]:
-    active: dict[int, list[RunId]] = {}
-    waiting: dict[int, int] = {}
+def _active_runs(
+    connection: apsw.Connection, ids: list[int]
+) -> tuple[dict[int, tuple[RunId, ...]], dict[int, tuple[RunId, ...]]]:
+    """By schedule: the runs that are under way or may start, and those that wait for their turn."""
+    active: dict[int, tuple[RunId, ...]] = {}
+    waiting: dict[int, tuple[RunId, ...]] = {}
     if ids:
         rows = fetch(
             connection,
@@ -216,8 +226,6 @@ def _active_runs(connection: apsw.Connection, ids: list[int]) -> tuple[dict[int,
             (msgspec.json.encode(ids).decode(),),
         )
         for schedule_id, run_id, waits in rows:
-            if waits:
-                waiting[schedule_id] = waiting.get(schedule_id, 0) + 1
-            else:
-                active.setdefault(schedule_id, []).append(run_id)
+            found = waiting if waits else active
+            found[schedule_id] = (*found.get(schedule_id, ()), run_id)
     return active, waiting

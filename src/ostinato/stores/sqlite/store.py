@@ -7,6 +7,7 @@ from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
+from ostinato.stores.sqlite.sessions import SqliteSessions
 from ostinato.stores.sqlite.upkeep import SqliteUpkeep
 from ostinato.stores.sqlite.watch import SqliteWatch
 
@@ -21,6 +22,7 @@ class SqliteStore:
         self.schedules = SqliteSchedules(self._database)
         self.runs = SqliteRuns(self._database)
         self.lanes = SqliteLanes(self._database)
+        self.sessions = SqliteSessions(self._database)
         self.nodes = SqliteNodes(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 

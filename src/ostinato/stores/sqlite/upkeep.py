@@ -8,7 +8,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
 from ostinato.stores.base import PruneCursor, Pruned, Status
-from ostinato.stores.retention import NODE_KEPT, keep_of, past_age
+from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, past_age
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
@@ -52,7 +52,14 @@ class SqliteUpkeep:
             if len(rows) == limit:
                 return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
             connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
-            return Pruned(removed, connection.changes())
+            nodes = connection.changes()
+            connection.execute("DELETE FROM events WHERE at < ?", (now - EVENTS_KEPT,))
+            connection.execute(
+                "DELETE FROM sessions WHERE sent_at < ? AND coalesce(cutoff_at, 0) < ? AND NOT EXISTS "
+                "(SELECT 1 FROM runs WHERE session = sessions.key AND state IN ('queued', 'running'))",
+                (now - EVENTS_KEPT, now - EVENTS_KEPT),
+            )
+            return Pruned(removed, nodes)
 
         return await self._database.write(trim)
 

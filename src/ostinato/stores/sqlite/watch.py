@@ -73,7 +73,9 @@ def _glance(connection: apsw.Connection, node: NodeId) -> Glance:
 
 def _next_ready(connection: apsw.Connection) -> Micros | None:
     """When the first queued run is ready: one seek for each lane and priority."""
-    earliest: Micros | None = None
+    earliest: Micros | None = fetch_value(
+        connection, "SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 1 AND later = 1"
+    )
     for (lane,) in fetch(connection, "SELECT name FROM lanes WHERE NOT paused"):
         priority: int | None = 1 << 40
         while True:

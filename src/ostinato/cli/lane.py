@@ -1,0 +1,134 @@
+"""`ostinato lane`: how full lanes are, and their limits, rates and switches, on all nodes at once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from cyclopts import App
+
+from ostinato.cli.console import Cell, Column, Styled, confirmed, counted, emit_json, say, table
+from ostinato.cli.opening import opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.times import span
+
+if TYPE_CHECKING:
+    from ostinato.models.lane import Lane
+
+__all__ = ["app"]
+
+app = App(name="lane", help="List, set, pause, resume and clear lanes.")
+
+
+@app.command
+def ls(*, common: Common = NO_COMMON) -> None:
+    """List lanes: how many runs are under way and how many wait, on all nodes together."""
+    with opened(common) as visit:
+        lanes = visit.ask(visit.services.lanes.list())
+        if common.json:
+            from ostinato.service.shapes import lane_shape
+
+            emit_json([lane_shape(lane) for lane in lanes])
+            return
+        now = visit.now
+    titles = ("USED", "RATE", "QUEUED", "OLDEST", "STATE")
+    columns = [Column("NAME", flexible=True), *(Column(title) for title in titles), Column("NOTE", flexible=True)]
+    table(columns, [_row(lane, now) for lane in lanes])
+
+
+def _row(lane: Lane, now: datetime) -> list[Cell]:
+    used = f"{lane.used}/{lane.limit}"
+    # What is to start later waits for its time, not for room.
+    waited = -1.0 if lane.oldest_at is None else (now - lane.oldest_at).total_seconds()
+    return [
+        lane.name,
+        Styled(used, "yellow") if lane.used >= lane.limit else used,
+        lane.rate or "-",
+        str(lane.queued),
+        "-" if waited < 0 else span(waited),
+        Styled("paused", "yellow") if lane.paused else Styled("on", "green"),
+        lane.note or "",
+    ]
+
+
+@app.command(name="set")
+def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON) -> None:
+    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that is not there is made.
+
+    Parameters
+    ----------
+    name
+        The lane.
+    limit
+        How many of its runs may be under way, such as 10. What runs goes on, above a smaller limit too.
+    rate
+        How many of its runs may start in a time, such as 10/m or 3/10s; 'none' takes the rate away.
+    """
+    with opened(common) as visit:
+        lane = visit.ask(visit.services.lanes.set(name, limit, rate=rate))
+    _tell(lane, f"set: lane {name!r}, limit {lane.limit}, " + (f"rate {lane.rate}" if lane.rate else "no rate"), common)
+
+
+@app.command
+def pause(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
+    """Start nothing more in a lane, on any node, until it is resumed. What runs goes on.
+
+    Parameters
+    ----------
+    name
+        The lane.
+    note
+        Why; shown by 'lane ls'.
+    """
+    with opened(common) as visit:
+        lane = visit.ask(visit.services.lanes.pause(name, note=note))
+    _tell(lane, f"paused: lane {name!r}" + (f" ({lane.note})" if lane.note else ""), common)
+
+
+@app.command
+def resume(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Start the runs of a lane again.
+
+    Parameters
+    ----------
+    name
+        The lane.
+    """
+    with opened(common) as visit:
+        lane = visit.ask(visit.services.lanes.resume(name))
+    _tell(lane, f"resumed: lane {name!r}, {counted(lane.queued, 'run')} queued", common)
+
+
+def _tell(lane: Lane, text: str, common: Common) -> None:
+    if common.json:
+        from ostinato.service.shapes import lane_shape
+
+        emit_json(lane_shape(lane))
+    else:
+        say(text)
+
+
+@app.command
+def clear(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
+    """End everything that is queued in a lane as cancelled. What runs goes on.
+
+    Parameters
+    ----------
+    name
+        The lane.
+    yes
+        Do not ask.
+    """
+    with opened(common) as visit:
+        lane = visit.ask(visit.services.lanes.get(name))
+        queued = counted(lane.queued, "queued run")
+        question = f"End {queued} of lane {name!r} as cancelled?"
+        if not yes and not confirmed(question, f"clearing lane {name!r} ends {queued}"):
+            say("nothing was cleared")
+            return 1
+        ended = visit.ask(visit.services.lanes.clear(name))
+    if common.json:
+        emit_json({"name": name, "cleared": ended})
+    else:
+        say(f"cleared: lane {name!r}, {counted(ended, 'run')} cancelled")
+    return 0

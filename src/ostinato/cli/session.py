@@ -1,0 +1,229 @@
+"""`ostinato session`: every verb of a session. Printing is in `session_view.py`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.opening import Visit, opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.policy import json_or_text
+from ostinato.cli.run import tell_end
+from ostinato.cli.run_view import print_run
+from ostinato.cli.schedule_view import warn_of_unserved
+from ostinato.cli.session_view import print_event, print_session, print_sessions, tell_stopped
+from ostinato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from ostinato.models.session import Stopped
+
+__all__ = ["app"]
+
+app = App(name="session", help="Send to sessions, look at them, stop them, follow them.")
+
+_LOOK_SECONDS = 0.25
+_PAGE = 1_000
+
+
+@app.command
+def send(
+    key: str,
+    payload: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    task: str,
+    lane: str | None = None,
+    mode: Literal["queue", "followup", "interrupt"] | None = None,
+    max_concurrent: int | None = None,
+    cap: int | None = None,
+    drop: Literal["old", "new"] | None = None,
+    debounce: str | None = None,
+    debounce_max: str | None = None,
+    message_id: str | None = None,
+    wait: bool = False,
+    timeout: str | None = None,
+    common: Common = NO_COMMON,
+) -> int:
+    """Put a message into a session. Prints the number of the run that carries it.
+
+    Parameters
+    ----------
+    key
+        The session, such as dm:42; the first message makes it.
+    payload
+        What the task gets in its list 'payloads': JSON where it is JSON, else text; '-' reads standard input.
+    task
+        The task that gets it, by its name.
+    lane
+        The lane that its run goes through. [default: that of the task, or main]
+    mode
+        Wait for the turn; wait until nothing is under way and go alone; or stop and drop the others. [default: queue]
+    max_concurrent
+        How many runs of the session may be under way at once, from now on. [default: as before, 1 at first]
+    cap
+        How many messages may be queued, a burst as one. [default: 10]
+    drop
+        Which message goes when the queue is full: the oldest of it, or this new one. [default: old]
+    debounce
+        Messages that come within this of each other go into one run, such as 800ms; 0s for none. [default: 800ms]
+    debounce_max
+        How long a burst may be drawn out, such as 5s. [default: ten times the debounce]
+    message_id
+        Sending the same one to the session again does nothing, and prints the same run.
+    wait
+        Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
+    timeout
+        Wait at most so long, such as 30s.
+    """
+    given: dict[str, Any] = {
+        "lane": lane,
+        "mode": mode,
+        "max_concurrent": max_concurrent,
+        "cap": cap,
+        "drop": drop,
+        "debounce": debounce,
+        "debounce_max": debounce_max,
+        "message_id": message_id,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    message = json_or_text(_from_stdin() if payload == "-" else payload)
+    with opened(common) as visit:
+        id = visit.ask(visit.services.sessions.send(key, message, task=task, **options))
+        warn_of_unserved(visit, task)
+        if not common.json:
+            emit(str(id))
+        if wait:
+            return _ended(visit, id, timeout, as_json=common.json)
+        run = visit.ask(visit.services.runs.get(id))
+        if common.json:
+            print_run(visit, run, as_json=True)
+        else:
+            hint = "" if run.ended else f"; 'ostinato run wait {id}' waits for it"
+            say(f"run {id} of session {key!r} is {run.state}{hint}")
+    return 0
+
+
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"standard input is not text: {error}", field="payload", hint="send UTF-8") from error
+
+
+def _ended(visit: Visit, id: int, timeout: str | None, *, as_json: bool) -> int:
+    """Wait as a sender does: that the message was dropped, cleared away or stopped is an error."""
+    if not as_json:
+        sys.stdout.flush()
+        say(f"waiting for run {id} to end")
+    return tell_end(visit, visit.ask(visit.services.sessions.wait(id, timeout=timeout)), as_json=as_json)
+
+
+@app.command
+def ls(
+    *,
+    search: str | None = None,
+    busy: bool = False,
+    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 100,
+    common: Common = NO_COMMON,
+) -> None:
+    """List sessions, the latest message first.
+
+    Parameters
+    ----------
+    search
+        Only those whose key contains this.
+    busy
+        Only those with something queued or under way.
+    limit
+        At most so many.
+    """
+    with opened(common) as visit:
+        found = visit.ask(visit.services.sessions.list(search=search, busy=busy, limit=limit))
+        print_sessions(visit, found, as_json=common.json)
+
+
+@app.command
+def show(key: str, /, *, common: Common = NO_COMMON) -> None:
+    """Show a session: its settings, what runs and what waits, and what happened lately.
+
+    Parameters
+    ----------
+    key
+        The session.
+    """
+    with opened(common) as visit:
+        print_session(visit, visit.ask(visit.services.sessions.get(key)), as_json=common.json)
+
+
+@app.command
+def stop(key: str, /, *, common: Common = NO_COMMON) -> None:
+    """Cancel the oldest run of a session that is under way. The next one gets its turn.
+
+    Parameters
+    ----------
+    key
+        The session.
+    """
+    _stop(common, key, lambda visit: visit.ask(visit.services.sessions.stop(key)))
+
+
+@app.command
+def stop_all(key: str, /, *, common: Common = NO_COMMON) -> None:
+    """Cancel all that is under way in a session and drop all that waits. Nothing sent before this will start.
+
+    Parameters
+    ----------
+    key
+        The session.
+    """
+    _stop(common, key, lambda visit: visit.ask(visit.services.sessions.stop_all(key)))
+
+
+def _stop(common: Common, key: str, verb: Callable[[Visit], Stopped]) -> None:
+    with opened(common) as visit:
+        stopped = verb(visit)
+    if common.json:
+        emit_json({"key": key, "cancelled": stopped.cancelled, "dropped": stopped.dropped})
+    else:
+        tell_stopped(key, stopped)
+
+
+@app.command
+def events(
+    key: str | None = None,
+    /,
+    *,
+    after: int = 0,
+    follow: Annotated[bool, Parameter(alias="-f")] = False,
+    common: Common = NO_COMMON,
+) -> None:
+    """Print what happened in a session, or in all, oldest first, each on a line.
+
+    Parameters
+    ----------
+    key
+        The session. [default: all of them]
+    after
+        Only events with a number above this: that of the last one that was seen.
+    follow
+        Go on with what happens, until Ctrl-C.
+    """
+    with opened(common) as visit:
+        last = after
+        while True:
+            page = visit.ask(visit.services.sessions.events(key, after=last, limit=_PAGE))
+            for event in page:
+                print_event(visit, event, as_json=common.json)
+                last = event.id
+            if len(page) == _PAGE:
+                continue
+            if not follow:
+                break
+            time.sleep(_LOOK_SECONDS)
+        if last == after and key is not None:
+            visit.ask(visit.services.sessions.get(key))  # nothing to tell: because there is no such session?

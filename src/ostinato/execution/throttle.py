@@ -1,0 +1,46 @@
+"""The adaptive throttle: a callback says how full a session's window is; above 60 % it goes one at a time.
+
+It is asked right before a turn is given (a message is sent, a run has ended), and touches nothing that runs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from ostinato.execution.outcome import one_line
+
+__all__ = ["FULL_SHARE", "Throttle", "Usage"]
+
+log = logging.getLogger("ostinato.execution")
+
+Usage = Callable[[str], tuple[float, float]]
+"""How many tokens a session's conversation has, and how many its window holds."""
+
+FULL_SHARE = 0.6
+
+
+class Throttle:
+    """What the code of this process says about sessions; nothing, until it says how."""
+
+    def __init__(self) -> None:
+        self.usage: Usage | None = None
+        self._has_failed = False
+
+    def look(self, session: str) -> bool | None:
+        """Whether the session goes one at a time; None when nobody can tell."""
+        if self.usage is None or session.startswith("schedule:"):
+            return None
+        try:
+            tokens, window = self.usage(session)
+            return bool(tokens > FULL_SHARE * window)
+        except Exception as error:
+            # The whole story once: it is asked before every start.
+            story, self._has_failed = None if self._has_failed else error, True
+            log.error(
+                "the throttle could not tell how full session %r is, nothing changes for it: %s",
+                session,
+                one_line(error),
+                exc_info=story,
+            )
+            return None

@@ -1,0 +1,164 @@
+"""Sessions: keys whose runs go one after the other, each a durable mailbox.
+
+`Message` goes in, `Sent` comes back, `Session` is what people read. The reasons below are the words that the ledger
+says, and what a waiting sender is told by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.policy import Policy
+from ostinato.models.run import NewRun
+from ostinato.models.states import RunState
+
+__all__ = [
+    "DROPPED",
+    "REFUSED",
+    "STALE",
+    "STOPPED",
+    "Delivery",
+    "Drop",
+    "Message",
+    "Mode",
+    "Sent",
+    "Session",
+    "Stopped",
+    "carrier_text",
+    "debounced",
+    "in_turn",
+    "known_message",
+]
+
+DROPPED = "dropped: its session's queue was full and a newer message came"
+REFUSED = "refused: its session's queue is full"
+STALE = "stale: it was sent before its session was stopped"
+STOPPED = "its session was stopped"
+
+
+def debounced(into: RunId) -> str:
+    """The reason of a message whose payload another run carries."""
+    return f"debounced: its payload goes with run {into}"
+
+
+class _Carrier(msgspec.Struct):
+    run: int
+
+
+def carrier_text(run: RunId) -> str:
+    """The result of such a message: the run that carries its payload."""
+    return msgspec.json.encode(_Carrier(run)).decode()
+
+
+class Mode(StrEnum):
+    """What a message does to its session."""
+
+    QUEUE = "queue"
+    """Wait for the turn, first come, first served."""
+    FOLLOWUP = "followup"
+    """Wait until nothing of the session is under way, and run alone; what gathers meanwhile can join it."""
+    INTERRUPT = "interrupt"
+    """Stop what is under way, drop what waits, and go next."""
+
+
+class Drop(StrEnum):
+    """Who goes when a session's queue is full."""
+
+    OLD = "old"
+    NEW = "new"
+
+
+class Delivery(StrEnum):
+    """What a send did with its message."""
+
+    QUEUED = "queued"
+    DEBOUNCED = "debounced"
+    """Its payload joined a run that was sent before and has not started."""
+    REFUSED = "refused"
+    """The queue is full, and `drop` says that the new one goes."""
+    STALE = "stale"
+    """The session was stopped after it was sent."""
+
+
+def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:
+    """A run of a schedule that waits its turn: in the session of its policy, or in the schedule's own."""
+    if policy.session is None:
+        return replace(run, session=f"schedule:{schedule}", waiting=True)
+    return replace(run, session=policy.session, waiting=True, mode=Mode.QUEUE)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One run for a session, and how to put it there."""
+
+    run: NewRun
+    sent_at: Micros
+    mode: Mode = Mode.QUEUE
+    max_concurrent: int | None = None
+    """How many runs of the session may be under way from now on; None leaves that."""
+    cap: int | None = None
+    """How many may be queued; None is no bound."""
+    drop: Drop = Drop.OLD
+    debounce: Micros = 0
+    ceiling: Micros = 0
+    """How long a burst may be drawn out, from its first message."""
+    payload: str | None = None
+    """The JSON of what joins a burst, for a message that may."""
+    throttled: bool | None = None
+    """Whether the session goes one at a time; None leaves what was said last."""
+
+    @property
+    def key(self) -> str:
+        assert self.run.session is not None
+        return self.run.session
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of a message in the moment it was sent."""
+
+    delivery: Delivery
+    id: RunId | None
+    """The run that carries the payload; None if it was refused."""
+    dropped: Sequence[RunId] = ()
+    """Queued runs that had to go for it."""
+    cancelled: Sequence[RunId] = ()
+    """Runs under way that it interrupts."""
+
+
+def known_message(id: RunId, state: str, reason: str | None, result: str | None) -> Sent:
+    """What was answered to a message that is sent a second time, by its row."""
+    if state == RunState.SKIPPED and result is not None:
+        return Sent(Delivery.DEBOUNCED, RunId(msgspec.json.decode(result, type=_Carrier).run))
+    return Sent(Delivery.STALE if reason == STALE else Delivery.QUEUED, id)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """What a stop did: runs under way that were told to stop, and queued ones that will never start."""
+
+    cancelled: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session as people and scripts see it."""
+
+    key: str
+    running: int
+    queued: int
+    oldest_at: datetime | None
+    """When the message that has waited longest was sent."""
+    max_concurrent: int
+    throttled: bool
+    stopped_at: datetime | None
+    """The cutoff of the last stop_all: nothing that was sent before it starts."""
+    sent_at: datetime

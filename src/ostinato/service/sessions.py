@@ -1,0 +1,189 @@
+"""Sessions: send, wait, stop, stop_all, get, list, events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ostinato.clock import Clock, Micros, micros_of
+from ostinato.durations import Duration, parse_duration
+from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
+from ostinato.models.event import Event
+from ostinato.models.ids import RunId
+from ostinato.models.lane import CLEARED
+from ostinato.models.policy import check_choice, check_session, check_whole, policy_text
+from ostinato.models.run import NewRun, Run
+from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped
+from ostinato.models.states import Trigger
+from ostinato.models.work import Function, payload_text, payload_work
+from ostinato.service.drafts import Code, TaskLike, policy_for_enqueue
+from ostinato.service.lanes import LaneService
+from ostinato.service.runs import RunService
+from ostinato.stores.base import Store
+
+__all__ = ["SessionService"]
+
+DEBOUNCE = "800ms"
+_CEILING = 10
+"""A burst is drawn out to at most so many times its debounce, unless the caller says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """How a message is put into its session, checked."""
+
+    mode: Mode
+    max_concurrent: int | None
+    cap: int
+    drop: Drop
+    debounce: Micros
+    ceiling: Micros
+
+
+class SessionService:
+    """What can be done with sessions. Every verb is one transaction."""
+
+    def __init__(
+        self, store: Store, clock: Clock, lanes: LaneService, runs: RunService, code: Code, draining: Callable[[], bool]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._lanes = lanes
+        self._runs = runs
+        self._code = code
+        self._draining = draining
+
+    async def send(
+        self,
+        /,
+        key: str,
+        payload: Any,
+        *,
+        task: TaskLike | str,
+        lane: str | None = None,
+        mode: Mode | str = Mode.QUEUE,
+        max_concurrent: int | None = None,
+        cap: int = 10,
+        drop: Drop | str = Drop.OLD,
+        debounce: Duration = DEBOUNCE,
+        debounce_max: Duration | None = None,
+        message_id: str | None = None,
+        **policy: Any,
+    ) -> RunId:
+        """Put a message into a session; answers the run that carries it. It is durable when this returns.
+
+        The task is called with `payloads`, a list in the order sent: several when a burst was debounced into one run.
+        Raises QueueFull when the queue is full and `drop` is "new", MessageStale when the session was stopped while
+        this was on its way, Draining on a node that is shutting down.
+        """
+        if self._draining():
+            raise Draining("this node is shutting down: send to another one, or again when it is back")
+        now = self._clock.now()
+        session = check_session(key, "key")
+        terms = _terms(mode, max_concurrent, cap, drop, debounce, debounce_max)
+        name = task if isinstance(task, str) else task.name
+        options = self._code.options_of(name) if isinstance(task, str) else task.options
+        given = {**options, **policy, **({} if lane is None else {"lane": lane})}
+        settled = await self._lanes.settle(policy_for_enqueue({**given, "session": None}))
+        text = payload_text(payload)
+        run = NewRun(
+            kind=Function.kind,
+            task=name,
+            work=payload_work(name, text),
+            policy=policy_text(settled),
+            trigger=Trigger.MESSAGE,
+            due_at=now,
+            ready_at=now,
+            lane=settled.lane,
+            priority=settled.priority,
+            expires_at=None if settled.max_age is None else now + micros_of(settled.max_age),
+            session=session,
+            key=None if message_id is None else f"{session}/{message_id}",
+        )
+        message = Message(
+            run,
+            sent_at=now,
+            mode=terms.mode,
+            max_concurrent=terms.max_concurrent,
+            cap=terms.cap,
+            drop=terms.drop,
+            debounce=terms.debounce,
+            ceiling=terms.ceiling,
+            payload=text,
+            throttled=self._code.throttled(session),
+        )
+        (sent,) = await self._store.sessions.send([message], now)
+        return _accepted(sent, session, terms)
+
+    async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
+        """Wait until the run of a message has ended; raises what kept it from starting: QueueDropped, LaneCleared,
+        MessageStale."""
+        run = await self._runs.wait(id, timeout=timeout)
+        if run.reason == DROPPED:
+            raise QueueDropped(f"the message of run {id} was dropped: the queue of session {run.session!r} was full")
+        if run.reason == CLEARED:
+            raise LaneCleared(f"the message of run {id} was dropped: lane {run.lane!r} was cleared")
+        if run.reason == STALE:
+            raise MessageStale(f"the message of run {id} was sent before session {run.session!r} was stopped")
+        return run
+
+    async def stop(self, key: str) -> Stopped:
+        """Cancel the oldest run of the session that is under way; the next one gets its turn."""
+        return await self._store.sessions.stop(check_session(key, "key"), everything=False, now=self._clock.now())
+
+    async def stop_all(self, key: str) -> Stopped:
+        """Cancel all that is under way and drop all that is queued; nothing that was sent until now will start."""
+        return await self._store.sessions.stop(check_session(key, "key"), everything=True, now=self._clock.now())
+
+    async def get(self, key: str) -> Session:
+        """The session of this key."""
+        found = await self._store.sessions.get_session(key)
+        if found is None:
+            raise NotFound(f"there is no session {key!r}; 'ostinato session ls' lists them")
+        return found
+
+    async def list(self, *, search: str | None = None, busy: bool = False, limit: int = 100) -> Sequence[Session]:
+        """Sessions, the latest message first; with `busy` only those with something queued or running."""
+        if limit < 1:
+            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        return await self._store.sessions.list_sessions(search, busy, limit)
+
+    async def events(
+        self, key: str | None = None, *, after: int = 0, limit: int = 1000, newest: bool = False
+    ) -> Sequence[Event]:
+        """What happened in a session, or in all, after the event of this number: the first `limit`, or with `newest`
+        the last; oldest first."""
+        if limit < 1:
+            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        return await self._store.sessions.list_events(key, after, limit, newest=newest)
+
+
+def _accepted(sent: Sent, session: str, terms: _Terms) -> RunId:
+    if sent.delivery is Delivery.STALE:
+        raise MessageStale(f"session {session!r} was stopped while this message was on its way: nothing was queued")
+    if sent.id is None:
+        raise QueueFull(f"the queue of session {session!r} is full (cap is {terms.cap}), and drop is 'new'")
+    return sent.id
+
+
+def _terms(
+    mode: Mode | str,
+    max_concurrent: int | None,
+    cap: int,
+    drop: Drop | str,
+    debounce: Duration,
+    debounce_max: Duration | None,
+) -> _Terms:
+    quiet = micros_of(parse_duration(debounce, field="debounce"))
+    longest = (
+        _CEILING * quiet if debounce_max is None else micros_of(parse_duration(debounce_max, field="debounce_max"))
+    )
+    return _Terms(
+        mode=check_choice(Mode, "mode", mode),
+        max_concurrent=None if max_concurrent is None else check_whole("max_concurrent", max_concurrent, 1),
+        cap=check_whole("cap", cap, 1),
+        drop=check_choice(Drop, "drop", drop),
+        debounce=quiet,
+        ceiling=longest,
+    )

@@ -1,0 +1,333 @@
+"""Sessions in PostgreSQL: messages in, sessions stopped, both read. Neighbours: turns.py gives turns, events.py tells.
+
+Whatever changes a session names it to the writer, which holds its lock until the commit. Only claims do not ask for
+it: a queued run that has its turn may start between two statements, so each write looks at the state once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from psycopg import AsyncCursor
+
+from ostinato.clock import Micros
+from ostinato.models.event import Event, EventKind
+from ostinato.models.ids import RunId
+from ostinato.models.run import INTERRUPTED, NewRun
+from ostinato.models.session import (
+    DROPPED,
+    REFUSED,
+    STALE,
+    STOPPED,
+    Delivery,
+    Drop,
+    Message,
+    Mode,
+    Sent,
+    Session,
+    Stopped,
+    carrier_text,
+    debounced,
+    known_message,
+)
+from ostinato.models.states import RunState, Trigger
+from ostinato.models.work import PAYLOADS_END
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.ends import end_queued
+from ostinato.stores.postgres.events import note, note_runs, read_events
+from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
+from ostinato.stores.postgres.query import Connection, Row, fetch, fetch_value, texts
+from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
+from ostinato.stores.postgres.turns import give_turns, remember
+from ostinato.stores.postgres.writer import Answer
+from ostinato.stores.rows import load_event, load_session
+
+__all__ = ["PostgresSessions"]
+
+# By two indexes, as everywhere: what waits for its turn, and what has it.
+_WAITING = "session = %(key)s AND state = 'queued' AND waiting"
+_IN_TURN = "session = %(key)s AND NOT waiting AND state IN ('queued', 'running')"
+_ACTIVE_COLUMNS = "id, task, mode, trigger, ready_at, due_at, state, burst, token"
+_ACTIVE = f"""
+SELECT {_ACTIVE_COLUMNS} FROM runs WHERE {_WAITING}
+UNION ALL
+SELECT {_ACTIVE_COLUMNS} FROM runs WHERE {_IN_TURN}
+ORDER BY id
+"""
+_CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = %(key)s)"
+_LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
+_JOIN = f"""
+UPDATE runs SET work = left(work, -{len(PAYLOADS_END)}) || ',' || %s::text || '{PAYLOADS_END}', ready_at = %s
+WHERE id = %s AND state = 'queued' AND burst RETURNING id
+"""
+_CUT_OFF = """
+INSERT INTO sessions AS s (key, cutoff_at, sent_at) VALUES (%(key)s, %(now)s, %(now)s)
+ON CONFLICT (key) DO UPDATE SET cutoff_at = greatest(s.cutoff_at, excluded.cutoff_at)
+"""
+_SESSIONS = """
+SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at, t.running, t.queued + w.queued,
+       least(t.oldest_at, w.oldest_at)
+FROM sessions s
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE state = 'queued') AS queued,
+           min(due_at) FILTER (WHERE state = 'queued') AS oldest_at
+    FROM runs WHERE session = s.key AND NOT waiting AND state IN ('queued', 'running')
+) t
+CROSS JOIN LATERAL (
+    SELECT count(*) AS queued, min(due_at) AS oldest_at FROM runs
+    WHERE session = s.key AND state = 'queued' AND waiting
+) w
+"""
+
+
+class _Active(NamedTuple):
+    """A run of a session that has not ended: _ACTIVE_COLUMNS."""
+
+    id: RunId
+    task: str | None
+    mode: str | None
+    trigger: str
+    ready_at: Micros
+    due_at: Micros
+    state: str
+    burst: bool
+    token: int
+
+
+class PostgresSessions:
+    """Answers stores.base.SessionStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def send(self, messages: Sequence[Message], now: Micros) -> list[Sent]:
+        async def send(connection: Connection) -> Answer[list[Sent]]:
+            if _are_plain(messages):
+                answers = await _send_plain(connection, messages, now)
+            else:
+                answers = [await _send(connection, message, now) for message in messages]
+
+            async def answer() -> list[Sent]:
+                return [await one() for one in answers]
+
+            return answer
+
+        if not messages:
+            return []
+        # With a key on each, a second time finds the first one's rows.
+        repeatable = all(message.run.key is not None for message in messages)
+        sessions = {message.key for message in messages}
+        return await self._database.send(send, wakes=True, repeatable=repeatable, sessions=sessions)
+
+    async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
+        async def stop(connection: Connection) -> Stopped:
+            done = await _stop_all(connection, key, now) if everything else await _stop_oldest(connection, key, now)
+            if done is None:
+                return Stopped()
+            await note(connection, EventKind.STOPPED, key, now, cancelled=done.cancelled, dropped=done.dropped)
+            return done
+
+        # A second time there is nothing left of everything; but the next one would be the oldest.
+        return await self._database.write(stop, wakes=True, repeatable=everything, sessions=[key])
+
+    async def get_session(self, key: str) -> Session | None:
+        query = f"{_SESSIONS} WHERE s.key = %s"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (key,)))
+        return load_session(rows[0]) if rows else None
+
+    async def list_sessions(self, search: str | None, busy: bool, limit: int) -> list[Session]:
+        active = "AND t.running + t.queued + w.queued > 0" if busy else ""
+        query = f"""
+            {_SESSIONS} WHERE position(lower(%s::text COLLATE "C") IN lower(s.key)) > 0 {active}
+            ORDER BY s.sent_at DESC, s.key LIMIT %s"""
+        rows = await self._database.read(lambda connection: fetch(connection, query, (search or "", limit)))
+        return [load_session(row) for row in rows]
+
+    async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
+        rows = await self._database.read(lambda connection: read_events(connection, session, after, limit, newest))
+        return [load_event(row) for row in rows]
+
+
+async def _send(connection: Connection, message: Message, now: Micros) -> Answer[Sent]:
+    key = message.key
+    known, cutoff, active = await _look(connection, message)
+    if known is not None:
+        return _said(known)
+    if cutoff is not None and message.sent_at < cutoff:
+        return _with_id(await _send_stale(connection, message, now), Delivery.STALE)
+    await remember(connection, {key: message.sent_at}, message.max_concurrent, message.throttled)
+    into = await _join(connection, message, active, now)
+    cancelled: Sequence[RunId] = ()
+    if message.mode is Mode.INTERRUPT:
+        # All but the burst that it has joined.
+        cancelled = await _interrupt(connection, [run.id for run in active if run.id != into], now)
+        active = []
+    if into is not None:
+        skipped = _skipped(message, debounced(into), now)
+        await send_skipped(connection, skipped, now, EventKind.DEBOUNCED, {"into": into}, carrier_text(into))
+        await give_turns(connection, [key])
+        return _said(Sent(Delivery.DEBOUNCED, into, cancelled=cancelled))
+    dropped = await _make_room(connection, message, active, now)
+    if dropped is None:
+        await note(connection, EventKind.DROPPED, key, now, reason=REFUSED)
+        await give_turns(connection, [key])
+        return _said(Sent(Delivery.REFUSED, None))
+    if message.sent_at < now:
+        await remember(connection, {key: now})
+    run = _queued(message, now)
+    if run.key is not None:
+        (id,) = await insert_all(connection, [run])
+        await note_runs(connection, EventKind.ENQUEUED, [id], now)
+        await give_turns(connection, [key])
+        return _said(Sent(Delivery.QUEUED, id, dropped, cancelled))
+    inserted = await send_arrivals(connection, [run], now)
+    await give_turns(connection, [key])
+    return _with_id(inserted, Delivery.QUEUED, dropped, cancelled)
+
+
+def _said(sent: Sent) -> Answer[Sent]:
+    async def answer() -> Sent:
+        return sent
+
+    return answer
+
+
+def _with_id(
+    inserted: AsyncCursor[Row],
+    delivery: Delivery,
+    dropped: Sequence[RunId] = (),
+    cancelled: Sequence[RunId] = (),
+) -> Answer[Sent]:
+    """An answer whose id is read after the commit."""
+
+    async def answer() -> Sent:
+        ((id,),) = await inserted.fetchall()
+        return Sent(delivery, RunId(id), dropped, cancelled)
+
+    return answer
+
+
+def _are_plain(messages: Sequence[Message]) -> bool:
+    """Whether they only queue: nothing to look up but the cutoff, and no setting of their sessions."""
+    return all(m == Message(m.run, m.sent_at) and m.run.key is None for m in messages)
+
+
+async def _send_plain(connection: Connection, messages: Sequence[Message], now: Micros) -> list[Answer[Sent]]:
+    """Many messages that only queue, in as few statements as one takes."""
+    latest: dict[str, Micros] = {}
+    for message in messages:
+        latest[message.key] = max(message.sent_at, now, latest.get(message.key, now))
+    rows = await fetch(
+        connection,
+        "SELECT key, cutoff_at FROM sessions WHERE key = ANY (%s::text[]) AND cutoff_at IS NOT NULL",
+        (texts(sorted(latest)),),
+    )
+    cutoffs: dict[str, Micros] = dict(rows)
+    if any(message.sent_at < cutoffs.get(message.key, 0) for message in messages):
+        return [await _send(connection, message, now) for message in messages]
+    await remember(connection, latest)
+    inserted = await send_arrivals(connection, [_queued(message, now) for message in messages], now)
+    await give_turns(connection, latest)
+
+    async def answer() -> Sent:
+        row = await inserted.fetchone()
+        assert row is not None
+        return Sent(Delivery.QUEUED, RunId(row[0]))
+
+    return [answer] * len(messages)
+
+
+async def _look(connection: Connection, message: Message) -> tuple[Sent | None, Micros | None, list[_Active]]:
+    """What became of the same message, the cutoff, and the session's runs, so far as they matter.
+
+    The same message is found by its key: for good if it has a payload, else while it is active.
+    """
+    if message.run.key is not None:
+        found = "mode IS NOT NULL" if message.payload is not None else "state IN ('queued', 'running')"
+        known = await fetch(
+            connection,
+            f"SELECT id, state, reason, result FROM runs WHERE key = %s AND {found} LIMIT 1",
+            (message.run.key,),
+        )
+        if known:
+            return known_message(*known[0]), None, []
+    looks = message.mode is Mode.INTERRUPT or message.cap is not None or message.debounce > 0
+    rows = await fetch(connection, _LOOK if looks else _CUTOFF, {"key": message.key})
+    return None, rows[0][0], [_Active(*row[1:]) for row in rows if looks and row[1] is not None]
+
+
+def _queued(message: Message, now: Micros) -> NewRun:
+    ready_at = _closes_at(message, message.run.due_at, now) if message.debounce else message.run.ready_at
+    burst = message.debounce > 0
+    later = not burst and ready_at > now
+    return replace(message.run, waiting=True, mode=message.mode, burst=burst, later=later, ready_at=ready_at)
+
+
+def _closes_at(message: Message, first_at: Micros, now: Micros) -> Micros:
+    """When a burst is over: the timer starts anew with each message, up to the ceiling."""
+    return min(now + message.debounce, first_at + max(message.debounce, message.ceiling))
+
+
+def _skipped(message: Message, reason: str, now: Micros) -> NewRun:
+    return replace(message.run, state=RunState.SKIPPED, reason=reason, ready_at=now, expires_at=None, mode=message.mode)
+
+
+async def _send_stale(connection: Connection, message: Message, now: Micros) -> AsyncCursor[Row]:
+    skipped = _skipped(message, STALE, now)
+    said = {"state": skipped.state, "attempt": 0, "reason": skipped.reason}
+    return await send_skipped(connection, skipped, now, EventKind.DROPPED, said)
+
+
+async def _join(connection: Connection, message: Message, active: Sequence[_Active], now: Micros) -> RunId | None:
+    """Add the payload to the open burst at the end of the queue, if there is one; answers its run."""
+    queue = [run for run in active if run.state == RunState.QUEUED]
+    if not message.debounce or message.payload is None or not queue:
+        return None
+    newest = queue[-1]
+    is_open = newest.burst and (newest.ready_at > now or newest.mode == Mode.FOLLOWUP)
+    if not is_open or (newest.task, newest.mode) != (message.run.task, message.mode):
+        return None
+    rows = await fetch(connection, _JOIN, (message.payload, _closes_at(message, newest.due_at, now), newest.id))
+    return newest.id if rows else None
+
+
+async def _interrupt(connection: Connection, ids: Sequence[RunId], now: Micros) -> Sequence[RunId]:
+    """End what is queued and stop what is under way; answers the latter."""
+    await end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
+    return await tell_to_stop(connection, ids, INTERRUPTED)
+
+
+async def _make_room(
+    connection: Connection, message: Message, active: Sequence[_Active], now: Micros
+) -> Sequence[RunId] | None:
+    """Drop the oldest of a full queue; None when it is the new message that has to go."""
+    if message.cap is None:
+        return ()
+    never_started = (RunState.QUEUED, Trigger.MESSAGE, 0)
+    queue = [run.id for run in active if (run.state, run.trigger, run.token) == never_started]
+    excess = len(queue) - message.cap + 1
+    if excess <= 0:
+        return ()
+    if message.drop is Drop.NEW:
+        return None
+    return await end_queued(connection, queue[:excess], RunState.SKIPPED, DROPPED, now)
+
+
+async def _stop_oldest(connection: Connection, key: str, now: Micros) -> Stopped | None:
+    if not await fetch(connection, "SELECT 1 FROM sessions WHERE key = %s", (key,)):
+        return None
+    query = f"SELECT min(id) FROM runs WHERE {_IN_TURN} AND cancel IS NULL"
+    oldest = await fetch_value(connection, query, {"key": key})
+    if oldest is None:
+        return Stopped()
+    done = await cancel_now(connection, [RunId(oldest)], STOPPED, now)
+    return Stopped(cancelled=len(done.asked) + len(done.ended))
+
+
+async def _stop_all(connection: Connection, key: str, now: Micros) -> Stopped:
+    await connection.execute(_CUT_OFF, {"key": key, "now": now})
+    ids = [RunId(row[0]) for row in await fetch(connection, _ACTIVE, {"key": key})]
+    done = await cancel_now(connection, ids, STOPPED, now)
+    return Stopped(cancelled=len(done.asked), dropped=len(done.ended))

@@ -1,0 +1,135 @@
+"""Turns in PostgreSQL: which of a session's runs may go. Everything here happens inside the caller's transaction.
+
+Nodes write at the same time, so whoever looks at a session's runs holds the session's lock, taken in a statement of
+its own: the one that comes second then sees what the first one did. The writer takes the locks of a whole group first
+and in one order (see writer.py), for all operations that name their sessions. Who finds them out on the way locks them
+then, and may have to begin again if others do so at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId
+from ostinato.stores.postgres.events import note_runs
+from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
+
+__all__ = [
+    "FIND_LATE",
+    "LATE",
+    "TELL",
+    "arrived",
+    "give_late_turns",
+    "give_turns",
+    "lock_sessions",
+    "lock_sessions_of",
+    "remember",
+]
+
+# Whoever counts a due time or gives a turn tells the engines, in the same transaction; nobody reads the answer.
+TELL = "SELECT pg_notify(left(current_schema(), 50) || '.changed', '') FROM (SELECT 1 FROM moved LIMIT 1) m"
+_LOCK = """
+SELECT pg_advisory_xact_lock(number) FROM (
+    SELECT DISTINCT hashtextextended(current_schema() || '/' || session, 0) AS number FROM {} ORDER BY 1
+) s
+"""
+_LOCK_SESSIONS = _LOCK.format("unnest(%s::text[]) k (session)")
+_LOCK_SESSIONS_OF = _LOCK.format("runs WHERE id = ANY (%s::bigint[]) AND session IS NOT NULL")
+LATE = "state = 'queued' AND waiting AND later"
+"""Runs that queue up in their session only when they are ready."""
+FIND_LATE = f"SELECT id, session FROM runs WHERE {LATE} AND ready_at <= %s LIMIT 1000"
+_REMEMBER = """
+INSERT INTO sessions AS s (key, max_concurrent, throttled, sent_at)
+SELECT key, coalesce(%(max_concurrent)s::bigint, 1), coalesce(%(throttled)s::boolean, false), sent_at
+FROM unnest(%(keys)s::text[], %(sent_at)s::bigint[]) k (key, sent_at) ORDER BY key
+ON CONFLICT (key) DO UPDATE SET max_concurrent = coalesce(%(max_concurrent)s::bigint, s.max_concurrent),
+                                throttled = coalesce(%(throttled)s::boolean, s.throttled),
+                                sent_at = greatest(s.sent_at, excluded.sent_at)
+WHERE s.max_concurrent <> %(max_concurrent)s::bigint OR s.throttled <> %(throttled)s::boolean
+   OR s.sent_at < excluded.sent_at
+"""
+# A followup goes alone: only when nothing is under way, and nothing goes beside it or past it.
+_TURN = f"""
+WITH moved AS (
+UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
+    SELECT w.id FROM (
+        SELECT k.session, CASE WHEN s.throttled THEN 1 ELSE coalesce(s.max_concurrent, 1) END AS most
+        FROM unnest(%s::text[]) k (session) LEFT JOIN sessions s ON s.key = k.session
+    ) k
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS runs, coalesce(bool_or(mode = 'followup'), false) AS alone FROM (
+            SELECT mode FROM runs WHERE session = k.session AND NOT waiting AND state IN ('queued', 'running')
+            LIMIT k.most
+        ) in_turn
+    ) u
+    CROSS JOIN LATERAL (
+        SELECT id, row_number() OVER (ORDER BY id) AS place,
+               count(*) FILTER (WHERE mode = 'followup') OVER (ORDER BY id) AS followups
+        FROM (
+            SELECT id, mode FROM runs WHERE session = k.session AND state = 'queued' AND waiting AND NOT later
+            ORDER BY id LIMIT k.most - u.runs
+        ) longest
+    ) w
+    WHERE NOT u.alone AND (w.followups = 0 OR (w.place = 1 AND u.runs = 0))
+))
+RETURNING 1
+) {TELL}
+"""
+
+
+async def lock_sessions(connection: Connection, sessions: Iterable[str]) -> None:
+    """Hold these sessions until the transaction ends."""
+    wanted = sorted(set(sessions))
+    if wanted:
+        await connection.execute(_LOCK_SESSIONS, (texts(wanted),))
+
+
+async def lock_sessions_of(connection: Connection, runs: Sequence[RunId]) -> None:
+    """Hold the sessions that these runs are in."""
+    await connection.execute(_LOCK_SESSIONS_OF, (numbers(runs),))
+
+
+async def remember(
+    connection: Connection,
+    sent_at: Mapping[str, Micros],
+    max_concurrent: int | None = None,
+    throttled: bool | None = None,
+) -> None:
+    """Make sessions be there, with these settings; None leaves what was said last."""
+    await connection.execute(
+        _REMEMBER,
+        {
+            "keys": texts(list(sent_at)),
+            "sent_at": numbers(sent_at.values()),
+            "max_concurrent": max_concurrent,
+            "throttled": throttled,
+        },
+    )
+
+
+async def arrived(connection: Connection, sent_at: Mapping[str, Micros], ids: Sequence[RunId], now: Micros) -> None:
+    """Runs were put into the queues of these sessions of people's: tell it, and give turns where there is room."""
+    await remember(connection, sent_at)
+    await note_runs(connection, EventKind.ENQUEUED, ids, now)
+    await give_turns(connection, sent_at)
+
+
+async def give_turns(connection: Connection, sessions: Iterable[str]) -> None:
+    """In each session that has room, let the runs that wait longest go; the caller has locked them."""
+    wanted = texts(sorted(set(sessions)))
+    if wanted != "{}":
+        await connection.execute(_TURN, (wanted,))
+
+
+async def give_late_turns(connection: Connection, horizon: Micros) -> None:
+    """Let runs that were put into a session ahead of their time queue up, now that it has come."""
+    rows = await fetch(connection, FIND_LATE, (horizon,))
+    if rows:
+        sessions = {session for _, session in rows}
+        await lock_sessions(connection, sessions)
+        await connection.execute(
+            "UPDATE runs SET later = false WHERE id = ANY (%s::bigint[])", (numbers(sorted(id for id, _ in rows)),)
+        )
+        await give_turns(connection, sessions)

@@ -1,0 +1,42 @@
+"""Events in SQLite: recorded in the transaction of what they tell, read by whoever follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId
+
+__all__ = ["note", "note_runs"]
+
+# What a run's own row says goes into its event; a run in no session of people's has none.
+_OF_RUNS = """
+INSERT INTO events (at, kind, session, run_id, data)
+SELECT ?, ?, session, id, json_object('state', state, 'attempt', attempt, 'reason', reason)
+FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND mode IS NOT NULL ORDER BY id
+"""
+
+
+def note_runs(connection: apsw.Connection, kind: EventKind, ids: Sequence[RunId], now: Micros) -> int:
+    """One event for each of the runs that is in a session of people's, as its row is now; answers how many."""
+    connection.execute(_OF_RUNS, (now, kind, msgspec.json.encode(ids).decode()))
+    return connection.changes()
+
+
+def note(
+    connection: apsw.Connection,
+    kind: EventKind,
+    session: str,
+    now: Micros,
+    run: RunId | None = None,
+    **data: object,
+) -> None:
+    """One event."""
+    connection.execute(
+        "INSERT INTO events (at, kind, session, run_id, data) VALUES (?, ?, ?, ?, ?)",
+        (now, kind, session, run, msgspec.json.encode(data).decode()),
+    )

@@ -1,0 +1,101 @@
+"""Turns in SQLite: which of a session's runs may go. Everything here happens inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import apsw
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId
+from ostinato.models.session import Mode
+from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sqlite.query import fetch, fetch_value
+
+__all__ = ["arrived", "give_late_turns", "give_turns", "remember"]
+
+_REMEMBER = """
+INSERT INTO sessions (key, max_concurrent, throttled, sent_at) VALUES (?1, coalesce(?2, 1), coalesce(?3, 0), ?4)
+ON CONFLICT (key) DO UPDATE SET max_concurrent = coalesce(?2, max_concurrent), throttled = coalesce(?3, throttled),
+                                sent_at = max(sent_at, ?4)
+"""
+_TURN = """
+UPDATE runs SET waiting = 0
+WHERE id = (SELECT min(id) FROM runs WHERE session = ? AND waiting = 1 AND later = 0
+            AND state IN ('queued', 'running'))
+  AND NOT EXISTS (SELECT 1 FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running'))
+"""
+_LATE = "state = 'queued' AND waiting = 1 AND later = 1"
+_COME = f"UPDATE runs SET later = 0 WHERE {_LATE} AND ready_at <= ? RETURNING session"
+_NEXT_LATE = f"SELECT min(ready_at) FROM runs WHERE {_LATE}"
+
+
+def remember(
+    connection: apsw.Connection,
+    session: str,
+    sent_at: Micros,
+    max_concurrent: int | None = None,
+    throttled: bool | None = None,
+) -> None:
+    """Make a session be there, with these settings; None leaves what was said last."""
+    connection.execute(_REMEMBER, (session, max_concurrent, throttled, sent_at))
+
+
+def arrived(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
+    """Runs were put into a session's queue: tell it, and give turns if there is room."""
+    if note_runs(connection, EventKind.ENQUEUED, ids, now):
+        remember(connection, session, now)
+    give_turns(connection, [session])
+
+
+def give_turns(connection: apsw.Connection, sessions: Iterable[str]) -> None:
+    """In each session that has room, let the runs that wait longest go."""
+    for session in sessions:
+        limit = fetch(
+            connection,
+            "SELECT CASE WHEN throttled THEN 1 ELSE max_concurrent END FROM sessions WHERE key = ?",
+            (session,),
+        )
+        if not limit or limit[0][0] == 1:
+            connection.execute(_TURN, (session, session))
+        else:
+            _give_several(connection, session, limit[0][0])
+
+
+def give_late_turns(connection: apsw.Connection, horizon: Micros) -> Micros | None:
+    """Let runs that were put into a session ahead of their time queue up when it comes; answers when the next does."""
+    rows = fetch(connection, _COME, (horizon,))
+    if rows:
+        give_turns(connection, {session for (session,) in rows})
+    next_at: Micros | None = fetch_value(connection, _NEXT_LATE)
+    return next_at
+
+
+def _give_several(connection: apsw.Connection, session: str, limit: int) -> None:
+    """Turns for a session with room for more than one; a followup goes alone."""
+    under_way = fetch(
+        connection,
+        "SELECT mode FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running')",
+        (session,),
+    )
+    if len(under_way) >= limit or (Mode.FOLLOWUP,) in under_way:
+        return
+    waiting = fetch(
+        connection,
+        "SELECT id, mode FROM runs WHERE session = ? AND waiting = 1 AND later = 0 AND state IN ('queued', 'running') "
+        "ORDER BY id LIMIT ?",
+        (session, limit - len(under_way)),
+    )
+    turn: list[int] = []
+    for id, mode in waiting:
+        if mode == Mode.FOLLOWUP and (under_way or turn):
+            break
+        turn.append(id)
+        if mode == Mode.FOLLOWUP:
+            break
+    connection.execute(
+        "UPDATE runs SET waiting = 0 WHERE id IN (SELECT value FROM json_each(?))",
+        (msgspec.json.encode(turn).decode(),),
+    )

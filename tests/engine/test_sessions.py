@@ -1,0 +1,457 @@
+"""Sessions from the sender's side: bursts, modes, errors by name, stops, the throttle, and a node that drains."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from ostinato import Draining, LaneCleared, MessageStale, Ostinato, QueueDropped, QueueFull, RunState
+from ostinato.errors import InvalidInput, NotFound
+from ostinato.models.session import Stopped
+from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
+
+
+class Chat:
+    """A task that notes what it is called with."""
+
+    def __init__(self, app: Ostinato, **policy: Any) -> None:
+        self.heard: list[list[Any]] = []
+        self.task = app.task("reply", **policy)(self._reply)
+
+    def _reply(self, payloads: list[Any]) -> int:
+        self.heard.append(payloads)
+        return len(payloads)
+
+
+class Hanging:
+    """An async task that goes on until it is told to stop, and cleans up."""
+
+    def __init__(self, app: Ostinato) -> None:
+        self.started: list[list[Any]] = []
+        self.cleaned: list[list[Any]] = []
+
+        @app.task("hang", retry=3)
+        async def hang(payloads: list[Any]) -> None:
+            self.started.append(payloads)
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cleaned.append(payloads)
+
+        self.task = hang
+
+
+# Bursts.
+
+
+def test_a_burst_is_one_run_with_all_payloads_in_order(app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(app)
+    handles = []
+    for text in ("one", "two", "three"):
+        handles.append(app.sessions.send("dm:42", text, task=chat.task))
+        fake_clock.advance(0.5)
+        drain(app)
+    assert chat.heard == []
+    fake_clock.advance(0.3)
+    drain(app)
+    assert chat.heard == [["one", "two", "three"]]
+    assert len({handle.id for handle in handles}) == 1
+    rows = app.runs.list()
+    assert [(row.state, row.trigger) for row in rows[:2]] == [("skipped", "message")] * 2
+    assert {row.result["run"] for row in rows[:2]} == {handles[0].id}
+    assert rows[0].reason == f"debounced: its payload goes with run {handles[0].id}"
+
+
+def test_without_a_debounce_each_message_is_a_run(app: Ostinato) -> None:
+    chat = Chat(app)
+    for number in range(3):
+        app.sessions.send("dm:42", number, task="reply", debounce=0)
+    drain(app)
+    assert chat.heard == [[0], [1], [2]]
+
+
+def test_a_burst_cannot_be_drawn_out_for_ever(app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(app)
+    for number in range(8):
+        app.sessions.send("dm:42", number, task=chat.task, debounce="1s", debounce_max="3s")
+        fake_clock.advance(0.5)
+        drain(app)
+    assert chat.heard == [[0, 1, 2, 3, 4, 5]]
+
+
+def test_a_started_engine_takes_a_burst_when_it_closes_and_not_ahead_of_it(
+    app: Ostinato, fake_clock: FakeClock
+) -> None:
+    chat = Chat(app)
+    app.start()
+    app.sessions.send("dm:42", 1, task=chat.task)
+    fake_clock.advance(0.75)  # within the stretch in which other runs are claimed ahead
+    settle(app)
+    app.sessions.send("dm:42", 2, task=chat.task)
+    fake_clock.advance(0.79)
+    settle(app)
+    assert chat.heard == []
+    fake_clock.advance(0.01)
+    eventually(lambda: chat.heard == [[1, 2]])
+
+
+def test_waiting_for_idleness_waits_for_an_open_burst(memory_app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(memory_app)
+    memory_app.start()
+    memory_app.sessions.send("dm:42", 1, task=chat.task)
+    with pytest.raises(TimeoutError):
+        memory_app.wait_idle(timeout=0.02)
+    fake_clock.advance(0.8)
+    memory_app.wait_idle(timeout=10)
+    assert chat.heard == [[1]]
+
+
+def test_a_simulation_goes_from_burst_to_burst(memory_app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(memory_app)
+    memory_app.sessions.send("dm:1", "a", task=chat.task, debounce="2s")
+    memory_app.sessions.send("dm:2", "b", task=chat.task, debounce="1s")
+    simulate(memory_app, until="2026-01-01T00:00:05Z")
+    assert chat.heard == [["b"], ["a"]]
+
+
+# Turns.
+
+
+def test_runs_of_a_session_go_one_after_the_other(db: str, make_app: MakeApp, gate: Gate) -> None:
+    app = make_app(db)
+    order: list[Any] = []
+
+    @app.task("reply")
+    def reply(payloads: list[Any]) -> None:
+        order.extend(payloads)
+        gate.wait()
+
+    app.start()
+    for number in range(4):
+        app.sessions.send("dm:42", number, task=reply, debounce=0)
+    gate.entered()
+    settle(app)
+    session = app.sessions.get("dm:42")
+    assert (session.running, session.queued) == (1, 3)
+    gate.open()
+    drain(app)
+    assert order == [0, 1, 2, 3]
+    assert gate.most == 1
+
+
+def test_a_group_may_have_several_at_once(db: str, make_app: MakeApp, gate: Gate) -> None:
+    app = make_app(db)
+    reply = app.task("reply")(lambda payloads: gate.wait())
+    app.start()
+    for number in range(7):
+        app.sessions.send("group:1", number, task=reply, debounce=0, max_concurrent=3)
+    gate.entered(3)
+    settle(app)
+    assert app.sessions.get("group:1").running == 3
+    gate.open()
+    drain(app)
+    assert gate.most == 3
+
+
+def test_a_retry_keeps_its_turn(app: Ostinato, fake_clock: FakeClock) -> None:
+    order: list[Any] = []
+
+    @app.task("reply", retry=2)
+    def reply(payloads: list[Any]) -> None:
+        order.append(payloads[0])
+        if order == ["first"]:
+            raise RuntimeError("not yet")
+
+    app.sessions.send("dm:42", "first", task=reply, debounce=0)
+    app.sessions.send("dm:42", "second", task=reply, debounce=0)
+    drain(app)
+    assert order == ["first"]
+    simulate(app, until="2026-01-01T00:01:00Z")
+    assert order == ["first", "first", "second"]
+
+
+def test_a_plain_task_can_wait_its_turn_in_a_session(app: Ostinato) -> None:
+    done: list[int] = []
+    job = app.task("job")(done.append)
+    handles = [job.using(session="account:7").enqueue(number) for number in range(3)]
+    more = job.using(session="account:7").enqueue_many([(3,), (4,)])
+    assert app.sessions.get("account:7").queued == 5
+    drain(app)
+    assert done == [0, 1, 2, 3, 4]
+    assert {handle.get().session for handle in [*handles, *more]} == {"account:7"}
+
+
+def test_a_schedule_can_wait_its_turn_in_a_session(app: Ostinato, fake_clock: FakeClock) -> None:
+    hanging = Hanging(app)
+    done: list[str] = []
+    app.task("nightly", schedule="every 10s", session="dm:42")(lambda: done.append("nightly"))
+    app.start()
+    app.sessions.send("dm:42", 1, task=hanging.task, debounce=0)
+    eventually(lambda: hanging.started)
+    fake_clock.advance(10)
+    eventually(lambda: app.sessions.get("dm:42").queued == 1)
+    assert done == []
+    app.sessions.stop("dm:42")
+    eventually(lambda: done)
+
+
+def test_a_followup_gathers_what_comes_while_a_run_is_under_way(
+    app: Ostinato, fake_clock: FakeClock, gate: Gate
+) -> None:
+    heard: list[list[Any]] = []
+
+    @app.task("reply")
+    def reply(payloads: list[Any]) -> None:
+        heard.append(payloads)
+        gate.wait()
+
+    app.start()
+    app.sessions.send("dm:42", "question", task=reply, debounce=0)
+    gate.entered()
+    for number in range(3):
+        app.sessions.send("dm:42", number, task=reply, mode="followup", debounce="1s", debounce_max="1m")
+        fake_clock.advance(5)
+    gate.open()
+    eventually(lambda: heard == [["question"], [0, 1, 2]])
+
+
+# Interrupting and stopping.
+
+
+def test_an_interrupt_stops_what_runs_drops_what_waits_and_goes_next(app: Ostinato) -> None:
+    chat, hanging = Chat(app), Hanging(app)
+    app.start()
+    first = app.sessions.send("dm:42", "first", task=hanging.task, debounce=0)
+    second = app.sessions.send("dm:42", "second", task=hanging.task, debounce=0)
+    eventually(lambda: hanging.started)
+    third = app.sessions.send("dm:42", "no, this", task=chat.task, mode="interrupt", debounce=0)
+    assert third.wait(timeout=10).state is RunState.SUCCEEDED
+    assert hanging.cleaned == [["first"]]
+    assert hanging.started == [["first"]]
+    for run in (first.get(), second.get()):
+        assert run.state is RunState.SUPERSEDED
+        assert run.reason == "interrupted by a newer message of its session"
+    assert first.get().attempt == 1, "what is interrupted is not tried again"
+
+
+def test_stop_cancels_the_oldest_and_lets_the_next_go(app: Ostinato) -> None:
+    hanging = Hanging(app)
+    app.start()
+    first = app.sessions.send("dm:42", 1, task=hanging.task, debounce=0)
+    app.sessions.send("dm:42", 2, task=hanging.task, debounce=0)
+    eventually(lambda: hanging.started)
+    assert app.sessions.stop("dm:42") == Stopped(cancelled=1, dropped=0)
+    assert first.wait(timeout=10).state is RunState.CANCELLED
+    eventually(lambda: hanging.started == [[1], [2]])
+    assert hanging.cleaned == [[1]]
+
+
+@on_shared
+def test_stop_all_reaches_every_node_and_leaves_the_session_usable(shared_db: str, make_app: MakeApp) -> None:
+    node, elsewhere = make_app(shared_db), make_app(shared_db)
+    hanging, chat = Hanging(node), Chat(node)
+    node.start()
+    handles = [node.sessions.send("dm:42", number, task=hanging.task, debounce=0) for number in range(4)]
+    eventually(lambda: hanging.started)
+    assert elsewhere.sessions.stop_all("dm:42") == Stopped(cancelled=1, dropped=3)
+    assert [handle.wait(timeout=10).state for handle in handles] == [RunState.CANCELLED] * 4
+    assert (hanging.started, hanging.cleaned) == ([[0]], [[0]])
+    assert elsewhere.sessions.stop_all("dm:42") == Stopped()
+    again = node.sessions.send("dm:42", "again", task=chat.task, debounce=0)
+    assert again.wait(timeout=10).result == 1
+
+
+def test_a_stop_does_not_wait_for_a_burst_to_close(app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(app)
+    handle = app.sessions.send("dm:42", 1, task=chat.task)
+    assert app.sessions.stop("dm:42") == Stopped(cancelled=1)
+    assert handle.wait(timeout=10).state is RunState.CANCELLED
+    fake_clock.advance(10)
+    drain(app)
+    assert chat.heard == []
+
+
+def test_a_message_that_was_on_its_way_when_the_session_was_stopped_is_stale(
+    app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Chat(app)
+    app.sessions.send("dm:42", 1, task=chat.task, debounce=0)
+    app.sessions.stop_all("dm:42")
+    # The clock of the sender was read before that.
+    early = fake_clock.now() - 1
+    monkeypatch.setattr(fake_clock, "now", lambda: early)
+    with pytest.raises(MessageStale, match="dm:42"):
+        app.sessions.send("dm:42", 2, task=chat.task, debounce=0)
+    with pytest.raises(MessageStale, match="dm:42"):
+        chat.task.using(session="dm:42").enqueue(["payload"])
+    monkeypatch.undo()
+    drain(app)
+    assert chat.heard == []
+    assert app.runs.list()[0].reason == "stale: it was sent before its session was stopped"
+
+
+# What senders are told.
+
+
+def test_a_sender_whose_message_is_pushed_out_is_told(app: Ostinato) -> None:
+    chat = Chat(app)
+    handles = [app.sessions.send("dm:42", number, task=chat.task, debounce=0, cap=2) for number in range(3)]
+    with pytest.raises(QueueDropped, match=rf"run {handles[0].id} .*dm:42"):
+        handles[0].wait(timeout=10)
+    assert handles[0].get().state is RunState.SKIPPED
+    drain(app)
+    assert chat.heard == [[1], [2]]
+
+
+def test_a_full_queue_can_refuse_the_new_message(app: Ostinato) -> None:
+    chat = Chat(app)
+    for number in range(2):
+        app.sessions.send("dm:42", number, task=chat.task, debounce=0, cap=2, drop="new")
+    with pytest.raises(QueueFull, match=r"dm:42.*cap is 2"):
+        app.sessions.send("dm:42", 2, task=chat.task, debounce=0, cap=2, drop="new")
+    drain(app)
+    assert chat.heard == [[0], [1]]
+
+
+def test_a_sender_is_told_that_the_lane_was_cleared(app: Ostinato) -> None:
+    chat = Chat(app)
+    handles = [app.sessions.send(f"dm:{number}", number, task=chat.task, debounce=0) for number in range(3)]
+    assert app.lanes.clear("main") == 3
+    for handle in handles:
+        with pytest.raises(LaneCleared, match="main"):
+            handle.wait(timeout=10)
+        assert (handle.get().state, handle.get().reason) == (RunState.CANCELLED, "lane cleared")
+
+
+def test_a_message_that_is_sent_twice_is_one(app: Ostinato, fake_clock: FakeClock) -> None:
+    chat = Chat(app)
+    first = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
+    joined = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
+    again = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
+    assert first.id == joined.id == again.id
+    fake_clock.advance(1)
+    drain(app)
+    late = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
+    drain(app)
+    assert late.id == first.id
+    assert chat.heard == [["a", "b"]]
+    assert app.sessions.send("dm:43", "a", task=chat.task, message_id="update-1").id != first.id
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"mode": "shout"}, "mode"),
+        ({"drop": "all"}, "drop"),
+        ({"cap": 0}, "cap"),
+        ({"max_concurrent": 0}, "max_concurrent"),
+        ({"debounce": "soon"}, "debounce"),
+        ({"debounce_max": -1}, "debounce_max"),
+        ({"key": ""}, "key"),
+        ({"key": "schedule:nightly"}, "key"),
+        ({"payload": object()}, "payload"),
+        ({"priorty": 1}, "priorty"),
+    ],
+)
+def test_wrong_input_is_told_by_its_field(memory_app: Ostinato, wrong: dict[str, Any], field: str) -> None:
+    given: dict[str, Any] = {"key": "dm:42", "payload": 1, "task": "reply", **wrong}
+    with pytest.raises(InvalidInput) as told:
+        memory_app.sessions.send(**given)
+    assert told.value.field == field
+    assert memory_app.runs.list() == []
+
+
+def test_a_session_that_nobody_used_is_not_found(memory_app: Ostinato) -> None:
+    with pytest.raises(NotFound, match="nobody"):
+        memory_app.sessions.get("nobody")
+
+
+# The throttle.
+
+
+def test_above_its_share_a_session_goes_one_at_a_time(db: str, make_app: MakeApp) -> None:
+    app = make_app(db)
+    gates = {name: threading.Event() for name in "abcdef"}
+    running: list[str] = []
+    filled = {"tokens": 61.0}
+    app.sessions.throttle(lambda key: (filled["tokens"], 100.0))
+
+    @app.task("reply")
+    def reply(payloads: list[str]) -> None:
+        running.append(payloads[0])
+        assert gates[payloads[0]].wait(PATIENCE)
+
+    app.start()
+    for name in gates:
+        app.sessions.send("group:1", name, task=reply, debounce=0, max_concurrent=3)
+    settle_running(app, 1)
+    assert running == ["a"]
+    assert app.sessions.get("group:1").throttled
+    filled["tokens"] = 60.0
+    gates["a"].set()
+    settle_running(app, 3)
+    assert sorted(running) == ["a", "b", "c", "d"]
+    # What runs is not touched when it fills up again: the next start waits until one is left.
+    filled["tokens"] = 90.0
+    gates["b"].set()
+    settle_running(app, 2)
+    gates["c"].set()
+    settle_running(app, 1)
+    gates["d"].set()
+    eventually(lambda: sorted(running) == ["a", "b", "c", "d", "e"])
+    settle_running(app, 1)
+    for gate in gates.values():
+        gate.set()
+    app.wait_idle(timeout=10)
+
+
+def settle_running(app: Ostinato, count: int) -> None:
+    """Wait until so many run, and see that it stays so when nothing more happens."""
+    eventually(lambda: app.sessions.get("group:1").running == count)
+    assert app.sessions.get("group:1").running == count
+
+
+def test_a_throttle_that_raises_is_logged_and_ignored(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:
+    chat = Chat(app)
+
+    @app.sessions.throttle
+    def usage(key: str) -> tuple[float, float]:
+        raise RuntimeError("no such conversation")
+
+    app.sessions.send("dm:42", 1, task=chat.task, debounce=0)
+    drain(app)
+    assert chat.heard == [[1]]
+    assert not app.sessions.get("dm:42").throttled
+    assert "the throttle could not tell" in caplog.text
+
+
+# Draining.
+
+
+@on_shared
+def test_a_node_that_drains_refuses_messages_and_others_go_on(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
+    draining, other = make_app(shared_db), make_app(shared_db)
+    job = draining.task("reply")(lambda payloads: gate.wait())
+    chat = Chat(other)
+    draining.start()
+    draining.sessions.send("dm:1", "under way", task=job, debounce=0)
+    gate.entered()
+    waiting = draining.sessions.send("dm:1", "queued", task=job, debounce=0)
+    stopping = threading.Thread(target=draining.stop)
+    stopping.start()
+    eventually(lambda: [node.state for node in other.nodes.list()] == ["draining"])
+    with pytest.raises(Draining):
+        draining.sessions.send("dm:2", 1, task=job)
+    with pytest.raises(Draining):
+        job.enqueue(["payload"])
+    other.start()
+    assert other.sessions.send("dm:2", 2, task=chat.task, debounce=0).wait(timeout=10).result == 1
+    gate.open()
+    stopping.join(10)
+    assert not stopping.is_alive()
+    assert other.runs.wait(waiting.id, timeout=10).state is RunState.SUCCEEDED
+    assert chat.heard == [[2], ["queued"]]

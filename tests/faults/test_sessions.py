@@ -1,0 +1,512 @@
+"""Sessions and lanes in processes with real kills: no limit is exceeded, no order lost, nothing dropped in silence."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato import Ostinato, Run, RunState
+from ostinato.models.event import Event, EventKind
+from ostinato.models.ids import RunId
+from ostinato.models.session import DROPPED, STALE, STOPPED, debounced
+from ostinato.tasks import MessageHandle
+from tests.faults.mail import (
+    LOST,
+    SENDERS,
+    Answer,
+    Execution,
+    Plan,
+    in_file,
+    in_ledger,
+    most_at_once,
+    plan_text,
+    read_answers,
+    read_executions,
+    read_notes,
+)
+from tests.faults.nodes import Nodes, nodes
+
+LEASE = "2s"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgres":
+        found: str = request.getfixturevalue("postgres_url")
+        return found
+    return f"sqlite:///{tmp_path}/jobs.db"
+
+
+@pytest.fixture
+def app(url: str) -> Iterator[Ostinato]:
+    app = Ostinato(url, name="reader")
+    yield app
+    app.stop()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+class Mailers:
+    """The three senders, each a process that is killed and started anew."""
+
+    def __init__(self, cluster: Nodes, plans: Sequence[Plan], seed: int) -> None:
+        self._cluster = cluster
+        self._plans = plan_text(plans)
+        self._chance = random.Random(seed)
+        self._processes = [cluster.start(str(sender), self._plans) for sender in range(SENDERS)]
+        self.kills = 0
+
+    def storm(self, is_over: Callable[[], bool], look: Callable[[], None] = lambda: None, seconds: float = 100) -> None:
+        """Kill one after the other until it is over, and have a look as often as time allows."""
+        end = time.monotonic() + seconds
+        while not is_over():
+            assert time.monotonic() < end, "the storm does not end"
+            pause = time.monotonic() + self._chance.uniform(0.3, 1.0)
+            while time.monotonic() < pause:
+                look()
+                time.sleep(0.02)
+            victim = self._chance.randrange(SENDERS)
+            self._cluster.kill(self._processes[victim])
+            self.kills += 1
+            self._processes[victim] = self._cluster.start(str(victim), self._plans)
+
+    def stop(self) -> None:
+        for process in self._processes:
+            assert self._cluster.stop(process) == 0
+
+
+# A thousand messages to twenty sessions.
+
+
+def thousand() -> list[Plan]:
+    """Most sessions go one at a time; every fifth goes three at a time, and every fifth takes its bursts as one."""
+    plans = []
+    for number in range(20):
+        at_once = 3 if number % 5 == 4 else 1
+        options = {"cap": 1000, "max_concurrent": at_once, "debounce": "100ms" if number % 5 == 3 else 0}
+        # Work that takes about as long as the messages to come: there is a queue, and it ends.
+        plans.append(Plan(f"dm:{number}", 50, 0.18, 0.06 * at_once, options, "work_sync" if number % 2 else "work"))
+    return plans
+
+
+@pytest.mark.timeout(180)
+def test_a_thousand_messages_from_three_killed_processes_keep_their_order_and_none_is_lost(
+    app: Ostinato, url: str, log: Path
+) -> None:
+    plans = thousand()
+    limits = {plan.key: plan.at_once for plan in plans}
+
+    def look() -> None:
+        for session in app.sessions.list(busy=True):
+            assert session.running <= limits[session.key]
+
+    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+        mailers = Mailers(cluster, plans, seed=3)
+        mailers.storm(lambda: len(answers_of(log)) == 1000, look)
+        wait_until_ended(app)
+        mailers.stop()
+    rows, answers, executions = ledger(app), answers_of(log), read_executions(log, cluster.deaths)
+    assert mailers.kills >= 3
+    assert {answer.answer for answer in answers} == {"queued"}, "with room for all of them, all are queued"
+    assert sorted(run.key for run in rows) == sorted(answer.key for answer in answers), "each message has its one row"
+    carried = carriers(answers, rows)
+    check_executed(carried, rows, executions)
+    for plan in plans:
+        check_turns(plan, events_of(app, plan.key))
+        check_at_once(plan, rows, executions)
+        check_order(plan, executions)
+    assert any(LOST in (attempt.error or "") for run in rows for attempt in run.attempts), "no kill hit a run"
+
+
+def carriers(answers: Iterable[Answer], rows: Iterable[Run]) -> dict[str, RunId]:
+    """Key of a message → the run that carries its payload: its own, or the one that its row names."""
+    by_key = {run.key: run for run in rows}
+    found = {}
+    for answer in answers:
+        run = by_key[answer.key]
+        if run.state is RunState.SKIPPED:
+            assert answer.run is not None
+            assert run.reason == debounced(answer.run), f"run {run.id} was skipped: {run.reason}"
+            found[run.key] = answer.run
+        else:
+            assert answer.run == run.id
+            found[run.key] = run.id
+    return found
+
+
+def check_executed(carried: dict[str, RunId], rows: Iterable[Run], executions: Sequence[Execution]) -> None:
+    """The run that carries a payload has succeeded, and was called with the payloads that it carries, each once."""
+    expected: defaultdict[RunId, set[str]] = defaultdict(set)
+    for key, id in carried.items():
+        expected[id].add(key)
+    for run in rows:
+        if run.id in expected:
+            assert run.state is RunState.SUCCEEDED, f"run {run.id} is {run.state}: {run.reason}"
+    for execution in executions:
+        keys = [f"{execution.session}/{sender}-{number}" for sender, number in execution.messages]
+        assert sorted(keys) == sorted(expected[execution.run])
+    assert {execution.run for execution in executions} == expected.keys()
+
+
+def check_turns(plan: Plan, events: Iterable[Event]) -> None:
+    """By what was recorded, in its order: turns come in the order of the queue, and no more than there may be."""
+    queue: list[int] = []
+    under_way: set[int] = set()
+    for event in events:
+        if event.run is None:
+            continue
+        match event.kind:
+            case EventKind.ENQUEUED:
+                queue.append(event.run)
+            case EventKind.STARTED:
+                if event.run not in under_way:
+                    ahead = queue.index(event.run)
+                    assert ahead < plan.at_once, f"run {event.run} went before {ahead} others of {plan.key}"
+                    queue.remove(event.run)
+                    under_way.add(event.run)
+                assert len(under_way) <= plan.at_once, f"{plan.key} had {sorted(under_way)} under way at once"
+            case EventKind.FINISHED:
+                under_way.discard(event.run)
+                if event.run in queue:
+                    queue.remove(event.run)
+            case EventKind.DROPPED if event.data["reason"] != STALE:
+                queue.remove(event.run)
+            case _:
+                pass
+    assert not queue
+    assert not under_way
+
+
+def check_at_once(plan: Plan, rows: Iterable[Run], executions: Iterable[Execution]) -> None:
+    """By the clock: neither the ledger nor the functions themselves had more at once than there may be."""
+    runs = [run for run in rows if run.session == plan.key]
+    executed = [execution for execution in executions if execution.session == plan.key]
+    assert most_at_once(in_ledger(runs, executed)) <= plan.at_once
+    assert most_at_once(in_file(runs, executed)) <= plan.at_once
+
+
+def check_order(plan: Plan, executions: Iterable[Execution]) -> None:
+    """The first executions of a sender's payloads are in the order sent; of several at once none is further ahead."""
+    first: defaultdict[int, list[int]] = defaultdict(list)
+    seen: set[tuple[int, int]] = set()
+    for execution in executions:
+        if execution.session == plan.key:
+            for sender, number in execution.messages:
+                if (sender, number) not in seen:
+                    seen.add((sender, number))
+                    first[sender].append(number)
+    for sender, numbers in first.items():
+        for position, number in enumerate(numbers):
+            overtaken = [earlier for earlier in numbers[position + 1 :] if earlier < number]
+            assert len(overtaken) < plan.at_once, f"{plan.key}: {number} of sender {sender} went before {overtaken}"
+
+
+# Small queues.
+
+
+CAP = 3
+
+
+def small_queues() -> list[Plan]:
+    """More messages than there is time for, to sessions that lose the oldest and to sessions that refuse the newest."""
+    plans = []
+    for number in range(3):
+        for drop in ("old", "new"):
+            options = {"cap": CAP, "drop": drop, "debounce": 0, "max_concurrent": 2 if number == 2 else 1}
+            plans.append(Plan(f"{drop}:{number}", 60, 0.1, 0.1, options))
+    return plans
+
+
+@pytest.mark.timeout(180)
+def test_small_queues_under_kills_lose_what_their_policy_says_and_nothing_else(
+    app: Ostinato, url: str, log: Path
+) -> None:
+    plans = small_queues()
+    sends = sum(plan.count for plan in plans)
+    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+        mailers = Mailers(cluster, plans, seed=5)
+        mailers.storm(lambda: len(answers_of(log)) == sends)
+        wait_until_ended(app)
+        mailers.stop()
+    rows, answers, executions = ledger(app), answers_of(log), read_executions(log, cluster.deaths)
+    queued = [answer for answer in answers if answer.answer == "queued"]
+    refused = [answer for answer in answers if answer.answer == "full"]
+    assert len(queued) + len(refused) == len(answers) == sends
+    assert sorted(run.key for run in rows) == sorted(answer.key for answer in queued), "what was not refused has a row"
+    skipped = [run for run in rows if run.state is RunState.SKIPPED]
+    assert {run.reason for run in skipped} == {DROPPED}
+    assert {run.session and run.session.partition(":")[0] for run in skipped} == {"old"}
+    assert {answer.session.partition(":")[0] for answer in refused} == {"new"}
+    assert all(run.attempt == 0 for run in skipped), "what has started is not in the queue any more"
+    executed = {(execution.session, message) for execution in executions for message in execution.messages}
+    assert len(refused) + len(skipped) + len(executed) == sends
+    dropped = {run.key for run in skipped}
+    kept = {answer.key: answer.run for answer in queued if answer.run is not None and answer.key not in dropped}
+    check_executed(kept, rows, executions)
+    for plan in plans:
+        events = events_of(app, plan.key)
+        check_turns(plan, events)
+        check_drops(plan, events, together=not url.startswith("sqlite"))
+        check_at_once(plan, rows, executions)
+        check_order(plan, executions)
+
+
+def check_drops(plan: Plan, events: Iterable[Event], *, together: bool) -> None:
+    """By what was recorded, in its order: the queue held no more than its cap, and only a full one lost its oldest.
+
+    Where nodes write `together`, a run may start while a message is on its way that has seen it in the queue.
+    """
+    queue: list[int] = []
+    meanwhile = 0
+    for event in events:
+        if event.kind is EventKind.STARTED and event.run in queue:
+            queue.remove(event.run)
+            meanwhile += together
+        elif event.kind is EventKind.DROPPED:
+            assert CAP - meanwhile <= len(queue) <= CAP, f"{plan.key} lost a message with {queue} queued"
+            assert event.run is None or event.run == queue.pop(0), f"run {event.run} was not the oldest of {plan.key}"
+        elif event.kind is EventKind.ENQUEUED:
+            assert event.run is not None
+            queue.append(event.run)
+            assert len(queue) <= CAP, f"{plan.key} had {queue} queued"
+        if event.kind in (EventKind.ENQUEUED, EventKind.DROPPED):
+            meanwhile = 0
+
+
+# Stopping.
+
+
+FOR_EVER = 60.0
+
+
+def endless() -> list[Plan]:
+    """Messages that work until they are stopped, or hardly at all."""
+    plans = []
+    for number in range(3):
+        options = {"cap": 1000, "max_concurrent": 3 if number == 1 else 1, "debounce": "100ms" if number == 2 else 0}
+        plans += [
+            Plan(f"slow:{number}", 45, 0.15, FOR_EVER, options, dawdle=0.01),
+            Plan(f"quick:{number}", 45, 0.15, 0.01, options, dawdle=0.01),
+        ]
+    return plans
+
+
+@pytest.mark.timeout(180)
+def test_after_stop_all_nothing_starts_that_was_sent_before(app: Ostinato, url: str, log: Path) -> None:
+    plans = endless()
+    chance = random.Random(7)
+    stopped: Counter[str] = Counter()
+
+    def stop(key: str) -> None:
+        done = app.sessions.stop_all(key)
+        stopped[key] += done.cancelled + done.dropped
+
+    def stop_sometimes() -> None:
+        if chance.random() < 0.3:
+            stop(chance.choice(plans).key)
+
+    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+        mailers = Mailers(cluster, plans, seed=7)
+        mailers.storm(lambda: len(answers_of(log)) == sum(plan.count for plan in plans), stop_sometimes)
+        for plan in plans:
+            stop(plan.key)
+        wait_until_ended(app, 20)
+        mailers.stop()
+    rows, answers, executions = ledger(app), answers_of(log), read_executions(log, cluster.deaths)
+    check_stopped_answers(answers, rows)
+    for plan in plans:
+        events = events_of(app, plan.key)
+        runs = [run for run in rows if run.session == plan.key]
+        check_turns(plan, events)
+        check_cutoffs(runs, events)
+        check_at_once(plan, runs, executions)
+        check_order(plan, executions)
+        ended = Counter(run.state for run in runs if run.state is not RunState.SKIPPED)
+        if plan.seconds == FOR_EVER:
+            assert ended == {RunState.CANCELLED: stopped[plan.key]}, "stop_all answers what it ends"
+        else:
+            assert ended.keys() <= {RunState.CANCELLED, RunState.SUCCEEDED}
+            assert ended[RunState.CANCELLED] <= stopped[plan.key], "what was told to stop may have been through"
+
+
+def check_stopped_answers(answers: Sequence[Answer], rows: Sequence[Run]) -> None:
+    """Every message has its row, which says what became of it."""
+    by_key = {run.key: run for run in rows}
+    assert sorted(run.key for run in rows) == sorted(answer.key for answer in answers), "each message has its one row"
+    for answer in answers:
+        run = by_key[answer.key]
+        if answer.answer == "stale":
+            assert (run.state, run.reason) == (RunState.SKIPPED, STALE)
+            continue
+        assert answer.answer == "queued"
+        if run.state is RunState.SKIPPED:
+            assert answer.run is not None
+            assert run.reason == debounced(answer.run)
+        elif run.state is not RunState.SUCCEEDED:
+            assert (run.state, run.reason) == (RunState.CANCELLED, STOPPED)
+
+
+def check_cutoffs(runs: Iterable[Run], events: Iterable[Event]) -> None:
+    """What was there at a stop starts no more after it, and what was sent before it does not come in later."""
+    by_id = {run.id: run for run in runs}
+    doomed: set[int] = set()
+    active: set[int] = set()
+    cutoff = None
+    for event in events:
+        if event.kind is EventKind.STOPPED:
+            cutoff = event.at
+            doomed |= active
+            late = [run for run in by_id.values() if run.due_at < cutoff and _started_after(run, cutoff)]
+            assert all(run.id in active for run in late), "claimed before the stop, by what was recorded"
+            # It noted its start a moment later, and was told to stop, unless it was through by then.
+            assert {run.state for run in late} <= {RunState.CANCELLED, RunState.SUCCEEDED}
+            continue
+        assert event.run is not None
+        match event.kind:
+            case EventKind.ENQUEUED:
+                active.add(event.run)
+                assert cutoff is None or by_id[event.run].due_at >= cutoff, f"run {event.run} was sent before the stop"
+            case EventKind.STARTED:
+                assert event.run not in doomed, f"run {event.run} started after its session was stopped"
+            case EventKind.FINISHED:
+                active.discard(event.run)
+            case _:
+                pass
+    assert cutoff is not None
+
+
+def _started_after(run: Run, cutoff: datetime) -> bool:
+    return any(attempt.started_at > cutoff for attempt in run.attempts)
+
+
+# Lanes.
+
+
+LIMIT = 4
+RATE = 30
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.timeout(180)
+def test_the_limit_and_the_rate_of_lanes_hold_while_nodes_are_killed(app: Ostinato, url: str, log: Path) -> None:
+    app.lanes.set("narrow", LIMIT)
+    app.lanes.set("metered", 100, rate=f"{RATE}/s")
+    everyone = {"cap": 1000, "debounce": 0}
+    plans = [Plan(f"narrow:{number}", 6, 0.02, 0.05, {**everyone, "lane": "narrow"}) for number in range(30)]
+    plans += [Plan(f"metered:{number}", 6, 0.02, 0.0, {**everyone, "lane": "metered"}) for number in range(30)]
+    used: list[int] = []
+    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+        mailers = Mailers(cluster, plans, seed=11)
+        mailers.storm(
+            lambda: len(answers_of(log)) == sum(plan.count for plan in plans) and not is_busy(app),
+            lambda: used.append(app.lanes.get("narrow").used),
+        )
+        mailers.stop()
+    assert max(used) == LIMIT, "used to the full, and not above"
+    rows, executions = ledger(app), read_executions(log, cluster.deaths)
+    assert {run.state for run in rows} == {RunState.SUCCEEDED}
+    narrow = [run for run in rows if run.lane == "narrow"]
+    in_narrow = [execution for execution in executions if execution.session.startswith("narrow")]
+    assert most_at_once(in_ledger(narrow, in_narrow)) == LIMIT
+    assert most_at_once(in_file(narrow, in_narrow)) <= LIMIT
+    starts = sorted(
+        event.at for event in events_of(app) if event.kind is EventKind.STARTED and event.session.startswith("metered")
+    )
+    assert len(starts) >= 180
+    for position, first in enumerate(starts):
+        for count, last in enumerate(starts[position:], start=1):
+            assert count <= RATE + RATE * ((last - first) / SECOND), f"{count} starts from {first} to {last}"
+
+
+# Draining.
+
+
+@pytest.mark.timeout(60)
+def test_a_node_that_drains_refuses_messages_and_another_goes_on_with_what_was_queued(
+    app: Ostinato, url: str, log: Path, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+
+    def message(key: str, number: int) -> dict[str, Any]:
+        return {"session": key, "sender": 0, "number": number, "seconds": 0}
+
+    def send(key: str, number: int) -> MessageHandle:
+        return app.sessions.send(key, message(key, number), task="work", debounce=0)
+
+    with nodes(url, log, program="mailer.py", OSTINATO_GRACE="30s") as cluster:
+        first = cluster.start("0", "[]")
+        hand_on = {"release": str(release), "message": message("handed on", 0)}
+        running = app.sessions.send("dm", hand_on, task="outlast", debounce=0)
+        wait_until(lambda: running.get().state is RunState.RUNNING, "it runs")
+        queued = [send("dm", number) for number in range(5)]
+        cluster.start("1", "[]")
+        first.terminate()
+        wait_until(lambda: len(knocked(log)) == 2, "somebody asks the node that drains")
+        assert knocked(log) == {"send": "Draining", "enqueue": "Draining"}
+        assert Counter(node.state for node in app.nodes.list()) == {"draining": 1, "alive": 1}
+        elsewhere = send("other", 0).wait("20s")
+        assert elsewhere.state is RunState.SUCCEEDED, "the other node goes on"
+        assert elsewhere.node != running.get().node
+        assert {waiting.get().state for waiting in queued} == {RunState.QUEUED}
+        release.touch()
+        assert cluster.stop(first) == 0
+        ended = [waiting.wait("20s") for waiting in queued]
+        wait_until_ended(app)
+    assert running.get().state is RunState.SUCCEEDED
+    assert {run.state for run in ended} == {RunState.SUCCEEDED}
+    assert {run.node for run in ended} == {elsewhere.node}
+    executed = [(execution.session, execution.messages) for execution in read_executions(log, cluster.deaths)]
+    assert [messages for session, messages in executed if session == "dm"] == [((0, number),) for number in range(5)]
+    assert {session for session, _ in executed} == {"dm", "other", "handed on"}, "work under way may hand on to others"
+
+
+def knocked(log: Path) -> dict[str, str]:
+    """What the draining node was asked, and its answers."""
+    return {note["verb"]: note["answer"] for note in read_notes(log) if note["what"] == "knocked"}
+
+
+# Reading and waiting.
+
+
+def answers_of(log: Path) -> list[Answer]:
+    """The answer to each message, the last one of those that were sent again after a kill."""
+    return list({answer.key: answer for answer in read_answers(log)}.values())
+
+
+def ledger(app: Ostinato) -> list[Run]:
+    """Every row, oldest first."""
+    return list(reversed(app.runs.list(limit=10_000)))
+
+
+def events_of(app: Ostinato, session: str | None = None) -> list[Event]:
+    """Every event of a session, or of all."""
+    events: list[Event] = []
+    while page := app.sessions.events(session, after=events[-1].id if events else 0):
+        events += page
+    return events
+
+
+def wait_until_ended(app: Ostinato, seconds: float = 60) -> None:
+    """Also what is queued for a later attempt, which wait_idle leaves to the future."""
+    wait_until(lambda: not is_busy(app), "all have ended", seconds)
+
+
+def is_busy(app: Ostinato) -> bool:
+    return bool(app.runs.list(state=[RunState.QUEUED, RunState.RUNNING], limit=1))
+
+
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what}"
+        time.sleep(0.05)

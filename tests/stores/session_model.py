@@ -1,0 +1,346 @@
+"""Sessions as a few lists in memory: the rules of `models/session.py` and `stores/base.py`, and no database.
+
+`test_session_model` puts the same things into this and into a real store, and wants the same answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ostinato.clock import Micros
+from ostinato.models.lane import CLEARED
+from ostinato.models.run import INTERRUPTED
+from ostinato.models.session import DROPPED, STALE, STOPPED, Delivery, Drop, Mode, Stopped
+from ostinato.models.states import RunState
+
+__all__ = ["Answer", "Entry", "Letter", "Mailbox", "Post", "Told"]
+
+Told = tuple[str, str, int | None]
+"""An event: its kind, its session, and whose row it is about."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message that somebody wants to send."""
+
+    session: str
+    task: str = "report"
+    mode: Mode = Mode.QUEUE
+    lane: str = "main"
+    priority: int = 0
+    max_concurrent: int | None = None
+    cap: int | None = None
+    drop: Drop = Drop.OLD
+    debounce: Micros = 0
+    ceiling: Micros = 0
+    throttled: bool | None = None
+    max_age: Micros | None = None
+    delay: Micros = 0
+    """How long it is on its way."""
+    is_call: bool = False
+    """Whether code enqueues it: it only takes its turn, and no message pushes it out."""
+    later: Micros = 0
+    """How long after it was sent a call is to start."""
+
+
+@dataclass
+class Entry:
+    """What became of one letter: the row of the ledger that is its own."""
+
+    number: int
+    letter: Letter
+    sent_at: Micros
+    ready_at: Micros
+    expires_at: Micros | None
+    payloads: list[int]
+    state: RunState = RunState.QUEUED
+    reason: str | None = None
+    finished_at: Micros | None = None
+    has_turn: bool = False
+    has_begun: bool = False
+    is_burst: bool = False
+    """Whether others may still join it."""
+    is_early: bool = False
+    """Whether its time has not come, and it stands in no queue yet."""
+    carrier: int | None = None
+    """Whose run carries its payload, if not its own."""
+    stop_reason: str | None = None
+    attempt: int = 0
+    node: str | None = None
+
+    @property
+    def is_queued(self) -> bool:
+        return self.state is RunState.QUEUED
+
+    @property
+    def is_running(self) -> bool:
+        return self.state is RunState.RUNNING
+
+
+@dataclass
+class Mailbox:
+    """A session."""
+
+    max_concurrent: int = 1
+    throttled: bool = False
+    cutoff: Micros | None = None
+    most: int = 1
+    """The highest limit that it ever had."""
+
+    @property
+    def limit(self) -> int:
+        return 1 if self.throttled else self.max_concurrent
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a send did, with numbers of letters for ids."""
+
+    delivery: Delivery
+    carrier: int | None
+    dropped: list[int] = field(default_factory=list)
+    cancelled: list[int] = field(default_factory=list)
+
+
+class Post:
+    """All sessions."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        """In the order sent, which is the order of their rows. A refused letter has none."""
+        self.boxes: dict[str, Mailbox] = {}
+        self.events: list[Told] = []
+
+    # --- looking
+
+    def active(self, session: str) -> list[Entry]:
+        return [one for one in self.entries.values() if one.letter.session == session and self._is_active(one)]
+
+    def queued(self, session: str | None = None) -> list[Entry]:
+        wanted = self.entries.values()
+        return [one for one in wanted if one.is_queued and session in (None, one.letter.session)]
+
+    def running(self) -> list[Entry]:
+        return [one for one in self.entries.values() if one.is_running]
+
+    def with_turn(self) -> list[Entry]:
+        """Queued, and only their lane and their time can hold them up."""
+        return [one for one in self.queued() if one.has_turn]
+
+    def claimable(self, lane: str, now: Micros, ahead: Micros) -> list[Entry]:
+        """What may start, first things first. A burst is not started ahead of its close."""
+        ready = [
+            one
+            for one in self.with_turn()
+            if one.letter.lane == lane and one.ready_at <= (now if one.is_burst else now + ahead)
+        ]
+        return sorted(ready, key=lambda one: (-one.letter.priority, one.ready_at, one.number))
+
+    @staticmethod
+    def _is_active(entry: Entry) -> bool:
+        return entry.is_queued or entry.is_running
+
+    # --- sending
+
+    def send(self, number: int, letter: Letter, now: Micros) -> Answer:
+        """One letter arrives."""
+        sent_at = now - letter.delay
+        box = self.boxes.get(letter.session)
+        if box is not None and box.cutoff is not None and sent_at < box.cutoff:
+            self._record(number, letter, now).reason = STALE
+            self._tell("dropped", letter.session, number)
+            return Answer(Delivery.STALE, number)
+        self._settle(letter)
+        burst = self._burst_for(letter, now)
+        cancelled = self._interrupt(letter, burst, now) if letter.mode is Mode.INTERRUPT else []
+        if burst is not None:
+            burst.payloads.append(number)
+            burst.ready_at = self._close(letter, burst.sent_at, now)
+            self._record(number, letter, now).carrier = burst.number
+            self._tell("debounced", letter.session, number)
+            answer = Answer(Delivery.DEBOUNCED, burst.number, cancelled=cancelled)
+        else:
+            answer = self._enqueue(number, letter, cancelled, now)
+        self.give_turns(letter.session)
+        return answer
+
+    def _settle(self, letter: Letter) -> None:
+        box = self.boxes.setdefault(letter.session, Mailbox())
+        if letter.max_concurrent is not None:
+            box.max_concurrent = letter.max_concurrent
+        if letter.throttled is not None:
+            box.throttled = letter.throttled
+        box.most = max(box.most, box.limit)
+
+    def _burst_for(self, letter: Letter, now: Micros) -> Entry | None:
+        """The newest queued run, if it is an open burst that this letter goes with."""
+        queue = self.queued(letter.session)
+        if not letter.debounce or not queue or not queue[-1].is_burst:
+            return None
+        newest = queue[-1]
+        is_alike = (newest.letter.task, newest.letter.mode) == (letter.task, letter.mode)
+        is_open = newest.ready_at > now or letter.mode is Mode.FOLLOWUP
+        return newest if is_alike and is_open else None
+
+    def _interrupt(self, letter: Letter, spared: Entry | None, now: Micros) -> list[int]:
+        told = []
+        for one in self.active(letter.session):
+            if one.is_queued and one is not spared:
+                self._end(one, RunState.SUPERSEDED, INTERRUPTED, now)
+            elif one.is_running and one.stop_reason is None:
+                one.stop_reason = INTERRUPTED
+                told.append(one.number)
+        return told
+
+    def _enqueue(self, number: int, letter: Letter, cancelled: list[int], now: Micros) -> Answer:
+        dropped: list[int] = []
+        if letter.cap is not None:
+            fresh = [one for one in self.queued(letter.session) if not one.has_begun and not one.letter.is_call]
+            if len(fresh) >= letter.cap and letter.drop is Drop.NEW:
+                self._tell("dropped", letter.session, None)
+                return Answer(Delivery.REFUSED, None)
+            while len(fresh) >= letter.cap:
+                oldest = fresh.pop(0)
+                self._end(oldest, RunState.SKIPPED, DROPPED, now)
+                dropped.append(oldest.number)
+        entry = self._record(number, letter, now, state=RunState.QUEUED)
+        entry.is_burst = letter.debounce > 0
+        if entry.is_burst:
+            entry.ready_at = self._close(letter, entry.sent_at, now)
+        entry.is_early = not entry.is_burst and entry.ready_at > now
+        self._tell("enqueued", letter.session, number)
+        return Answer(Delivery.QUEUED, number, dropped, cancelled)
+
+    def _record(self, number: int, letter: Letter, now: Micros, state: RunState = RunState.SKIPPED) -> Entry:
+        sent_at = now - letter.delay
+        entry = Entry(
+            number,
+            letter,
+            sent_at=sent_at,
+            ready_at=sent_at + letter.later,
+            expires_at=None if letter.max_age is None else sent_at + letter.max_age,
+            payloads=[number],
+            state=state,
+            finished_at=now if state is RunState.SKIPPED else None,
+        )
+        self.entries[number] = entry
+        return entry
+
+    @staticmethod
+    def _close(letter: Letter, first_sent_at: Micros, now: Micros) -> Micros:
+        """The timer starts anew, up to the ceiling."""
+        return min(now + letter.debounce, first_sent_at + max(letter.ceiling, letter.debounce))
+
+    # --- turns
+
+    def give_turns(self, session: str) -> None:
+        """First come, first served, while there is room; a followup only into an empty room, and alone."""
+        box = self.boxes[session]
+        while True:
+            inside = [one for one in self.active(session) if one.has_turn]
+            outside = [one for one in self.active(session) if not one.has_turn and not one.is_early]
+            if not outside or len(inside) >= box.limit:
+                return
+            if inside and Mode.FOLLOWUP in (outside[0].letter.mode, *(one.letter.mode for one in inside)):
+                return
+            outside[0].has_turn = True
+
+    # --- what happens to runs
+
+    def settle(self, now: Micros, ahead: Micros) -> None:
+        """A claim first ends what waited too long, and lets queue up what was to start later."""
+        for one in self.queued():
+            if one.expires_at is not None and one.expires_at <= now:
+                self._end(one, RunState.EXPIRED, "waited longer than its max age before it could start", now)
+            if one.ready_at <= now + ahead:
+                one.is_early = False
+        self._give_all_turns()
+
+    def start(self, entry: Entry, node: str) -> None:
+        entry.state, entry.node, entry.reason = RunState.RUNNING, node, None
+        entry.has_begun, entry.is_burst = True, False
+        entry.attempt += 1
+        self._tell("started", entry.letter.session, entry.number)
+
+    def finish(self, entry: Entry, state: RunState, reason: str | None, now: Micros, throttled: bool | None) -> None:
+        """An execution has ended for good."""
+        self._end(entry, state, reason, now)
+        if throttled is not None:
+            box = self.boxes[entry.letter.session]
+            box.throttled = throttled
+            box.most = max(box.most, box.limit)
+
+    def try_again(
+        self, entry: Entry, how: Literal["retry", "snooze"], reason: str, ready_at: Micros, now: Micros
+    ) -> None:
+        """Back to the queue, with its turn; but what was told to stop gets no other try."""
+        if entry.stop_reason is not None:
+            is_interrupted = entry.stop_reason == INTERRUPTED
+            state = RunState.SUPERSEDED if is_interrupted else RunState.CANCELLED
+            self._end(entry, state, entry.stop_reason, now)
+            return
+        entry.state, entry.reason, entry.ready_at, entry.node = RunState.QUEUED, reason, ready_at, None
+        entry.expires_at = None
+        if how == "snooze":
+            entry.attempt -= 1
+
+    def ended(self, sessions: Iterable[str]) -> None:
+        """After ends: the next ones."""
+        for session in sessions:
+            self.give_turns(session)
+
+    def cancel(self, entry: Entry, reason: str, now: Micros) -> None:
+        if entry.is_queued:
+            self._end(entry, RunState.CANCELLED, reason, now)
+        elif entry.stop_reason is None:
+            entry.stop_reason = reason
+        self.give_turns(entry.letter.session)
+
+    def clear(self, lane: str, now: Micros) -> int:
+        """End what is queued in a lane; answers how many."""
+        cleared = [one for one in self.queued() if one.letter.lane == lane]
+        for one in cleared:
+            self._end(one, RunState.CANCELLED, CLEARED, now)
+        self._give_all_turns()
+        return len(cleared)
+
+    def stop(self, session: str, now: Micros) -> Stopped:
+        """The oldest that has its turn and does not know yet; a session that nobody used is not there to be stopped."""
+        if session not in self.boxes:
+            return Stopped()
+        able = [one for one in self.active(session) if one.has_turn and one.stop_reason is None]
+        if able:
+            self.cancel(able[0], STOPPED, now)
+        self._tell("stopped", session, None)
+        return Stopped(cancelled=len(able[:1]))
+
+    def stop_all(self, session: str, now: Micros) -> Stopped:
+        box = self.boxes.setdefault(session, Mailbox())
+        box.cutoff = now if box.cutoff is None else max(now, box.cutoff)
+        queued = self.queued(session)
+        untold = [one for one in self.active(session) if one.is_running and one.stop_reason is None]
+        for one in queued:
+            self._end(one, RunState.CANCELLED, STOPPED, now)
+        for one in untold:
+            one.stop_reason = STOPPED
+        self._tell("stopped", session, None)
+        return Stopped(cancelled=len(untold), dropped=len(queued))
+
+    def _end(self, entry: Entry, state: RunState, reason: str | None, now: Micros) -> None:
+        never_ran = entry.is_queued
+        entry.state, entry.reason, entry.finished_at = state, reason, now
+        kind = "dropped" if never_ran and state is RunState.SKIPPED else "finished"
+        self._tell(kind, entry.letter.session, entry.number)
+
+    def _give_all_turns(self) -> None:
+        for session in self.boxes:
+            self.give_turns(session)
+
+    def _tell(self, kind: str, session: str, number: int | None) -> None:
+        self.events.append((kind, session, number))
+
+    def take_events(self) -> Sequence[Told]:
+        told, self.events = self.events, []
+        return told

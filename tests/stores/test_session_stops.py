@@ -1,0 +1,280 @@
+"""Stop ends the oldest that has its turn; stop_all ends everything, and nothing that was sent before it starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.ids import NodeId
+from ostinato.models.run import INTERRUPTED
+from ostinato.models.session import STALE, STOPPED, Delivery, Mode, Stopped
+from ostinato.models.states import RunState
+from ostinato.stores.base import Store
+from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, retry
+from tests.stores.mailbox import (
+    call,
+    carry_on,
+    events,
+    outcome,
+    outcomes,
+    payloads,
+    row,
+    run_all,
+    send,
+    send_all,
+    session,
+    told,
+)
+
+
+async def stop(store: Store, key: str = "s", now: int = NOW) -> Stopped:
+    return await store.sessions.stop(key, everything=False, now=now)
+
+
+async def stop_all(store: Store, key: str = "s", now: int = NOW) -> Stopped:
+    return await store.sessions.stop(key, everything=True, now=now)
+
+
+# --- stop
+
+
+async def test_stop_tells_the_run_under_way_and_leaves_the_queue(store: Store) -> None:
+    await send_all(store, 1, 2, 3)
+    run = await claim_one(store)
+    assert await stop(store) == Stopped(cancelled=1, dropped=0)
+    assert await told(store) == {run.id: STOPPED}
+    assert await carry_on(store, run, RunState.CANCELLED, reason=STOPPED) == [[2]]
+    assert (await session(store)).queued == 1
+
+
+async def test_stop_ends_one_that_has_its_turn_and_has_not_begun(store: Store) -> None:
+    one, two = await send_all(store, 1, 2)
+    assert await stop(store, now=NOW + 5) == Stopped(cancelled=1, dropped=0)
+    assert await outcome(store, one) == (RunState.CANCELLED, STOPPED)
+    assert (await row(store, one)).finished_at == from_micros(NOW + 5)
+    assert (await claim_one(store)).id == two
+
+
+async def test_stop_does_not_wait_for_a_burst_to_close(store: Store) -> None:
+    burst = await send(store, 1, debounce=HOUR)
+    assert await stop(store) == Stopped(cancelled=1, dropped=0)
+    assert await outcome(store, burst.id) == (RunState.CANCELLED, STOPPED)
+
+
+async def test_stop_takes_the_oldest_and_then_the_next_oldest(store: Store) -> None:
+    await send_all(store, 1, 2, 3, max_concurrent=2)
+    one, two = (await store.runs.claim_runs(claim())).runs
+    await stop(store)
+    assert await told(store) == {one.id: STOPPED}
+    assert await stop(store) == Stopped(cancelled=1, dropped=0)
+    assert await told(store) == {one.id: STOPPED, two.id: STOPPED}
+    assert await stop(store) == Stopped(), "the third waits, and has no turn that could be taken"
+
+
+async def test_stop_takes_a_queued_one_that_is_older_than_what_runs(store: Store) -> None:
+    later, running = await send_all(store, 1, 2, max_concurrent=2)
+    run = await claim_one(store, room=1)
+    assert run.id == later
+    await store.runs.finish_runs([retry(run, ready_at=NOW + HOUR)])
+    assert (await claim_one(store)).id == running
+    await stop(store)
+    assert await outcomes(store, [later, running]) == [RunState.CANCELLED, RunState.RUNNING]
+
+
+async def test_stop_of_a_run_that_would_be_tried_again_is_its_end(store: Store) -> None:
+    await send_all(store, 1, 2)
+    run = await claim_one(store)
+    await stop(store)
+    await store.runs.finish_runs([retry(run, ready_at=NOW)])
+    assert await outcome(store, run.id) == (RunState.CANCELLED, STOPPED)
+    assert payloads(await claim_one(store)) == [2]
+
+
+async def test_where_nothing_is_under_way_there_is_nothing_to_stop(store: Store) -> None:
+    await send(store, 1)
+    await run_all(store)
+    assert await stop(store) == Stopped()
+    assert [event.kind for event in await events(store)][-1] == "stopped"
+
+
+async def test_to_stop_a_session_that_nobody_has_used_does_nothing(store: Store) -> None:
+    assert await stop(store) == Stopped()
+    assert await store.sessions.get_session("s") is None
+    assert await events(store) == []
+
+
+async def test_stop_sets_no_cutoff(store: Store) -> None:
+    await send(store, 1)
+    await stop(store, now=NOW + HOUR)
+    assert (await session(store)).stopped_at is None
+    assert (await send(store, 2)).delivery is Delivery.QUEUED
+
+
+async def test_stop_leaves_other_sessions_alone(store: Store) -> None:
+    await send(store, 1, session="other")
+    assert await stop(store) == Stopped()
+    assert await run_all(store) == [[1]]
+
+
+# --- stop_all
+
+
+async def test_stop_all_tells_what_runs_and_ends_what_is_queued(store: Store) -> None:
+    sent = await send_all(store, 1, 2, 3, 4, 5, max_concurrent=2)
+    runs = (await store.runs.claim_runs(claim())).runs
+    assert await stop_all(store, now=NOW + 5) == Stopped(cancelled=2, dropped=3)
+    assert await told(store) == dict.fromkeys(ids(runs), STOPPED)
+    for id in sent[2:]:
+        assert await outcome(store, id) == (RunState.CANCELLED, STOPPED)
+    assert (await session(store)).stopped_at == from_micros(NOW + 5)
+    done = await store.runs.finish_runs([finish(run, RunState.CANCELLED) for run in runs], claim())
+    assert (list(done.lost), list(done.claimed.runs)) == ([], [])
+
+
+async def test_stop_all_does_not_wait_for_a_burst_to_close(store: Store) -> None:
+    await send_all(store, 1, 2, 3, debounce=HOUR)
+    assert await stop_all(store) == Stopped(cancelled=0, dropped=1)
+    assert await run_all(store, now=NOW + 2 * HOUR) == []
+
+
+async def test_stop_all_ends_what_is_to_start_later(store: Store) -> None:
+    (sent,) = await store.sessions.send([call(1, later=HOUR)], NOW)
+    assert await stop_all(store, now=NOW + 5) == Stopped(cancelled=0, dropped=1)
+    assert await outcome(store, sent.id) == (RunState.CANCELLED, STOPPED)
+    assert await run_all(store, now=NOW + 2 * HOUR) == []
+
+
+async def test_a_call_sent_before_the_cutoff_is_stale_when_it_arrives(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    stale, fresh = await store.sessions.send([call(1, at=NOW + 4), call(2, at=NOW + 5)], NOW + 9)
+    assert (stale.delivery, fresh.delivery) == (Delivery.STALE, Delivery.QUEUED)
+    assert await outcome(store, stale.id) == (RunState.SKIPPED, STALE)
+    assert await run_all(store, now=NOW + 9) == [[2]]
+
+
+async def test_after_stop_all_a_new_message_works(store: Store) -> None:
+    await send(store, 1)
+    await stop_all(store, now=NOW + 5)
+    assert (await send(store, 2, at=NOW + 5)).delivery is Delivery.QUEUED
+    assert (await send(store, 3, at=NOW + 6, debounce=SECOND)).delivery is Delivery.QUEUED
+    assert await run_all(store, now=NOW + MINUTE) == [[2], [3]]
+
+
+async def test_after_stop_all_a_new_message_waits_for_what_is_still_stopping(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await stop_all(store)
+    await send(store, 2)
+    assert list((await store.runs.claim_runs(claim())).runs) == []
+    assert await carry_on(store, run, RunState.CANCELLED) == [[2]]
+
+
+async def test_a_message_sent_before_the_cutoff_is_stale_when_it_arrives(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    sent = await send(store, 1, at=NOW + 4, arrives=NOW + 9)
+    assert sent.delivery is Delivery.STALE
+    assert await outcome(store, sent.id) == (RunState.SKIPPED, STALE)
+    shown = await row(store, sent.id)
+    assert (shown.due_at, shown.finished_at, payloads(shown)) == (from_micros(NOW + 4), from_micros(NOW + 9), [1])
+    assert await run_all(store, now=NOW + HOUR) == []
+
+
+async def test_a_message_sent_at_the_cutoff_is_not_stale(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    assert (await send(store, 1, at=NOW + 5)).delivery is Delivery.QUEUED
+
+
+async def test_a_stale_message_does_nothing_to_its_session(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    await send(store, 1, at=NOW + 5, max_concurrent=2)
+    run = await claim_one(store, now=NOW + 5)
+    await send(store, 2, at=NOW + 6, debounce=SECOND)
+    stale = await send(store, 3, at=NOW, arrives=NOW + 7, mode=Mode.INTERRUPT, cap=1, max_concurrent=9, throttled=True)
+    assert (stale.delivery, list(stale.cancelled), list(stale.dropped)) == (Delivery.STALE, [], [])
+    assert (await row(store, run.id)).state is RunState.RUNNING
+    assert await told(store) == {}
+    shown = await session(store)
+    assert (shown.max_concurrent, shown.throttled, shown.queued) == (2, False, 1)
+
+
+async def test_a_stale_message_does_not_join_a_burst(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    await send(store, 1, at=NOW + 5, debounce=SECOND)
+    assert (await send(store, 2, at=NOW, arrives=NOW + 6, debounce=SECOND)).delivery is Delivery.STALE
+    assert await run_all(store, now=NOW + MINUTE) == [[1]]
+
+
+async def test_a_cutoff_holds_for_a_session_that_nobody_had_used(store: Store) -> None:
+    assert await stop_all(store, now=NOW + 5) == Stopped()
+    assert (await send(store, 1, at=NOW, arrives=NOW + 9)).delivery is Delivery.STALE
+
+
+async def test_a_cutoff_never_goes_back(store: Store) -> None:
+    await stop_all(store, now=NOW + 9)
+    await stop_all(store, now=NOW + 5)
+    assert (await session(store)).stopped_at == from_micros(NOW + 9)
+    assert (await send(store, 1, at=NOW + 8)).delivery is Delivery.STALE
+
+
+async def test_a_cutoff_is_that_of_its_own_session(store: Store) -> None:
+    await send(store, 1, session="other")
+    await stop_all(store, now=NOW + 5)
+    assert (await send(store, 2, session="other")).delivery is Delivery.QUEUED
+    assert await run_all(store) == [[1], [2]]
+
+
+async def test_a_run_that_waited_for_another_try_does_not_start_after_stop_all(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await store.runs.finish_runs([retry(run, ready_at=NOW + MINUTE)])
+    assert await stop_all(store) == Stopped(cancelled=0, dropped=1)
+    assert await run_all(store, now=NOW + HOUR) == []
+    assert await outcome(store, run.id) == (RunState.CANCELLED, STOPPED)
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["failed", "cut off"])
+async def test_a_run_that_is_put_back_after_stop_all_does_not_start(store: Store, counted: bool) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    assert await stop_all(store) == Stopped(cancelled=1, dropped=0)
+    await store.runs.finish_runs([retry(run, ready_at=NOW, counted=counted)])
+    assert await outcome(store, run.id) == (RunState.CANCELLED, STOPPED)
+    assert await run_all(store, now=NOW + HOUR) == []
+
+
+async def test_a_run_that_is_rescued_after_stop_all_does_not_start(store: Store) -> None:
+    await store.nodes.renew(beat("node-1"))
+    await send(store, 1)
+    run = await claim_one(store)
+    await stop_all(store)
+    (stale,) = await store.runs.stale_runs([(NodeId("node-1"), NOW)], NOW + MINUTE)
+    done = await store.runs.finish_runs([retry(stale, ready_at=NOW)], claim(node="node-2", now=NOW + HOUR))
+    assert list(done.claimed.runs) == []
+    assert await outcome(store, run.id) == (RunState.CANCELLED, STOPPED)
+
+
+async def test_who_was_told_before_is_told_and_counted_once(store: Store) -> None:
+    await send_all(store, 1, 2, max_concurrent=2)
+    one, two = (await store.runs.claim_runs(claim())).runs
+    await stop(store)
+    assert await stop_all(store) == Stopped(cancelled=1, dropped=0)
+    assert await stop_all(store) == Stopped()
+    assert sorted(await told(store)) == ids([one, two])
+
+
+async def test_an_interrupted_run_stays_interrupted_when_all_is_stopped(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await send(store, 2, mode=Mode.INTERRUPT)
+    assert await stop_all(store) == Stopped(cancelled=0, dropped=1)
+    assert await told(store) == {run.id: INTERRUPTED}
+
+
+async def test_stopped_work_still_gets_its_final_write(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await stop_all(store)
+    await store.runs.finish_runs([finish(run, RunState.CANCELLED, reason=STOPPED, result='"half"', output="tidied up")])
+    shown = await row(store, run.id)
+    assert (shown.state, shown.reason, shown.result) == (RunState.CANCELLED, STOPPED, "half")
+    assert await store.runs.read_output(run.id) == "tidied up"

@@ -1,0 +1,570 @@
+"""Sessions: whose turn it is, how many may go at once, who is known already, and what people see of them.
+
+Neighbours: test_session_modes (followup, interrupt, full queues), test_session_bursts (debounce),
+test_session_stops, test_session_events, test_session_races (two nodes), test_session_model (all of it at random).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.ids import NodeId
+from ostinato.models.session import Delivery, Drop, Mode, Sent
+from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.stores.base import PruneCursor, Store
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    change,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
+from tests.stores.mailbox import (
+    call,
+    carry_on,
+    events,
+    message,
+    outcome,
+    outcomes,
+    payloads,
+    row,
+    run_all,
+    send,
+    send_all,
+    session,
+)
+from tests.stores.places import raw
+
+DUE = NOW + 5 * MINUTE
+WEEK = 7 * 24 * HOUR
+
+
+async def ready(store: Store, **fields: Any) -> list[Any]:
+    """Claim what may go; answers the payloads of each run."""
+    return [payloads(run) for run in (await store.runs.claim_runs(claim(**fields))).runs]
+
+
+# --- turns
+
+
+async def test_a_message_becomes_a_run_of_its_session(store: Store) -> None:
+    sent = await send(store, {"text": "hi"}, session="dm:42", at=NOW + 7, lane="team", priority=3)
+    assert sent == Sent(Delivery.QUEUED, sent.id)
+    run = await claim_one(store, now=NOW + 7)
+    assert (run.id, run.task, run.trigger, run.session) == (sent.id, "report", Trigger.MESSAGE, "dm:42")
+    assert payloads(run) == [{"text": "hi"}]
+    shown = await row(store, sent.id)
+    assert (shown.state, shown.session, shown.lane, shown.priority) == (RunState.RUNNING, "dm:42", "team", 3)
+    assert shown.due_at == shown.ready_at == from_micros(NOW + 7)
+
+
+async def test_each_message_waits_until_the_one_before_has_ended(store: Store) -> None:
+    await send_all(store, 1, 2, 3)
+    run = await claim_one(store)
+    assert payloads(run) == [1]
+    assert await ready(store) == []
+    assert await carry_on(store, run) == [[2]]
+    assert await ready(store) == []
+
+
+@pytest.mark.parametrize("state", sorted(ENDS - {RunState.MISSED, RunState.EXPIRED}))
+async def test_every_end_of_a_run_under_way_gives_the_next_turn(store: Store, state: RunState) -> None:
+    await send_all(store, 1, 2)
+    assert await carry_on(store, await claim_one(store), state) == [[2]]
+
+
+async def test_a_queued_run_that_is_cancelled_gives_the_next_turn(store: Store) -> None:
+    first, _ = await send_all(store, 1, 2)
+    await store.runs.cancel_runs([first], "not needed", NOW)
+    assert await ready(store) == [[2]]
+
+
+async def test_a_queued_run_that_expires_gives_the_next_turn(store: Store) -> None:
+    await send(store, 1, expires_at=NOW + SECOND)
+    await send(store, 2)
+    assert await ready(store, now=NOW + SECOND) == [[2]]
+
+
+async def test_one_that_ends_while_it_waits_gives_nobody_a_turn(store: Store) -> None:
+    _, waiting, _ = await send_all(store, 1, 2, 3)
+    run = await claim_one(store)
+    await store.runs.cancel_runs([waiting], "not needed", NOW)
+    assert await ready(store) == []
+    assert await carry_on(store, run) == [[3]]
+
+
+async def test_a_late_end_of_a_run_that_others_have_taken_over_gives_nobody_a_turn(store: Store) -> None:
+    await send_all(store, 1, 2)
+    lost = await claim_one(store)
+    await store.runs.finish_runs([retry(lost, ready_at=NOW)])
+    await claim_one(store, node="node-2")
+    done = await store.runs.finish_runs([finish(lost)], claim())
+    assert (list(done.lost), list(done.claimed.runs)) == ([lost.id], [])
+
+
+async def test_sessions_do_not_wait_for_each_other(store: Store) -> None:
+    await send_all(store, 1, 2, session="a")
+    await send_all(store, 3, 4, session="b")
+    assert await ready(store) == [[1], [3]]
+
+
+async def test_nobody_overtakes_by_priority_lane_or_readiness(store: Store) -> None:
+    await send(store, 1, at=NOW + 2)
+    await send(store, 2, at=NOW + 1, priority=9)
+    await send(store, 3, at=NOW, lane="team")
+    assert await run_all(store, now=NOW + MINUTE) == [[1], [2], [3]]
+
+
+async def test_a_run_that_is_ready_later_holds_up_nobody_before(store: Store) -> None:
+    await store.sessions.send([call(1, later=HOUR), message(2), message(3)], NOW)
+    assert await run_all(store, now=NOW + MINUTE) == [[2], [3]]
+    assert (await store.runs.claim_runs(claim(now=NOW + MINUTE))).next_ready_at == NOW + HOUR
+    assert await run_all(store, now=NOW + HOUR) == [[1]]
+
+
+async def test_a_run_that_is_ready_later_queues_up_when_its_time_has_come(store: Store) -> None:
+    await store.sessions.send([call(1, later=HOUR), message(2)], NOW)
+    under_way = await claim_one(store, now=NOW)
+    assert await ready(store, now=NOW + HOUR) == []
+    await store.sessions.send([message(3)], NOW + HOUR)
+    await store.runs.finish_runs([finish(under_way)])
+    assert await run_all(store, now=NOW + HOUR) == [[1], [3]]
+
+
+async def test_what_is_ready_later_is_not_active_yet(store: Store) -> None:
+    await store.sessions.send([call(1, later=HOUR)], NOW)
+    assert await store.runs.count_active(NOW) == 0
+    assert await store.runs.count_active(NOW + HOUR) == 1
+    assert (await session(store)).queued == 1
+
+
+async def test_what_is_ready_later_is_claimed_within_the_horizon(store: Store) -> None:
+    await store.sessions.send([call(1, later=HOUR)], NOW)
+    assert await ready(store, now=NOW + HOUR - 5, horizon=NOW + HOUR - 1) == []
+    assert await ready(store, now=NOW + HOUR - 5, horizon=NOW + HOUR) == [[1]]
+
+
+async def test_the_watch_tells_when_one_that_is_ready_later_queues_up(store: Store) -> None:
+    await store.sessions.send([call(1, later=HOUR)], NOW)
+    watch = await store.watch()
+    try:
+        assert (await watch.glance(NodeId("node-1"))).ready_at == NOW + HOUR
+    finally:
+        await watch.close()
+
+
+async def test_messages_of_one_call_are_answered_in_their_order(store: Store) -> None:
+    sent = await store.sessions.send(
+        [message(1, session="b"), message(2, session="a"), message(3, session="b"), message(4, session="b", cap=1)], NOW
+    )
+    assert [payloads(await row(store, one.id)) for one in sent] == [[1], [2], [3], [4]]
+    assert [list(one.dropped) for one in sent] == [[], [], [], [sent[0].id, sent[2].id]]
+    assert await store.sessions.send([], NOW) == []
+
+
+async def test_a_call_from_code_takes_its_turn_among_messages(store: Store) -> None:
+    await store.sessions.send([message(1), call(2), message(3), call(4)], NOW)
+    assert await run_all(store) == [[1], [2], [3], [4]]
+
+
+async def test_calls_from_code_alone_take_their_turns_too(store: Store) -> None:
+    await store.sessions.send([call(1), call(2, session="b"), call(3)], NOW)
+    run, _ = (await store.runs.claim_runs(claim())).runs
+    assert await carry_on(store, run) == [[3]]
+    assert await listed(store) == ["b", "s"]
+
+
+@pytest.mark.parametrize("counted", [True, False])
+async def test_a_run_that_is_tried_again_keeps_its_turn(store: Store, counted: bool) -> None:
+    await send_all(store, 1, 2)
+    run = await claim_one(store)
+    await store.runs.finish_runs([retry(run, ready_at=NOW + MINUTE, counted=counted)])
+    assert await ready(store, now=NOW + MINUTE - 1) == []
+    assert (await claim_one(store, now=NOW + MINUTE)).id == run.id
+
+
+async def test_as_many_go_at_once_as_the_session_allows(store: Store) -> None:
+    await send_all(store, 1, 2, 3, 4, 5, max_concurrent=3)
+    runs = (await store.runs.claim_runs(claim())).runs
+    assert [payloads(run) for run in runs] == [[1], [2], [3]]
+    assert await ready(store) == []
+    assert await carry_on(store, runs[1]) == [[4]]
+    assert await carry_on(store, runs[0]) == [[5]]
+
+
+async def test_several_ends_in_one_call_give_several_turns(store: Store) -> None:
+    await send_all(store, 1, 2, 3, 4, 5, max_concurrent=2)
+    runs = (await store.runs.claim_runs(claim())).runs
+    done = await store.runs.finish_runs([finish(run) for run in runs], claim())
+    assert [payloads(run) for run in done.claimed.runs] == [[3], [4]]
+
+
+async def test_one_that_is_tried_again_counts_as_under_way(store: Store) -> None:
+    await send_all(store, 1, 2, 3, max_concurrent=2)
+    one, _ = (await store.runs.claim_runs(claim())).runs
+    await store.runs.finish_runs([retry(one, ready_at=NOW + MINUTE)])
+    assert await ready(store) == []
+
+
+async def test_a_call_that_allows_more_lets_those_who_wait_go_at_once(store: Store) -> None:
+    await send_all(store, 1, 2, 3, max_concurrent=1)
+    assert await ready(store) == [[1]]
+    await send(store, 4, max_concurrent=3)
+    assert await ready(store) == [[2], [3]]
+
+
+async def test_a_call_that_allows_fewer_touches_nothing_that_runs(store: Store) -> None:
+    await send_all(store, 1, 2, 3, max_concurrent=3)
+    one, two, three = (await store.runs.claim_runs(claim())).runs
+    await send(store, 4, max_concurrent=1)
+    assert await outcomes(store, ids([one, two, three])) == [RunState.RUNNING] * 3
+    assert await carry_on(store, one) == []
+    assert await carry_on(store, two) == []
+    assert await carry_on(store, three) == [[4]]
+
+
+async def test_a_call_that_does_not_say_how_many_leaves_that(store: Store) -> None:
+    await send(store, 1, max_concurrent=2)
+    await send_all(store, 2, 3, max_concurrent=None)
+    assert await ready(store) == [[1], [2]]
+    assert (await session(store)).max_concurrent == 2
+
+
+async def test_a_refused_message_still_says_how_many_may_go(store: Store) -> None:
+    await send_all(store, 1, 2)
+    assert (await send(store, 3, cap=1, drop=Drop.NEW, max_concurrent=2)).delivery is Delivery.REFUSED
+    assert await ready(store) == [[1], [2]]
+
+
+# --- the throttle
+
+
+async def test_a_throttled_session_goes_one_at_a_time(store: Store) -> None:
+    await send_all(store, 1, 2, 3, max_concurrent=3, throttled=True)
+    assert await ready(store) == [[1]]
+    shown = await session(store)
+    assert (shown.throttled, shown.max_concurrent) == (True, 3)
+
+
+async def test_who_cannot_tell_leaves_the_throttle(store: Store) -> None:
+    await send(store, 1, max_concurrent=3, throttled=True)
+    await send(store, 2, max_concurrent=3, throttled=None)
+    run = await claim_one(store)
+    assert await carry_on(store, run, throttled=None) == [[2]]
+    assert (await session(store)).throttled
+
+
+async def test_a_throttle_touches_nothing_that_runs(store: Store) -> None:
+    await send_all(store, 1, 2, 3, 4, max_concurrent=2)
+    one, two = (await store.runs.claim_runs(claim())).runs
+    assert await carry_on(store, one, throttled=True) == []
+    assert (await row(store, two.id)).state is RunState.RUNNING
+    assert await carry_on(store, two, throttled=True) == [[3]]
+
+
+async def test_an_end_lifts_the_throttle_before_it_gives_turns(store: Store) -> None:
+    await send_all(store, 1, 2, 3, 4, max_concurrent=2, throttled=True)
+    assert await carry_on(store, await claim_one(store), throttled=False) == [[2], [3]]
+
+
+async def test_a_message_lifts_the_throttle(store: Store) -> None:
+    await send_all(store, 1, 2, max_concurrent=3, throttled=True)
+    await send(store, 3, throttled=False)
+    assert await ready(store) == [[1], [2], [3]]
+
+
+# --- keys of messages
+
+
+async def test_a_message_that_is_sent_twice_is_one_row(store: Store) -> None:
+    once = await send(store, 1, key="s/m1")
+    again = await send(store, 1, key="s/m1")
+    other = await send(store, 2, key="s/m2")
+    assert once == again
+    assert other.id != once.id
+    assert await raw(store, "SELECT count(*) FROM runs") == [(2,)]
+
+
+async def test_a_message_is_known_while_it_runs_and_after_it_ended(store: Store) -> None:
+    once = await send(store, 1, key="s/m1")
+    run = await claim_one(store)
+    assert await send(store, 1, key="s/m1") == once
+    await carry_on(store, run)
+    assert await send(store, 1, key="s/m1") == once
+    assert await ready(store) == []
+
+
+async def test_a_message_is_known_after_it_was_dropped(store: Store) -> None:
+    once = await send(store, 1, key="s/m1")
+    await send(store, 2, cap=1)
+    assert await send(store, 1, key="s/m1", cap=1) == once
+    assert await ready(store) == [[2]]
+
+
+async def test_a_debounced_message_is_known_by_the_run_that_carries_it(store: Store) -> None:
+    first = await send(store, 1, key="s/m1", debounce=SECOND)
+    once = await send(store, 2, key="s/m2", debounce=SECOND)
+    assert once == Sent(Delivery.DEBOUNCED, first.id)
+    assert await send(store, 2, key="s/m2", debounce=SECOND) == once
+    await carry_on(store, await claim_one(store, now=NOW + SECOND))
+    assert await send(store, 2, key="s/m2", debounce=SECOND) == once
+    assert payloads(await row(store, first.id)) == [1, 2]
+
+
+async def test_a_stale_message_is_stale_the_second_time_too(store: Store) -> None:
+    await store.sessions.stop("s", everything=True, now=NOW + 5)
+    once = await send(store, 1, key="s/m1", arrives=NOW + 9)
+    assert once.delivery is Delivery.STALE
+    assert await send(store, 1, key="s/m1", arrives=NOW + 9) == once
+
+
+async def test_a_refused_message_may_come_again(store: Store) -> None:
+    await send(store, 1)
+    assert (await send(store, 2, key="s/m2", cap=1, drop=Drop.NEW)).delivery is Delivery.REFUSED
+    await carry_on(store, await claim_one(store))
+    assert (await send(store, 2, key="s/m2", cap=1, drop=Drop.NEW)).delivery is Delivery.QUEUED
+
+
+async def test_a_message_that_is_sent_again_does_nothing_to_its_session(store: Store) -> None:
+    await send(store, 1, key="s/m1", max_concurrent=2)
+    await send(store, 2)
+    before = await events(store)
+    again = await send(store, 1, key="s/m1", mode=Mode.INTERRUPT, cap=1, max_concurrent=9, throttled=True)
+    assert (list(again.dropped), list(again.cancelled)) == ([], [])
+    assert await events(store) == before
+    assert (await session(store)).max_concurrent == 2
+    assert await ready(store) == [[1], [2]]
+
+
+async def test_the_key_of_a_call_from_code_holds_while_it_is_active(store: Store) -> None:
+    async def enqueue() -> Sent:
+        (sent,) = await store.sessions.send([call(1, key="k")], NOW)
+        return sent
+
+    once = await enqueue()
+    assert await enqueue() == once
+    await store.runs.finish_runs([finish(await claim_one(store))])
+    assert (await enqueue()).id != once.id
+
+
+# --- what people see
+
+
+async def test_a_session_shows_what_is_in_it(store: Store) -> None:
+    await send(store, 1, at=NOW, max_concurrent=2)
+    for number in (2, 3, 4):
+        await send(store, number, at=NOW + number)
+    await store.runs.claim_runs(claim(now=NOW + HOUR))
+    shown = await session(store)
+    assert (shown.key, shown.running, shown.queued, shown.max_concurrent) == ("s", 2, 2, 2)
+    assert (shown.oldest_at, shown.sent_at) == (from_micros(NOW + 3), from_micros(NOW + 4))
+    assert (shown.throttled, shown.stopped_at) == (False, None)
+
+
+async def test_an_idle_session_stays_and_has_nothing_in_it(store: Store) -> None:
+    await send(store, 1)
+    await carry_on(store, await claim_one(store))
+    shown = await session(store)
+    assert (shown.running, shown.queued, shown.oldest_at) == (0, 0, None)
+
+
+async def test_there_is_no_session_that_nobody_used(store: Store) -> None:
+    await send(store, 1, session="s")
+    assert await store.sessions.get_session("S") is None
+    assert await store.sessions.get_session("") is None
+
+
+async def listed(store: Store, search: str | None = None, busy: bool = False, limit: int = 10) -> list[str]:
+    return [one.key for one in await store.sessions.list_sessions(search, busy, limit)]
+
+
+async def test_sessions_are_listed_with_the_latest_message_first(store: Store) -> None:
+    for key, at in (("b", 5), ("a", 7), ("c", 5), ("b", 1)):
+        await send(store, session=key, at=NOW + at)
+    assert await listed(store) == ["a", "b", "c"]
+    assert await listed(store, limit=2) == ["a", "b"]
+
+
+async def test_busy_sessions_are_those_with_something_queued_or_running(store: Store) -> None:
+    await send(store, session="idle")
+    await carry_on(store, await claim_one(store))
+    await send(store, session="runs")
+    await claim_one(store)
+    await send(store, session="queued")
+    await send(store, session="open burst", debounce=SECOND)
+    assert await listed(store, busy=True) == ["open burst", "queued", "runs"]
+    assert await listed(store) == ["idle", "open burst", "queued", "runs"]
+    counts = {one.key: (one.running, one.queued) for one in await store.sessions.list_sessions(None, False, 10)}
+    assert counts == {"idle": (0, 0), "open burst": (0, 1), "queued": (0, 1), "runs": (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [("dm:", ["DM:1", "dm:22"]), ("M:2", ["dm:22"]), ("_", ["a_b"]), ("%", []), ("", ["DM:1", "a_b", "dm:22"])],
+)
+async def test_a_search_finds_any_part_of_a_key_as_it_is_written(store: Store, search: str, found: list[str]) -> None:
+    for key in ("DM:1", "dm:22", "a_b"):
+        await send(store, session=key)
+    assert sorted(await listed(store, search)) == found
+
+
+# --- sessions of schedules
+
+
+def in_session(schedule_id: Any, due_at: int = DUE, session: str = "s", mode: Mode | None = Mode.QUEUE) -> Any:
+    return plan(
+        schedule_id,
+        read_next_at=due_at,
+        runs=(scheduled_run(schedule_id, due_at, session=session, waiting=True, mode=mode),),
+    )
+
+
+async def test_a_fire_waits_its_turn_among_the_messages_of_its_policys_session(store: Store) -> None:
+    id = await put(store)
+    await send(store, 1)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    await send(store, 2, at=DUE)
+    first = await claim_one(store, now=DUE)
+    assert payloads(first) == [1]
+    (fired,) = (await store.runs.finish_runs([finish(first)], claim(now=DUE))).claimed.runs
+    assert (fired.schedule, fired.session) == ("report", "s")
+    assert await carry_on(store, fired, finished_at=DUE) == []
+    assert await ready(store, now=DUE) == [[2]]
+
+
+async def test_fires_go_as_many_at_once_as_the_session_allows(store: Store) -> None:
+    id = await put(store)
+    await send(store, 1, max_concurrent=2)
+    for number in range(3):
+        await store.schedules.record_fires([in_session(id, DUE + number * 5 * MINUTE)], DUE)
+    assert len((await store.runs.claim_runs(claim(now=DUE + HOUR))).runs) == 2
+
+
+async def test_a_fire_makes_its_session(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    shown = await session(store)
+    assert (shown.queued, shown.max_concurrent, shown.oldest_at) == (1, 1, from_micros(DUE))
+
+
+async def test_a_trigger_by_hand_waits_its_turn(store: Store) -> None:
+    id = await put(store)
+    await send(store, 1)
+    run = new_run(schedule_id=id, trigger=Trigger.MANUAL, session="s", waiting=True, mode=Mode.QUEUE)
+    triggered = await store.runs.trigger_run(run, None)
+    first = await claim_one(store)
+    assert payloads(first) == [1]
+    assert ids((await store.runs.finish_runs([finish(first)], claim())).claimed.runs) == [triggered]
+
+
+async def test_a_fire_that_is_to_start_later_holds_up_nobody_before(store: Store) -> None:
+    """Recorded ahead of its due time, or with a jitter."""
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], NOW)
+    await send(store, 1)
+    run = await claim_one(store)
+    assert payloads(run) == [1]
+    await store.runs.finish_runs([finish(run)])
+    assert await ready(store, now=DUE - 1) == []
+    assert (await claim_one(store, now=DUE)).schedule == "report"
+
+
+async def test_the_turns_of_an_overlap_are_no_session_of_peoples(store: Store) -> None:
+    id = await put(store)
+    for number in range(2):
+        await store.schedules.record_fires([in_session(id, DUE + number * 5 * MINUTE, "schedule:report", None)], DUE)
+    assert len((await store.runs.claim_runs(claim(now=DUE + HOUR))).runs) == 1
+    assert await listed(store) == []
+
+
+async def test_the_same_due_time_is_not_put_into_the_session_twice(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    # The clock went back, and the same due time comes up again.
+    again = plan(id, read_next_at=DUE + 5 * MINUTE, runs=in_session(id).runs)
+    assert await store.schedules.record_fires([again], DUE) == [id]
+    assert (await session(store)).queued == 1
+    assert len(await events(store)) == 1
+
+
+async def test_a_schedule_that_is_removed_gives_its_turn_to_the_next(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    await claim_one(store, now=DUE)
+    await send(store, 1, at=DUE)
+    await store.schedules.remove_schedule(id)
+    assert await ready(store, now=DUE) == [[1]]
+
+
+async def test_a_fire_that_is_taken_back_gives_its_turn_to_the_next(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    await send(store, 1)
+    assert await ready(store) == [], "the fire has the turn"
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
+    assert await ready(store) == [[1]]
+
+
+# --- retention
+
+
+async def sweep(store: Store, now: int) -> None:
+    cursor: PruneCursor | None = PruneCursor()
+    while cursor is not None:
+        cursor = (await store.upkeep.prune(now, cursor, 100)).cursor
+
+
+async def test_idle_sessions_are_forgotten_after_a_week(store: Store) -> None:
+    for key, at in (("old", NOW), ("young", NOW + HOUR)):
+        await send(store, session=key, at=at)
+    await run_all(store, now=NOW + HOUR)
+    await sweep(store, NOW + WEEK)
+    assert await listed(store) == ["young", "old"]
+    await sweep(store, NOW + WEEK + 1)
+    assert await listed(store) == ["young"]
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+async def test_a_session_with_something_in_it_is_not_forgotten(store: Store, state: str) -> None:
+    await send(store, max_concurrent=3)
+    if state == "running":
+        await claim_one(store)
+    await sweep(store, NOW + 9 * WEEK)
+    assert (await session(store)).max_concurrent == 3
+
+
+async def test_a_session_is_not_forgotten_while_its_cutoff_is_young(store: Store) -> None:
+    await send(store)
+    await store.sessions.stop("s", everything=True, now=NOW + WEEK)
+    await sweep(store, NOW + 2 * WEEK)
+    assert (await session(store)).stopped_at == from_micros(NOW + WEEK)
+    await sweep(store, NOW + 2 * WEEK + 1)
+    assert await store.sessions.get_session("s") is None
+
+
+async def test_events_are_forgotten_after_a_week(store: Store) -> None:
+    await send(store, 1, at=NOW)
+    await send(store, 2, at=NOW + 1)
+    await sweep(store, NOW + WEEK)
+    assert len(await events(store)) == 2
+    await sweep(store, NOW + WEEK + 1)
+    assert [event.at for event in await events(store)] == [from_micros(NOW + 1)]
+
+
+async def test_a_message_is_known_as_long_as_its_row_is_kept(store: Store) -> None:
+    once = await send(store, 1, key="s/m1")
+    await run_all(store)
+    await sweep(store, NOW + 2 * WEEK)
+    assert await send(store, 1, key="s/m1", at=NOW + 2 * WEEK) == once
+    assert await outcome(store, once.id) == (RunState.SUCCEEDED, None)
