@@ -84,7 +84,7 @@ class Ostinato:
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._home: Home[House] = Home(lambda: open_house(self.settings, self.clock, self.registry))
+        self._home: Home[House] = Home(self._open)
         self.schedules = Schedules(self._home, lambda house: house.services.schedules)
         self.runs = Runs(self._home, lambda house: house.services.runs)
         self.lanes = Lanes(self._home, lambda house: house.services.lanes)
@@ -177,7 +177,6 @@ class Ostinato:
     def start(self) -> Ostinato:
         """Start the engine in the background; safe to call twice."""
         self._home.run(self._start, alone=True)
-        atexit.register(self._drain_at_exit)
         return self
 
     def stop(self, grace: Duration | None = None) -> None:
@@ -206,6 +205,12 @@ class Ostinato:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aio.stop()
+
+    async def _open(self) -> House:
+        house = await open_house(self.settings, self.clock, self.registry)
+        atexit.unregister(self._drain_at_exit)
+        atexit.register(self._drain_at_exit)
+        return house
 
     async def _start(self, house: House) -> None:
         if house.engine is not None:

@@ -16,6 +16,7 @@ from zoneinfo import available_timezones
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
+from ostinato.models.policy import MOST
 from ostinato.timing.zones import check_zone
 
 __all__ = ["Settings", "load_settings", "without_password"]
@@ -67,8 +68,8 @@ def load_settings(
     rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
     given.update(_from_environment(environment))
     given.update({name: value for name, value in arguments.items() if value is not None})
-    given["lanes"] = {**lanes, **(arguments.get("lanes") or {})}
-    given["rates"] = {**rates, **(arguments.get("rates") or {})}
+    for name, before in (("lanes", lanes), ("rates", rates)):
+        given[name] = {**before, **_coerce(name, arguments.get(name) or {})}
     settings = replace(Settings(), **{name: _coerce(name, value) for name, value in given.items()})
     for lane in settings.rates.keys() - settings.lane_limits.keys():
         raise InvalidInput(f"rates.{lane} is set, but not its limit", field="rates", hint=f"set lanes.{lane} too")
@@ -122,7 +123,7 @@ def _coerce(name: str, value: Any) -> Any:
         case "lanes":
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"lanes cannot be {value!r}", field=name, hint="write [lanes] and main = 30")
-            return {lane: _whole(f"lanes.{lane}", limit) for lane, limit in value.items()}
+            return {_lane(lane): _whole(f"lanes.{lane}", limit) for lane, limit in value.items()}
         case "rates":
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"rates cannot be {value!r}", field=name, hint='write [rates] and main = "10/m"')
@@ -145,11 +146,17 @@ def _coerce(name: str, value: Any) -> Any:
             return value
 
 
+def _lane(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidInput(f"a lane cannot be called {name!r}", field="lanes", hint="as in OSTINATO_LANE_MAIL=3")
+    return name
+
+
 def _whole(name: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = 0
-    if number < 1 or isinstance(value, bool):
+    if not 1 <= number <= MOST or isinstance(value, bool):
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give a whole number from 1")
     return number

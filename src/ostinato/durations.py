@@ -53,7 +53,9 @@ def _parse_text(text: str, field: str) -> timedelta:
         while position < len(compact) and compact[position] == " ":
             position += 1
     if compact.replace(".", "", 1).isdigit():
-        raise InvalidInput(f"{field} {text!r} has no unit", field=field, hint=f"write {compact}s or {compact}m")
+        raise InvalidInput(
+            f"{field} {text!r} has no unit", field=field, hint=f"write {compact}ms, {compact}s or {compact}m"
+        )
     if not compact or position < len(compact):
         raise InvalidInput(f"{field} {text!r} is not a duration", field=field, hint=_HINT)
     return _timedelta(microseconds, text, field)

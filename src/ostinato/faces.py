@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
+from ostinato.errors import InvalidInput
 from ostinato.execution.throttle import Throttle, Usage
 from ostinato.home import Face, Home, awaiting, blocking
 from ostinato.models.ids import RunId
@@ -150,6 +151,10 @@ class Sessions(Face[House, SessionService]):
 
         It is called on the engine's loop before a turn is given, so it must answer from memory. Can be a decorator.
         """
+        if not callable(usage):
+            raise InvalidInput(
+                f"a throttle cannot be {usage!r}", field="usage", hint="def usage(key): return tokens, window"
+            )
         self._throttle.usage = usage
         return usage
 

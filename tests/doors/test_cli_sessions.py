@@ -216,7 +216,7 @@ def test_show_tells_the_latest_events_only(cli: CommandLine) -> None:
 def test_stop_and_stop_all_say_how_many_they_cancelled_and_dropped(cli: CommandLine) -> None:
     for text in ("a", "b", "c"):
         _send(cli, "dm:1", text)
-    assert cli.ok("session", "stop", "dm:1").err == "stopped: session 'dm:1', 1 cancelled, 0 dropped\n"
+    assert cli.ok("session", "stop", "dm:1").err == "stopped: session 'dm:1', 0 cancelled, 1 dropped\n"
     assert cli.ok("session", "stop-all", "dm:1", "--json").json == {"key": "dm:1", "cancelled": 0, "dropped": 2}
     assert cli.ok("session", "stop-all", "dm:1").err == "nothing to stop in session 'dm:1': 0 cancelled, 0 dropped\n"
     assert _states(cli) == ["cancelled"] * 3

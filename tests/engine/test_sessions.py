@@ -268,7 +268,7 @@ def test_stop_all_reaches_every_node_and_leaves_the_session_usable(shared_db: st
 def test_a_stop_does_not_wait_for_a_burst_to_close(app: Ostinato, fake_clock: FakeClock) -> None:
     chat = Chat(app)
     handle = app.sessions.send("dm:42", 1, task=chat.task)
-    assert app.sessions.stop("dm:42") == Stopped(cancelled=1)
+    assert app.sessions.stop("dm:42") == Stopped(dropped=1)
     assert handle.wait(timeout=10).state is RunState.CANCELLED
     fake_clock.advance(10)
     drain(app)
@@ -412,6 +412,7 @@ def test_above_its_share_a_session_goes_one_at_a_time(db: str, make_app: MakeApp
 def settle_running(app: Ostinato, count: int) -> None:
     """Wait until so many run, and see that it stays so when nothing more happens."""
     eventually(lambda: app.sessions.get("group:1").running == count)
+    settle(app)
     assert app.sessions.get("group:1").running == count
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ostinato import Run
+from ostinato import Function, Run
 from ostinato.models.ids import RunId
 from tests.faults.mailer import SENDERS
 
@@ -19,6 +19,7 @@ __all__ = [
     "Plan",
     "in_file",
     "in_ledger",
+    "message_of",
     "most_at_once",
     "plan_text",
     "read_answers",
@@ -63,7 +64,7 @@ class Answer:
 
     @property
     def key(self) -> str:
-        """The key of the message's row."""
+        """The name of the message."""
         return f"{self.session}/{self.sender}-{self.number}"
 
 
@@ -116,6 +117,13 @@ def read_executions(log: Path, deaths: Mapping[int, float]) -> list[Execution]:
         for note in notes
         if note["what"] == "start"
     ]
+
+
+def message_of(run: Run) -> str:
+    """The name of the message that made this row; a run that carries others too has its own in front."""
+    assert isinstance(run.work, Function)
+    own = run.work.kwargs["payloads"][0]
+    return f"{own['session']}/{own['sender']}-{own['number']}"
 
 
 def in_ledger(runs: Iterable[Run], executions: Iterable[Execution]) -> list[Interval]:

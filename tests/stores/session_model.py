@@ -175,8 +175,8 @@ class Post:
         box.most = max(box.most, box.limit)
 
     def _burst_for(self, letter: Letter, now: Micros) -> Entry | None:
-        """The newest queued run, if it is an open burst that this letter goes with."""
-        queue = self.queued(letter.session)
+        """The newest in the queue, if it is an open burst that this letter goes with."""
+        queue = [one for one in self.queued(letter.session) if not one.is_early]
         if not letter.debounce or not queue or not queue[-1].is_burst:
             return None
         newest = queue[-1]
@@ -250,12 +250,13 @@ class Post:
     # --- what happens to runs
 
     def settle(self, now: Micros, ahead: Micros) -> None:
-        """A claim first ends what waited too long, and lets queue up what was to start later."""
+        """A claim first ends what waited too long, and then lets queue up what was to start later."""
         for one in self.queued():
             if one.expires_at is not None and one.expires_at <= now:
                 self._end(one, RunState.EXPIRED, "waited longer than its max age before it could start", now)
-            if one.ready_at <= now + ahead:
-                one.is_early = False
+        self._give_all_turns()
+        for one in self.queued():
+            one.is_early = one.is_early and one.ready_at > now + ahead
         self._give_all_turns()
 
     def start(self, entry: Entry, node: str) -> None:
@@ -310,11 +311,14 @@ class Post:
         """The oldest that has its turn and does not know yet; a session that nobody used is not there to be stopped."""
         if session not in self.boxes:
             return Stopped()
-        able = [one for one in self.active(session) if one.has_turn and one.stop_reason is None]
-        if able:
-            self.cancel(able[0], STOPPED, now)
+        stopped = Stopped()
+        for one in self.active(session):
+            if one.has_turn and one.stop_reason is None:
+                stopped = Stopped(cancelled=int(one.is_running), dropped=int(one.is_queued))
+                self.cancel(one, STOPPED, now)
+                break
         self._tell("stopped", session, None)
-        return Stopped(cancelled=len(able[:1]))
+        return stopped
 
     def stop_all(self, session: str, now: Micros) -> Stopped:
         box = self.boxes.setdefault(session, Mailbox())

@@ -220,6 +220,16 @@ async def test_sessions_of_cleared_runs_go_on(store: Store) -> None:
     assert await run_all(store) == [[2], [4]]
 
 
+async def test_a_step_of_clearing_gives_no_turn_to_what_the_next_one_clears(store: Store) -> None:
+    await narrow(store)
+    await send_all(store, 1, 2, 3, lane="narrow")
+    step = await store.lanes.clear_lane("narrow", NOW, None, 1)
+    while step.until is not None:
+        claimed = await look(store)
+        assert [payloads(run) for run in claimed.runs] in ([], [[1]]), "only what had its turn before may still start"
+        step = await store.lanes.clear_lane("narrow", NOW, step.until, 1)
+
+
 async def test_clearing_ends_bursts_and_what_is_tried_again(store: Store) -> None:
     await narrow(store, queued=1)
     run = await claim_one(store)
@@ -353,6 +363,25 @@ async def test_a_rate_that_is_taken_away_holds_nothing_back(store: Store) -> Non
     assert await started(store) == 1
     await store.lanes.set_lane("narrow", None, None, clear_rate=True)
     assert await started(store) == 4
+
+
+async def test_after_a_clock_went_back_a_lane_with_a_rate_does_not_wait_until_it_is_there_again(store: Store) -> None:
+    await narrow(store, rate="1/s")
+    await store.runs.insert_runs([new_run(lane="narrow", ready_at=NOW - 2 * HOUR) for _ in range(5)])
+    assert await started(store, NOW) == 1
+    told = (await look(store, NOW - HOUR)).next_ready_at
+    assert told == NOW - HOUR + SECOND + AHEAD
+    assert len((await look(store, told - AHEAD)).runs) == 1
+
+
+async def test_a_node_whose_clock_is_a_little_behind_does_not_raise_the_rate(store: Store) -> None:
+    await narrow(store, rate="1/s", queued=100)
+    total = 0
+    for step in range(100):
+        real = NOW + step * SECOND // 10
+        total += await started(store, real + 400_000, node="ahead")
+        total += await started(store, real, node="behind")
+    assert total <= 1 + 10
 
 
 async def test_a_rate_holds_over_all_nodes(first: Store, second: Store) -> None:

@@ -128,10 +128,12 @@ async def test_a_call_from_code_is_not_joined(store: Store) -> None:
     assert (await send(store, 2, debounce=QUIET)).delivery is Delivery.QUEUED
 
 
-async def test_messages_join_while_an_older_call_is_to_start_later(store: Store) -> None:
+async def test_a_call_that_is_to_start_later_does_not_keep_messages_from_joining(store: Store) -> None:
     await store.sessions.send([call(0, later=HOUR)], NOW)
     burst = await send(store, 1, debounce=QUIET)
     assert await send(store, 2, debounce=QUIET) == Sent(Delivery.DEBOUNCED, burst.id)
+    await store.sessions.send([call(3, later=HOUR)], NOW)
+    assert await send(store, 4, debounce=QUIET) == Sent(Delivery.DEBOUNCED, burst.id)
 
 
 async def test_payloads_of_any_kind_survive_the_joining(store: Store) -> None:

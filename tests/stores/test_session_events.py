@@ -119,7 +119,7 @@ async def test_a_stop_is_told_with_what_it_did(store: Store) -> None:
     first, *rest = await events(store)
     assert (first.kind, first.run) == ("enqueued", one.id)
     assert sorted(brief(rest), key=str) == [("finished", one.id), ("stopped", None)]
-    assert await said(store, None, EventKind.STOPPED) == {"cancelled": 1, "dropped": 0}
+    assert await said(store, None, EventKind.STOPPED) == {"cancelled": 0, "dropped": 1}
 
 
 async def test_a_stop_of_everything_is_told_once(store: Store) -> None:
@@ -193,6 +193,22 @@ async def test_a_fire_in_the_session_of_its_policy_is_told(store: Store) -> None
     run = await claim_one(store, now=DUE)
     await carry_on(store, run)
     assert brief(await events(store)) == [("enqueued", run.id), ("started", run.id), ("finished", run.id)]
+
+
+async def test_a_repeat_in_a_session_is_told(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await carry_on(store, run)
+    again = await store.runs.repeat_run(run.id, NOW + 5)
+    assert brief(await events(store))[3:] == [("enqueued", again)]
+
+
+async def test_a_fire_that_came_too_late_is_dropped_and_nothing_else(store: Store) -> None:
+    id = await put(store)
+    await store.sessions.stop("s", everything=True, now=DUE + 5)
+    fired = scheduled_run(id, DUE, session="s", waiting=True, mode=Mode.QUEUE)
+    await store.schedules.record_fires([plan(id, runs=(fired,))], DUE)
+    assert [event.kind for event in await events(store)] == ["stopped", "dropped"]
 
 
 async def test_the_turns_of_an_overlap_are_not_told(store: Store) -> None:

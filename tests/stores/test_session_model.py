@@ -40,12 +40,12 @@ letters = st.builds(
     Letter,
     session=st.sampled_from(KEYS),
     task=st.sampled_from(["report", "report", "report", "other"]),
-    mode=st.sampled_from([Mode.QUEUE, Mode.QUEUE, Mode.QUEUE, Mode.FOLLOWUP, Mode.FOLLOWUP, Mode.INTERRUPT]),
+    mode=st.sampled_from([Mode.QUEUE] * 4 + [Mode.FOLLOWUP] * 2 + [Mode.INTERRUPT]),
     lane=st.sampled_from(["main", "main", "narrow"]),
     priority=st.sampled_from([0, 0, 1]),
     max_concurrent=st.sampled_from([None, None, 1, 2, 3]),
-    cap=st.sampled_from([None, None, 1, 2, 3]),
-    drop=st.sampled_from(Drop),
+    cap=st.sampled_from([None, None, 1, 2, 3, 3]),
+    drop=st.sampled_from([Drop.OLD, Drop.OLD, Drop.NEW]),
     debounce=st.sampled_from([0, 0, 300 * MILLISECOND, 800 * MILLISECOND]),
     ceiling=st.sampled_from([0, 500 * MILLISECOND, SECOND]),
     throttled=st.sampled_from([None, None, None, True, False]),
@@ -135,7 +135,7 @@ class Sessions(RuleBasedStateMachine):
         first = self.answers[number]
         assert self._answer(answer) == Answer(first.delivery, first.carrier)
 
-    @rule(key=st.sampled_from(KEYS), everything=st.booleans())
+    @rule(key=st.sampled_from(KEYS), everything=st.sampled_from([False, False, True]))
     def stop(self, key: str, everything: bool) -> None:
         stopped = self.do(self.store.sessions.stop(key, everything=everything, now=self.now))
         assert stopped == (self.post.stop_all if everything else self.post.stop)(key, self.now)
@@ -147,7 +147,7 @@ class Sessions(RuleBasedStateMachine):
         self.do(self.store.runs.cancel_runs([self.ids[entry.number]], "by hand", self.now))
         self.post.cancel(entry, "by hand", self.now)
 
-    @rule(lane=st.sampled_from(LANES), step=st.sampled_from([1, 2, 100]))
+    @rule(lane=st.sampled_from(["narrow", "narrow", "main"]), step=st.sampled_from([1, 2, 100]))
     def clear_lane(self, lane: str, step: int) -> None:
         async def clear() -> int:
             cleared = await self.store.lanes.clear_lane(lane, self.now, None, step)
@@ -417,7 +417,7 @@ class Sessions(RuleBasedStateMachine):
     def _counts(self, key: str) -> Any:
         box, queued = self.post.boxes[key], self.post.queued(key)
         running = [one for one in self.post.active(key) if one.is_running]
-        oldest = min((one.sent_at for one in queued), default=None)
+        oldest = min((one.sent_at for one in queued if not one.is_early), default=None)
         return len(running), len(queued), oldest, box.max_concurrent, box.throttled, box.cutoff
 
     def _answer(self, sent: Sent) -> Answer:
@@ -436,6 +436,7 @@ SHARES = {"sqlite-memory": 0.8, "sqlite": 0.04, "postgres": 0.1}
 """How many of the examples each store gets: as many as it gets through in a few seconds."""
 
 
+@pytest.mark.timeout(400)  # to make a failure small takes longer than to find it
 def test_a_store_does_what_the_model_does(store: Store, runner: asyncio.Runner, request: pytest.FixtureRequest) -> None:
     share = SHARES[request.node.callspec.params["place"]]
 

@@ -6,11 +6,25 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId
-from ostinato.models.run import INTERRUPTED
+from ostinato.models.run import INTERRUPTED, RunFilter
 from ostinato.models.session import STALE, STOPPED, Delivery, Mode, Stopped
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, retry
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    beat,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
 from tests.stores.mailbox import (
     call,
     carry_on,
@@ -49,7 +63,7 @@ async def test_stop_tells_the_run_under_way_and_leaves_the_queue(store: Store) -
 
 async def test_stop_ends_one_that_has_its_turn_and_has_not_begun(store: Store) -> None:
     one, two = await send_all(store, 1, 2)
-    assert await stop(store, now=NOW + 5) == Stopped(cancelled=1, dropped=0)
+    assert await stop(store, now=NOW + 5) == Stopped(cancelled=0, dropped=1)
     assert await outcome(store, one) == (RunState.CANCELLED, STOPPED)
     assert (await row(store, one)).finished_at == from_micros(NOW + 5)
     assert (await claim_one(store)).id == two
@@ -57,7 +71,7 @@ async def test_stop_ends_one_that_has_its_turn_and_has_not_begun(store: Store) -
 
 async def test_stop_does_not_wait_for_a_burst_to_close(store: Store) -> None:
     burst = await send(store, 1, debounce=HOUR)
-    assert await stop(store) == Stopped(cancelled=1, dropped=0)
+    assert await stop(store) == Stopped(cancelled=0, dropped=1)
     assert await outcome(store, burst.id) == (RunState.CANCELLED, STOPPED)
 
 
@@ -152,6 +166,36 @@ async def test_a_call_sent_before_the_cutoff_is_stale_when_it_arrives(store: Sto
     assert await run_all(store, now=NOW + 9) == [[2]]
 
 
+async def test_a_fire_that_was_on_its_way_when_all_was_stopped_is_stale(store: Store) -> None:
+    for name, began, state in (("late", NOW + 4, RunState.SKIPPED), ("new", NOW + 5, RunState.QUEUED)):
+        id = await put(store, name, next_at=NOW)
+        fire = scheduled_run(id, NOW, session="s", waiting=True, mode=Mode.QUEUE)
+        await stop_all(store, now=NOW + 5)
+        assert await store.schedules.record_fires([plan(id, read_next_at=NOW, runs=(fire,))], began) == [id]
+        (run,) = await store.runs.list_runs(RunFilter(schedule_id=id))
+        assert (run.state, run.reason) == (state, STALE if state is RunState.SKIPPED else None)
+
+
+async def test_a_trigger_that_was_on_its_way_when_all_was_stopped_is_stale(store: Store) -> None:
+    await stop_all(store, now=NOW + 5)
+    late, new = [
+        await store.runs.trigger_run(new_run(session="s", waiting=True, mode=Mode.QUEUE, ready_at=NOW + n), None)
+        for n in (4, 5)
+    ]
+    assert await outcome(store, late) == (RunState.SKIPPED, STALE)
+    assert (await claim_one(store, now=NOW + 5)).id == new
+
+
+async def test_a_repeat_that_was_on_its_way_when_all_was_stopped_is_stale(store: Store) -> None:
+    await send(store, 1)
+    run = await claim_one(store)
+    await store.runs.finish_runs([finish(run)])
+    await stop_all(store, now=NOW + 5)
+    assert await outcome(store, await store.runs.repeat_run(run.id, NOW + 4)) == (RunState.SKIPPED, STALE)
+    again = await store.runs.repeat_run(run.id, NOW + 5)
+    assert (await claim_one(store, now=NOW + 5)).id == again
+
+
 async def test_after_stop_all_a_new_message_works(store: Store) -> None:
     await send(store, 1)
     await stop_all(store, now=NOW + 5)
@@ -207,6 +251,12 @@ async def test_a_stale_message_does_not_join_a_burst(store: Store) -> None:
 async def test_a_cutoff_holds_for_a_session_that_nobody_had_used(store: Store) -> None:
     assert await stop_all(store, now=NOW + 5) == Stopped()
     assert (await send(store, 1, at=NOW, arrives=NOW + 9)).delivery is Delivery.STALE
+
+
+async def test_a_cutoff_that_is_far_ahead_comes_from_a_wrong_clock_and_holds_up_nobody(store: Store) -> None:
+    await stop_all(store, now=NOW + 5 * MINUTE)
+    assert (await send(store, 1, session="s", at=NOW)).delivery is Delivery.STALE
+    assert (await send(store, 2, session="s", at=NOW - 1)).delivery is Delivery.QUEUED
 
 
 async def test_a_cutoff_never_goes_back(store: Store) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId
+from ostinato.models.schedule import REMOVED
 from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import ENDS, RunState, Trigger
 from ostinato.stores.base import PruneCursor, Store
@@ -43,6 +44,7 @@ from tests.stores.mailbox import (
     send,
     send_all,
     session,
+    told,
 )
 from tests.stores.places import raw
 
@@ -146,7 +148,8 @@ async def test_what_is_ready_later_is_not_active_yet(store: Store) -> None:
     await store.sessions.send([call(1, later=HOUR)], NOW)
     assert await store.runs.count_active(NOW) == 0
     assert await store.runs.count_active(NOW + HOUR) == 1
-    assert (await session(store)).queued == 1
+    shown = await session(store)
+    assert (shown.queued, shown.oldest_at) == (1, None)
 
 
 async def test_what_is_ready_later_is_claimed_within_the_horizon(store: Store) -> None:
@@ -498,13 +501,43 @@ async def test_the_same_due_time_is_not_put_into_the_session_twice(store: Store)
     assert len(await events(store)) == 1
 
 
-async def test_a_schedule_that_is_removed_gives_its_turn_to_the_next(store: Store) -> None:
+async def test_a_schedule_that_is_removed_before_its_run_began_gives_the_turn_to_the_next(store: Store) -> None:
     id = await put(store)
     await store.schedules.record_fires([in_session(id)], DUE)
-    await claim_one(store, now=DUE)
     await send(store, 1, at=DUE)
     await store.schedules.remove_schedule(id)
     assert await ready(store, now=DUE) == [[1]]
+
+
+async def test_a_run_whose_schedule_is_removed_is_told_to_stop_and_holds_its_turn_until_it_has(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    run = await claim_one(store, now=DUE)
+    await send(store, 1)
+    await store.schedules.remove_schedule(id)
+    assert await told(store) == {run.id: REMOVED}
+    assert await ready(store) == []
+    assert await carry_on(store, run, RunState.CANCELLED) == [[1]]
+    assert (await row(store, run.id)).schedule is None
+
+
+async def test_a_run_whose_schedule_is_removed_is_not_tried_again(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([in_session(id)], DUE)
+    run = await claim_one(store, now=DUE)
+    await store.schedules.remove_schedule(id)
+    assert list((await store.runs.finish_runs([retry(run)])).lost) == []
+    assert await outcome(store, run.id) == (RunState.CANCELLED, REMOVED)
+
+
+async def test_a_repeated_run_waits_its_turn_in_its_session_again(store: Store) -> None:
+    await send_all(store, 1, 2, debounce=SECOND)
+    run = await claim_one(store, now=NOW + SECOND)
+    await store.runs.finish_runs([finish(run, RunState.FAILED)])
+    await send(store, 3)
+    again = await store.runs.repeat_run(run.id, NOW)
+    assert await run_all(store) == [[3], [1, 2]]
+    assert (await row(store, again)).session == "s"
 
 
 async def test_a_fire_that_is_taken_back_gives_its_turn_to_the_next(store: Store) -> None:
@@ -560,6 +593,21 @@ async def test_events_are_forgotten_after_a_week(store: Store) -> None:
     assert len(await events(store)) == 2
     await sweep(store, NOW + WEEK + 1)
     assert [event.at for event in await events(store)] == [from_micros(NOW + 1)]
+
+
+async def test_old_events_and_idle_sessions_go_in_steps(store: Store) -> None:
+    for number in range(7):
+        await send(store, number, session=f"s{number}")
+    await run_all(store)
+    cursor, steps = PruneCursor(runs_done=True, schedules_done=True), 0
+    while True:
+        pruned = await store.upkeep.prune(NOW + WEEK + MINUTE, cursor, 3)
+        steps += 1
+        if pruned.cursor is None:
+            break
+        cursor = pruned.cursor
+    assert (await listed(store), await events(store, None)) == ([], [])
+    assert steps >= 7, "21 events, three at a time"
 
 
 async def test_a_message_is_known_as_long_as_its_row_is_kept(store: Store) -> None:

@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from ostinato.clock import SECOND
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy, check_session, load_policy, make_policy, policy_text
 from ostinato.models.run import INTERRUPTED, Finish, NewRun, cancelled, end_of_cancel
-from ostinato.models.session import STALE, STOPPED, Delivery, Sent, carrier_text, debounced, in_turn, known_message
+from ostinato.models.session import (
+    MESSAGE_KEYS,
+    STALE,
+    STOPPED,
+    Delivery,
+    Sent,
+    carrier_text,
+    debounced,
+    in_turn,
+    is_stale,
+    known_message,
+    message_key,
+)
 from ostinato.models.states import RunState, Trigger
 
 
@@ -19,11 +34,42 @@ def test_a_session_may_have_any_key_that_can_be_read(key: str) -> None:
     assert check_session(key) == key
 
 
-@pytest.mark.parametrize("wrong", ["", "  ", "x" * 201, "two\nlines", "nul\0", "\x1b[31m", None, 42, ["dm:42"], b"dm"])
+@pytest.mark.parametrize("wrong", ["", "  ", "two\nlines", "nul\0", "\x1b[31m", None, 42, ["dm:42"], b"dm"])
 def test_what_is_no_key_is_refused_with_a_right_one(wrong: Any) -> None:
     with pytest.raises(InvalidInput, match="dm:42") as raised:
         check_session(wrong, "key")
     assert raised.value.field == "key"
+
+
+def test_a_key_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="key has 201 characters; 200 is the most"):
+        check_session("x" * 201, "key")
+
+
+@pytest.mark.parametrize(
+    ("sent_at", "cutoff", "now", "stale"),
+    [
+        (5, None, 9, False),
+        (4, 5, 9, True),
+        (5, 5, 9, False),
+        (4, 9 + 300 * SECOND, 9, True),
+        (4, 10 + 300 * SECOND, 9, False),
+    ],
+    ids=["never stopped", "before", "at", "a clock a little ahead", "a clock that was wrong"],
+)
+def test_stale_is_what_was_sent_before_the_cutoff(sent_at: int, cutoff: int | None, now: int, stale: bool) -> None:
+    assert is_stale(sent_at, cutoff, now) is stale
+
+
+@given(st.text("1:a", max_size=4), st.text("1:a", max_size=4), st.text("1:a", max_size=4), st.text("1:a", max_size=4))
+def test_no_two_messages_have_the_same_key(session: str, id: str, other_session: str, other_id: str) -> None:
+    is_same = (session, id) == (other_session, other_id)
+    assert (message_key(session, id) == message_key(other_session, other_id)) is is_same
+    assert message_key(session, id).startswith(MESSAGE_KEYS)
+
+
+def test_a_session_and_a_message_that_share_their_letters_have_keys_of_their_own() -> None:
+    assert message_key("a:b", "c") != message_key("a", "b:c")
 
 
 @pytest.mark.parametrize("taken", ["schedule:", "schedule:report"])

@@ -122,7 +122,7 @@ def _run_row(run: Run, now: datetime) -> list[Cell]:
         _age(since, now),
         run.lane,
         run.schedule or run.task or "-",
-        json.dumps(given, ensure_ascii=False) if given else "",
+        run.reason if run.state == "queued" and run.reason else json.dumps(given, ensure_ascii=False) if given else "",
     ]
 
 

@@ -42,6 +42,8 @@ class Dispatcher:
         self._claim_at: Micros | None = 0
         """When a claim is worth trying; None until somebody tells."""
         self._ask_again = False
+        self._cancelled: dict[RunId, str] = {}
+        """What was to be stopped while a claim was under way that may have taken it."""
         self._next_ready_at: Micros | None = None
         self.is_open = True
         self.signal = Signal()
@@ -106,6 +108,7 @@ class Dispatcher:
     def release(self) -> None:
         """A requested claim was not carried out."""
         self._is_claiming = False
+        self._cancelled.clear()
         self._unclaimed.set()
         self.wake()
 
@@ -114,7 +117,11 @@ class Dispatcher:
         self._is_claiming = False
         self._unclaimed.set()
         now = self._clock.now()
+        cancelled, self._cancelled = self._cancelled, {}
         for run in claimed.runs:
+            if run.id in cancelled:
+                self._runner.refuse(run, Outcome(OutcomeKind.CANCELLED, cancelled[run.id]))
+                continue
             loaded = self._runner.load(run)
             if run.ready_at <= now:
                 self._runner.start(loaded)
@@ -167,6 +174,8 @@ class Dispatcher:
                 heapq.heapify(self._held)
                 self._runner.refuse(entry[2].claimed, Outcome(OutcomeKind.CANCELLED, reason))
                 return
+        if self._is_claiming:
+            self._cancelled[id] = reason
 
     def forget_held(self) -> int:
         """Others own what was held: start none of it."""

@@ -71,6 +71,18 @@ class Registry:
         """Register a check."""
         self.checks[name] = function
 
+    def takes_payloads(self, task: str) -> bool | None:
+        """Whether a task can be called with `payloads`; None if it is not known here."""
+        definition = self.tasks.get(task)
+        if definition is None:
+            return None
+        parameters = inspect.signature(definition.function).parameters.values()
+        return any(
+            parameter.kind is parameter.VAR_KEYWORD
+            or (parameter.name == "payloads" and parameter.kind is not parameter.POSITIONAL_ONLY)
+            for parameter in parameters
+        )
+
     def throttled(self, session: str) -> bool | None:
         """Whether this session goes one at a time now; None if nobody here knows."""
         return self.throttle.look(session)

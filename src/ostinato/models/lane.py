@@ -11,13 +11,17 @@ from ostinato.clock import Micros, micros_of
 from ostinato.durations import duration_text, parse_duration
 from ostinato.errors import InvalidInput
 
-__all__ = ["CLEARED", "DEFAULT_LANES", "FALLBACK_LANE", "Bucket", "Lane", "Rate", "parse_rate"]
+__all__ = ["CLEARED", "DEFAULT_LANES", "FALLBACK_LANE", "JUMPED", "Bucket", "Lane", "Rate", "parse_rate"]
 
 DEFAULT_LANES: dict[str, int] = {"main": 30, "subagent": 50, "team": 100, "cron": 30}
 FALLBACK_LANE = "main"
 CLEARED = "lane cleared"
 """The reason of runs that ended because their lane was cleared."""
 
+JUMPED: Micros = 60 * 1_000_000
+"""Clocks of nodes differ by less than this, and a claim waits no longer; what is further ahead is a clock set back."""
+_MOST_STARTS = 1_000_000
+_LONGEST: Micros = 366 * 24 * 3_600 * 1_000_000
 _UNITS = {"s": "1s", "m": "1m", "h": "1h", "d": "1d"}
 
 
@@ -46,6 +50,10 @@ class Bucket:
     rate: Rate
     empty_at: Micros
 
+    def at(self, now: Micros) -> Bucket:
+        """The bucket as it is now; if it was empty long after that, a clock went back, and it is empty now."""
+        return self if self.empty_at <= now + JUMPED else Bucket(self.rate, now)
+
     def holds(self, now: Micros) -> int:
         """How many runs may start now."""
         return max(0, min(self.rate.count, (now - self.empty_at) // self.rate.interval))
@@ -62,13 +70,13 @@ class Bucket:
 
 def parse_rate(value: Any, field: str = "rate") -> Rate:
     """A rate from its text: `10/m`, `1/s`, `500/h`, `3/10s`."""
-    match = re.fullmatch(r"\s*(\d+)\s*/\s*(\d.*|[smhd])\s*", value) if isinstance(value, str) else None
+    match = re.fullmatch(r"\s*(\d{1,9})\s*/\s*(\d.*|[smhd])\s*", value) if isinstance(value, str) else None
     if match is not None:
         try:
             count, per = int(match[1]), micros_of(parse_duration(_UNITS.get(match[2], match[2]), field=field))
         except InvalidInput:
             count = per = 0
-        if count > 0 and per > 0:
+        if 0 < count <= _MOST_STARTS and 0 < per <= _LONGEST:
             return Rate(count, per)
     raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="write starts for a time, as in 10/m or 3/10s")
 

@@ -24,6 +24,7 @@ __all__ = [
     "Policy",
     "Retry",
     "check_choice",
+    "check_key",
     "check_session",
     "check_whole",
     "load_policy",
@@ -54,9 +55,13 @@ class CatchUp(StrEnum):
     ALL = "all"
 
 
+MOST = 2**31 - 1
+"""The greatest whole number that is taken: enough for everything, and every database holds it."""
+
+
 def check_whole(name: str, value: Any, least: int) -> int:
-    """A whole number that is not too small."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    """A whole number that is neither too small nor too great."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
     return value
 
@@ -205,15 +210,21 @@ def _lane(value: Any) -> str:
     return value
 
 
+def check_key(value: Any, field: str, hint: str) -> str:
+    """A name that people give to one thing: text of 1 to 200 characters that can be printed."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=hint)
+    if len(value) > 200:
+        raise InvalidInput(f"{field} has {len(value)} characters", field=field, hint="200 is the most")
+    return value
+
+
 def check_session(value: Any, field: str = "session") -> str:
     """A session's key; `schedule:` in front is the house's own."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
-        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give a key such as dm:42")
-    if value.startswith("schedule:"):
-        raise InvalidInput(
-            f"{field} cannot be {value!r}", field=field, hint="schedule: is used by the scheduler itself"
-        )
-    return value
+    key = check_key(value, field, "give a key such as dm:42")
+    if key.startswith("schedule:"):
+        raise InvalidInput(f"{field} cannot be {key!r}", field=field, hint="schedule: is used by the scheduler itself")
+    return key
 
 
 def _retry(value: Any, base: Retry) -> Retry:

@@ -14,7 +14,11 @@ from ostinato.models.policy import Policy
 from ostinato.models.run import NewRun, Run
 from ostinato.models.work import Unreadable, Work
 
-__all__ = ["DueSchedule", "FirePlan", "Schedule", "ScheduleChange", "ScheduleDraft", "ScheduleFilter"]
+__all__ = ["REMOVED", "DueSchedule", "FirePlan", "Schedule", "ScheduleChange", "ScheduleDraft", "ScheduleFilter"]
+
+
+REMOVED = "its schedule was removed"
+"""The reason of a run that was under way in a session when its schedule was removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ostinato.models.states import RunState
 
 __all__ = [
     "DROPPED",
+    "MESSAGE_KEYS",
     "REFUSED",
     "STALE",
     "STOPPED",
@@ -34,13 +35,32 @@ __all__ = [
     "carrier_text",
     "debounced",
     "in_turn",
+    "is_stale",
     "known_message",
+    "message_key",
+    "queued_message",
+    "skipped_message",
 ]
 
 DROPPED = "dropped: its session's queue was full and a newer message came"
 REFUSED = "refused: its session's queue is full"
 STALE = "stale: it was sent before its session was stopped"
 STOPPED = "its session was stopped"
+MESSAGE_KEYS = "message:"
+"""What the keys of messages begin with; others may not."""
+
+
+_JUMPED: Micros = 5 * 60 * 1_000_000
+
+
+def is_stale(sent_at: Micros, cutoff_at: Micros | None, now: Micros) -> bool:
+    """Whether a message was sent before its session was stopped. A cutoff far ahead is a clock that was wrong."""
+    return cutoff_at is not None and sent_at < cutoff_at <= now + _JUMPED
+
+
+def message_key(session: str, message_id: str) -> str:
+    """The key of a message's run: no other pair has it, nor a key that people give to a run."""
+    return f"{MESSAGE_KEYS}{len(session)}:{session}:{message_id}"
 
 
 def debounced(into: RunId) -> str:
@@ -119,6 +139,14 @@ class Message:
         assert self.run.session is not None
         return self.run.session
 
+    def closes_at(self, first_at: Micros, now: Micros) -> Micros:
+        """When a burst that this joins or begins is over: the timer starts anew with each, up to the ceiling."""
+        return min(now + self.debounce, first_at + max(self.debounce, self.ceiling))
+
+    def joins(self, task: str | None, mode: str | None, ready_at: Micros, now: Micros) -> bool:
+        """Whether it may join such a burst: of the same task and mode, and open; a followup is, until it starts."""
+        return (task, mode) == (self.run.task, self.mode) and (ready_at > now or mode == Mode.FOLLOWUP)
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -131,6 +159,20 @@ class Sent:
     """Queued runs that had to go for it."""
     cancelled: Sequence[RunId] = ()
     """Runs under way that it interrupts."""
+
+
+def queued_message(message: Message, now: Micros) -> NewRun:
+    """The run of a message as it is put into its session's queue."""
+    run, burst = message.run, message.debounce > 0
+    ready_at = message.closes_at(run.due_at, now) if burst else run.ready_at
+    return replace(
+        run, waiting=True, mode=message.mode, burst=burst, later=not burst and ready_at > now, ready_at=ready_at
+    )
+
+
+def skipped_message(message: Message, reason: str, now: Micros) -> NewRun:
+    """The row of a message that gets no run of its own."""
+    return replace(message.run, state=RunState.SKIPPED, reason=reason, ready_at=now, expires_at=None, mode=message.mode)
 
 
 def known_message(id: RunId, state: str, reason: str | None, result: str | None) -> Sent:

@@ -37,6 +37,10 @@ class Code(Protocol):
         """The policy that was given with a task; nothing if it is not known here."""
         ...
 
+    def takes_payloads(self, task: str) -> bool | None:
+        """Whether a task can be called with `payloads`; None if it is not known here."""
+        ...
+
     def throttled(self, session: str) -> bool | None:
         """Whether this session goes one at a time now; None if nobody here knows."""
         ...

@@ -11,7 +11,7 @@ from ostinato.clock import Clock, from_micros
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
-from ostinato.models.policy import Policy
+from ostinato.models.policy import Policy, check_key, check_whole
 from ostinato.stores.base import Store
 
 __all__ = ["LaneService"]
@@ -117,7 +117,7 @@ class LaneService:
 
 
 def _check(name: Any, limit: Any) -> None:
-    if not isinstance(name, str) or not name.strip() or name != name.strip() or len(name) > 200:
-        raise InvalidInput(f"a lane cannot be called {name!r}", field="name", hint="give a name such as reports")
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InvalidInput(f"limit cannot be {limit!r}", field="limit", hint="give a whole number from 1")
+    check_key(name, "name", "give a name such as reports")
+    if name != name.strip():
+        raise InvalidInput(f"a lane cannot be called {name!r}", field="name", hint="leave out the spaces around it")
+    check_whole("limit", limit, 1)

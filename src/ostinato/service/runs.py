@@ -13,16 +13,16 @@ from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
 from ostinato.models.ids import RunId
-from ostinato.models.policy import policy_text
+from ostinato.models.policy import check_key, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
-from ostinato.models.session import Delivery, Message, Sent
+from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, Unreadable, work_text
 from ostinato.service.drafts import policy_for_enqueue
 from ostinato.service.lanes import LaneService
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "RunService"]
+__all__ = ["EnqueueSpec", "RunService", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 
@@ -75,6 +75,8 @@ class RunService:
             )
             for args, kwargs in calls
         ]
+        if spec.key is not None:
+            _check_key(spec.key)
         if spec.key is not None and len(runs) > 1:
             raise InvalidInput(f"one key {spec.key!r} cannot serve {len(runs)} runs", field="key")
         if policy.session is None:
@@ -143,7 +145,7 @@ class RunService:
         new = await self._store.runs.repeat_run(run.id, self._clock.now())
         if new is None:
             raise NotFound(f"run {id} was removed meanwhile")
-        return await self.get(new)
+        return fresh(await self.get(new))
 
     async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
         """Wait until the run has ended; WaitTimeout if that takes too long."""
@@ -167,6 +169,21 @@ class RunService:
             pause = min(pause * 2, _LONGEST_LOOK)
 
 
+def fresh(run: Run) -> Run:
+    """The run, unless its session was stopped while it was on its way into the queue."""
+    if run.reason == STALE:
+        raise MessageStale(f"session {run.session!r} was stopped while this was on its way: it is not queued")
+    return run
+
+
+def _check_key(key: Any) -> None:
+    check_key(key, "key", "give text, the same for the same work")
+    if key.startswith(MESSAGE_KEYS):
+        raise InvalidInput(
+            f"key cannot be {key!r}", field="key", hint=f"{MESSAGE_KEYS} is used by messages of sessions"
+        )
+
+
 def _queued(sent: Sent, session: str) -> RunId:
     if sent.delivery is Delivery.STALE or sent.id is None:
         raise MessageStale(f"session {session!r} was stopped while this was on its way: it is not queued")
@@ -174,7 +191,9 @@ def _queued(sent: Sent, session: str) -> RunId:
 
 
 def _deadline(timeout: Duration | None) -> float:
-    return float("inf") if timeout is None else time.monotonic() + parse_duration(timeout).total_seconds()
+    return (
+        float("inf") if timeout is None else time.monotonic() + parse_duration(timeout, field="timeout").total_seconds()
+    )
 
 
 def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:

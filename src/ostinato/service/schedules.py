@@ -19,6 +19,7 @@ from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, first_due, make_draft
 from ostinato.service.lanes import LaneService
+from ostinato.service.runs import fresh
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 
@@ -280,7 +281,7 @@ class ScheduleService:
         made = await self._store.runs.get_run(id)
         if made is None:
             raise NotFound(f"schedule {name!r} was removed meanwhile")
-        return made
+        return fresh(made)
 
     async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
         active = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, states=tuple(ACTIVE), limit=1_000))

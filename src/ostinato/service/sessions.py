@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,9 @@ from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, N
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId
 from ostinato.models.lane import CLEARED
-from ostinato.models.policy import check_choice, check_session, check_whole, policy_text
+from ostinato.models.policy import check_choice, check_key, check_session, check_whole, policy_text
 from ostinato.models.run import NewRun, Run
-from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped
+from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
 from ostinato.models.states import Trigger
 from ostinato.models.work import Function, payload_text, payload_work
 from ostinato.service.drafts import Code, TaskLike, policy_for_enqueue
@@ -25,6 +25,7 @@ from ostinato.stores.base import Store
 __all__ = ["SessionService"]
 
 DEBOUNCE = "800ms"
+_LONGEST_DEBOUNCE: Micros = 24 * 3_600 * 1_000_000
 _CEILING = 10
 """A burst is drawn out to at most so many times its debounce, unless the caller says otherwise."""
 
@@ -81,9 +82,10 @@ class SessionService:
             raise Draining("this node is shutting down: send to another one, or again when it is back")
         now = self._clock.now()
         session = check_session(key, "key")
+        if "session" in policy:
+            raise InvalidInput("the session is the key", field="session", hint="leave session out")
         terms = _terms(mode, max_concurrent, cap, drop, debounce, debounce_max)
-        name = task if isinstance(task, str) else task.name
-        options = self._code.options_of(name) if isinstance(task, str) else task.options
+        name, options = self._task(task)
         given = {**options, **policy, **({} if lane is None else {"lane": lane})}
         settled = await self._lanes.settle(policy_for_enqueue({**given, "session": None}))
         text = payload_text(payload)
@@ -99,7 +101,7 @@ class SessionService:
             priority=settled.priority,
             expires_at=None if settled.max_age is None else now + micros_of(settled.max_age),
             session=session,
-            key=None if message_id is None else f"{session}/{message_id}",
+            key=None if message_id is None else message_key(session, _message_id(message_id)),
         )
         message = Message(
             run,
@@ -115,6 +117,20 @@ class SessionService:
         )
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, session, terms)
+
+    def _task(self, task: TaskLike | str) -> tuple[str, Mapping[str, Any]]:
+        """The name of the task and its policy; it must take `payloads`, as far as this process knows it."""
+        if isinstance(task, str) and task:
+            name, options = task, self._code.options_of(task)
+        elif not isinstance(task, str) and isinstance(task, TaskLike):
+            name, options = task.name, task.options
+        else:
+            raise InvalidInput(f"task cannot be {task!r}", field="task", hint="give a task or the name of one")
+        if self._code.takes_payloads(name) is False:
+            raise InvalidInput(
+                f"task {name!r} takes no payloads", field="task", hint=f"write def {name}(payloads: list) -> ..."
+            )
+        return name, options
 
     async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
         """Wait until the run of a message has ended; raises what kept it from starting: QueueDropped, LaneCleared,
@@ -159,6 +175,10 @@ class SessionService:
         return await self._store.sessions.list_events(key, after, limit, newest=newest)
 
 
+def _message_id(value: Any) -> str:
+    return check_key(value, "message_id", "give the sender's own number of it, as text")
+
+
 def _accepted(sent: Sent, session: str, terms: _Terms) -> RunId:
     if sent.delivery is Delivery.STALE:
         raise MessageStale(f"session {session!r} was stopped while this message was on its way: nothing was queued")
@@ -176,9 +196,17 @@ def _terms(
     debounce_max: Duration | None,
 ) -> _Terms:
     quiet = micros_of(parse_duration(debounce, field="debounce"))
-    longest = (
-        _CEILING * quiet if debounce_max is None else micros_of(parse_duration(debounce_max, field="debounce_max"))
-    )
+    if quiet > _LONGEST_DEBOUNCE:
+        raise InvalidInput(f"debounce cannot be {debounce!r}", field="debounce", hint="1d is the most")
+    longest = _CEILING * quiet
+    if debounce_max is not None:
+        longest = micros_of(parse_duration(debounce_max, field="debounce_max"))
+        if longest < quiet:
+            raise InvalidInput(
+                f"debounce_max {debounce_max!r} is shorter than debounce",
+                field="debounce_max",
+                hint="give a longer one",
+            )
     return _Terms(
         mode=check_choice(Mode, "mode", mode),
         max_concurrent=None if max_concurrent is None else check_whole("max_concurrent", max_concurrent, 1),

@@ -138,6 +138,8 @@ class PruneCursor:
     run: int = 0
     schedule: int = 0
     runs_done: bool = False
+    schedules_done: bool = False
+    """Then old events, idle sessions and lost nodes are left."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ class AsyncFunctions:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
         try:
             outcome = returned(await _invoke(call))
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                call.context.saw_cancel = True  # it took the CancelledError for a word to end
         except asyncio.CancelledError:
             outcome = STOPPED
         except BaseException as error:  # SystemExit too: a task must not end the node

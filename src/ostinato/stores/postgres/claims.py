@@ -10,6 +10,7 @@ A lane with a rate is a token bucket, told by the instant at which it was empty 
 from __future__ import annotations
 
 from ostinato.models.ids import RunId
+from ostinato.models.lane import JUMPED
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.ends import end_queued
@@ -33,7 +34,8 @@ WITH RECURSIVE
 -- The priorities that are queued in each open lane, from the top; of a rate, the time in which one token comes back.
 level AS (
     SELECT l.name AS lane, l.max_running, i.pace,
-           greatest(l.rate_from, %(now)s - l.rate_count * i.pace) AS empty_at,
+           greatest(CASE WHEN l.rate_from > %(now)s + {JUMPED} THEN %(now)s ELSE l.rate_from END,
+                    %(now)s - l.rate_count * i.pace) AS empty_at,
            (SELECT max(priority) FROM runs WHERE {_QUEUED} AND lane = l.name) AS priority
     FROM lanes l CROSS JOIN LATERAL (SELECT (l.rate_per + l.rate_count - 1) / l.rate_count AS pace) i
     WHERE NOT l.paused AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = %(node)s AND lost_at IS NOT NULL)
@@ -95,7 +97,7 @@ taken AS (
 started AS ({telling("%(now)s", "'started'", "taken")}),
 spent AS (
     UPDATE lanes l SET rate_from = s.empty_at FROM share s
-    WHERE l.name = s.lane AND s.pace IS NOT NULL AND s.taken > 0
+    WHERE l.name = s.lane AND s.pace IS NOT NULL AND (s.taken > 0 OR l.rate_from > %(now)s + {JUMPED})
 )
 -- What cannot be claimed ahead counts as ready that much later.
 SELECT least(

@@ -13,12 +13,14 @@ from ostinato.errors import StoreUnavailable
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
-from ostinato.models.states import ENDS
+from ostinato.models.session import STALE
+from ostinato.models.states import ENDS, RunState
+from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
-from ostinato.stores.postgres.turns import give_turns, remember
+from ostinato.stores.postgres.turns import arrived, cut_off, give_turns, remember
 
-__all__ = ["insert_all", "insert_fires", "send_arrivals", "send_insert", "send_skipped"]
+__all__ = ["insert_all", "insert_fires", "let_in", "send_arrivals", "send_insert", "send_skipped"]
 
 _COLUMNS = (
     "kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at, count, "
@@ -61,17 +63,31 @@ async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micr
 
     The caller has locked their sessions.
     """
+    mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
+    if mailboxes and (closed := await cut_off(connection, mailboxes, now)):
+        rows = await fetch(connection, f"{_FIRE} RETURNING id", _values([run for run in runs if run.session in closed]))
+        await end_queued(connection, [RunId(id) for (id,) in rows], RunState.SKIPPED, STALE, now)
+        runs = [run for run in runs if run.session not in closed]
+        mailboxes -= closed
     if not runs:
         return
-    arrived = {run.session for run in runs if run.session is not None and run.mode is not None}
-    if arrived:
+    if mailboxes:
         for run in runs:
             run.later = run.mode is not None and run.ready_at > now
-        await remember(connection, dict.fromkeys(arrived, now))
+        await remember(connection, dict.fromkeys(mailboxes, now))
         await connection.execute(_FIRE_AND_TELL, (*_values(runs), now))
     else:
         await connection.execute(_FIRE, _values(runs))
     await give_turns(connection, {run.session for run in runs if run.session is not None})
+
+
+async def let_in(connection: Connection, session: str, id: RunId, now: Micros) -> None:
+    """A run was put into a session of people's by something that began at this instant: let it queue up, unless it is
+    too late. The caller has locked the session."""
+    if await cut_off(connection, [session], now):
+        await end_queued(connection, [id], RunState.SKIPPED, STALE, now)
+    else:
+        await arrived(connection, {session: now}, [id], now)
 
 
 async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> AsyncCursor[Row]:

@@ -15,9 +15,9 @@ from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, 
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, add_output, send_finishes
-from ostinato.stores.postgres.inserts import insert_all, send_insert
+from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
-from ostinato.stores.postgres.turns import arrived, give_turns, lock_sessions_of
+from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
 
@@ -97,8 +97,8 @@ class PostgresRuns:
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])
-            if run.mode is not None:
-                await arrived(connection, dict.fromkeys(sessions, run.ready_at), [id], run.ready_at)
+            if run.session is not None and run.mode is not None:
+                await let_in(connection, run.session, id, run.ready_at)
             else:
                 await give_turns(connection, sessions)
             return id
@@ -114,10 +114,11 @@ class PostgresRuns:
                 return None
             new, session = RunId(rows[0][0]), rows[0][1]
             if session is not None:
-                await arrived(connection, {session: now}, [new], now)
+                await let_in(connection, session, new, now)
             return new
 
-        return await self._database.write(repeat, wakes=True, repeatable=False)
+        sessions = await self._sessions_of([id])
+        return await self._database.write(repeat, wakes=True, repeatable=False, sessions=sessions)
 
     async def claim_runs(self, claim: Claim) -> Claimed:
         return (await self._write_and_claim(None, claim))[1]
@@ -191,12 +192,16 @@ class PostgresRuns:
         await self._database.write(report)
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-        rows = await self._database.read(lambda connection: fetch(connection, _SESSIONS, (numbers(ids),)))
         return await self._database.write(
             lambda connection: cancel_now(connection, ids, reason, now),
             wakes=True,
-            sessions=[session for (session,) in rows],
+            sessions=await self._sessions_of(ids),
         )
+
+    async def _sessions_of(self, ids: Sequence[RunId]) -> list[str]:
+        """Looked up beforehand, for the writer to lock them in its order."""
+        rows = await self._database.read(lambda connection: fetch(connection, _SESSIONS, (numbers(ids),)))
+        return [session for (session,) in rows]
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         async def stale(connection: Connection) -> list[ClaimedRun]:

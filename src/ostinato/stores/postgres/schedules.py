@@ -7,7 +7,7 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.schedule import FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.schedule import REMOVED, FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.stores.base import Due
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.inserts import insert_fires
@@ -63,6 +63,10 @@ WHERE id = %s AND version = %s RETURNING id
 _TAKE_BACK = """
 DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' AND due_at > %s
 RETURNING session
+"""
+_DETACH = """
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, %s)
+WHERE schedule_id = %s AND state = 'running' AND mode IS NOT NULL
 """
 _SESSIONS = """
 SELECT DISTINCT session FROM runs
@@ -161,18 +165,25 @@ class PostgresSchedules:
                 await _give_up_turns(connection, await fetch(connection, _TAKE_BACK, (id, now)))
             return True
 
-        return await self._database.write(write, wakes=True)
+        return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
     async def remove_schedule(self, id: ScheduleId) -> bool:
         async def remove(connection: Connection) -> bool:
             # Locked first: a run that is put in meanwhile is seen by the next statement, or finds no schedule.
             await connection.execute("SELECT id FROM schedules WHERE id = %s FOR UPDATE", (id,))
             sessions = await fetch(connection, _SESSIONS, (id,))
+            # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
+            await connection.execute(_DETACH, (REMOVED, id))
             removed = await fetch(connection, "DELETE FROM schedules WHERE id = %s RETURNING id", (id,))
             await _give_up_turns(connection, sessions)
             return bool(removed)
 
-        return await self._database.write(remove, wakes=True)
+        return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
+
+    async def _sessions_of(self, id: ScheduleId) -> list[str]:
+        """Looked up beforehand, for the writer to lock them in its order; later ones are locked on the way."""
+        rows = await self._database.read(lambda connection: fetch(connection, _SESSIONS, (id,)))
+        return [session for (session,) in rows]
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         values = (now, origin, texts(declared))

@@ -7,7 +7,6 @@ it: a queued run that has its turn may start between two statements, so each wri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from psycopg import AsyncCursor
@@ -15,7 +14,7 @@ from psycopg import AsyncCursor
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.run import INTERRUPTED, NewRun
+from ostinato.models.run import INTERRUPTED
 from ostinato.models.session import (
     DROPPED,
     REFUSED,
@@ -30,7 +29,10 @@ from ostinato.models.session import (
     Stopped,
     carrier_text,
     debounced,
+    is_stale,
     known_message,
+    queued_message,
+    skipped_message,
 )
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import PAYLOADS_END
@@ -40,7 +42,7 @@ from ostinato.stores.postgres.events import note, note_runs, read_events
 from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
 from ostinato.stores.postgres.query import Connection, Row, fetch, fetch_value, texts
 from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
-from ostinato.stores.postgres.turns import give_turns, remember
+from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.rows import load_event, load_session
 
@@ -49,7 +51,7 @@ __all__ = ["PostgresSessions"]
 # By two indexes, as everywhere: what waits for its turn, and what has it.
 _WAITING = "session = %(key)s AND state = 'queued' AND waiting"
 _IN_TURN = "session = %(key)s AND NOT waiting AND state IN ('queued', 'running')"
-_ACTIVE_COLUMNS = "id, task, mode, trigger, ready_at, due_at, state, burst, token"
+_ACTIVE_COLUMNS = "id, task, mode, trigger, ready_at, due_at, state, burst, later, token"
 _ACTIVE = f"""
 SELECT {_ACTIVE_COLUMNS} FROM runs WHERE {_WAITING}
 UNION ALL
@@ -76,7 +78,7 @@ CROSS JOIN LATERAL (
     FROM runs WHERE session = s.key AND NOT waiting AND state IN ('queued', 'running')
 ) t
 CROSS JOIN LATERAL (
-    SELECT count(*) AS queued, min(due_at) AS oldest_at FROM runs
+    SELECT count(*) AS queued, min(due_at) FILTER (WHERE NOT later) AS oldest_at FROM runs
     WHERE session = s.key AND state = 'queued' AND waiting
 ) w
 """
@@ -93,6 +95,7 @@ class _Active(NamedTuple):
     due_at: Micros
     state: str
     burst: bool
+    later: bool
     token: int
 
 
@@ -129,8 +132,8 @@ class PostgresSessions:
             await note(connection, EventKind.STOPPED, key, now, cancelled=done.cancelled, dropped=done.dropped)
             return done
 
-        # A second time there is nothing left of everything; but the next one would be the oldest.
-        return await self._database.write(stop, wakes=True, repeatable=everything, sessions=[key])
+        # A second time it would stop the next one, or tell that there was nothing to stop.
+        return await self._database.write(stop, wakes=True, repeatable=False, sessions=[key])
 
     async def get_session(self, key: str) -> Session | None:
         query = f"{_SESSIONS} WHERE s.key = %s"
@@ -155,7 +158,7 @@ async def _send(connection: Connection, message: Message, now: Micros) -> Answer
     known, cutoff, active = await _look(connection, message)
     if known is not None:
         return _said(known)
-    if cutoff is not None and message.sent_at < cutoff:
+    if is_stale(message.sent_at, cutoff, now):
         return _with_id(await _send_stale(connection, message, now), Delivery.STALE)
     await remember(connection, {key: message.sent_at}, message.max_concurrent, message.throttled)
     into = await _join(connection, message, active, now)
@@ -165,7 +168,7 @@ async def _send(connection: Connection, message: Message, now: Micros) -> Answer
         cancelled = await _interrupt(connection, [run.id for run in active if run.id != into], now)
         active = []
     if into is not None:
-        skipped = _skipped(message, debounced(into), now)
+        skipped = skipped_message(message, debounced(into), now)
         await send_skipped(connection, skipped, now, EventKind.DEBOUNCED, {"into": into}, carrier_text(into))
         await give_turns(connection, [key])
         return _said(Sent(Delivery.DEBOUNCED, into, cancelled=cancelled))
@@ -176,7 +179,7 @@ async def _send(connection: Connection, message: Message, now: Micros) -> Answer
         return _said(Sent(Delivery.REFUSED, None))
     if message.sent_at < now:
         await remember(connection, {key: now})
-    run = _queued(message, now)
+    run = queued_message(message, now)
     if run.key is not None:
         (id,) = await insert_all(connection, [run])
         await note_runs(connection, EventKind.ENQUEUED, [id], now)
@@ -219,16 +222,11 @@ async def _send_plain(connection: Connection, messages: Sequence[Message], now: 
     latest: dict[str, Micros] = {}
     for message in messages:
         latest[message.key] = max(message.sent_at, now, latest.get(message.key, now))
-    rows = await fetch(
-        connection,
-        "SELECT key, cutoff_at FROM sessions WHERE key = ANY (%s::text[]) AND cutoff_at IS NOT NULL",
-        (texts(sorted(latest)),),
-    )
-    cutoffs: dict[str, Micros] = dict(rows)
-    if any(message.sent_at < cutoffs.get(message.key, 0) for message in messages):
+    cutoffs: dict[str, Micros] = dict(await fetch(connection, CUTOFFS, (texts(sorted(latest)),)))
+    if any(is_stale(message.sent_at, cutoffs.get(message.key), now) for message in messages):
         return [await _send(connection, message, now) for message in messages]
     await remember(connection, latest)
-    inserted = await send_arrivals(connection, [_queued(message, now) for message in messages], now)
+    inserted = await send_arrivals(connection, [queued_message(message, now) for message in messages], now)
     await give_turns(connection, latest)
 
     async def answer() -> Sent:
@@ -258,38 +256,21 @@ async def _look(connection: Connection, message: Message) -> tuple[Sent | None, 
     return None, rows[0][0], [_Active(*row[1:]) for row in rows if looks and row[1] is not None]
 
 
-def _queued(message: Message, now: Micros) -> NewRun:
-    ready_at = _closes_at(message, message.run.due_at, now) if message.debounce else message.run.ready_at
-    burst = message.debounce > 0
-    later = not burst and ready_at > now
-    return replace(message.run, waiting=True, mode=message.mode, burst=burst, later=later, ready_at=ready_at)
-
-
-def _closes_at(message: Message, first_at: Micros, now: Micros) -> Micros:
-    """When a burst is over: the timer starts anew with each message, up to the ceiling."""
-    return min(now + message.debounce, first_at + max(message.debounce, message.ceiling))
-
-
-def _skipped(message: Message, reason: str, now: Micros) -> NewRun:
-    return replace(message.run, state=RunState.SKIPPED, reason=reason, ready_at=now, expires_at=None, mode=message.mode)
-
-
 async def _send_stale(connection: Connection, message: Message, now: Micros) -> AsyncCursor[Row]:
-    skipped = _skipped(message, STALE, now)
+    skipped = skipped_message(message, STALE, now)
     said = {"state": skipped.state, "attempt": 0, "reason": skipped.reason}
     return await send_skipped(connection, skipped, now, EventKind.DROPPED, said)
 
 
 async def _join(connection: Connection, message: Message, active: Sequence[_Active], now: Micros) -> RunId | None:
     """Add the payload to the open burst at the end of the queue, if there is one; answers its run."""
-    queue = [run for run in active if run.state == RunState.QUEUED]
+    queue = [run for run in active if run.state == RunState.QUEUED and not run.later]
     if not message.debounce or message.payload is None or not queue:
         return None
     newest = queue[-1]
-    is_open = newest.burst and (newest.ready_at > now or newest.mode == Mode.FOLLOWUP)
-    if not is_open or (newest.task, newest.mode) != (message.run.task, message.mode):
+    if not newest.burst or not message.joins(newest.task, newest.mode, newest.ready_at, now):
         return None
-    rows = await fetch(connection, _JOIN, (message.payload, _closes_at(message, newest.due_at, now), newest.id))
+    rows = await fetch(connection, _JOIN, (message.payload, message.closes_at(newest.due_at, now), newest.id))
     return newest.id if rows else None
 
 
@@ -323,7 +304,7 @@ async def _stop_oldest(connection: Connection, key: str, now: Micros) -> Stopped
     if oldest is None:
         return Stopped()
     done = await cancel_now(connection, [RunId(oldest)], STOPPED, now)
-    return Stopped(cancelled=len(done.asked) + len(done.ended))
+    return Stopped(cancelled=len(done.asked), dropped=len(done.ended))
 
 
 async def _stop_all(connection: Connection, key: str, now: Micros) -> Stopped:

@@ -13,14 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
+from ostinato.models.session import is_stale
 from ostinato.stores.postgres.events import note_runs
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 
 __all__ = [
+    "CUTOFFS",
     "FIND_LATE",
     "LATE",
     "TELL",
     "arrived",
+    "cut_off",
     "give_late_turns",
     "give_turns",
     "lock_sessions",
@@ -40,6 +43,7 @@ _LOCK_SESSIONS_OF = _LOCK.format("runs WHERE id = ANY (%s::bigint[]) AND session
 LATE = "state = 'queued' AND waiting AND later"
 """Runs that queue up in their session only when they are ready."""
 FIND_LATE = f"SELECT id, session FROM runs WHERE {LATE} AND ready_at <= %s LIMIT 1000"
+CUTOFFS = "SELECT key, cutoff_at FROM sessions WHERE key = ANY (%s::text[]) AND cutoff_at IS NOT NULL"
 _REMEMBER = """
 INSERT INTO sessions AS s (key, max_concurrent, throttled, sent_at)
 SELECT key, coalesce(%(max_concurrent)s::bigint, 1), coalesce(%(throttled)s::boolean, false), sent_at
@@ -107,6 +111,12 @@ async def remember(
             "throttled": throttled,
         },
     )
+
+
+async def cut_off(connection: Connection, sessions: Iterable[str], now: Micros) -> set[str]:
+    """Which sessions were stopped after this instant, at which something began that puts runs into them."""
+    rows = await fetch(connection, CUTOFFS, (texts(sorted(set(sessions))),))
+    return {session for session, cutoff in rows if is_stale(now, cutoff, now)}
 
 
 async def arrived(connection: Connection, sent_at: Mapping[str, Micros], ids: Sequence[RunId], now: Micros) -> None:

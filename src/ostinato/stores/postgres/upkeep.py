@@ -20,10 +20,16 @@ DELETE FROM runs WHERE id = ANY (ARRAY(
     JOIN runs r ON r.schedule_id = k.schedule_id AND r.id <= oldest.id AND r.state NOT IN ('queued', 'running')
 ))
 """
-_FORGET_SESSIONS = """
-DELETE FROM sessions WHERE sent_at < %s AND coalesce(cutoff_at, 0) < %s
-   AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.key AND state = 'queued' AND waiting)
-   AND NOT EXISTS (SELECT 1 FROM runs WHERE session = sessions.key AND NOT waiting AND state IN ('queued', 'running'))
+_OLD_EVENTS = """
+DELETE FROM events WHERE id = ANY (ARRAY(SELECT id FROM events WHERE at < %s ORDER BY at LIMIT %s)) RETURNING 1
+"""
+_IDLE_SESSIONS = """
+DELETE FROM sessions WHERE sent_at < %(past)s AND key = ANY (ARRAY(
+    SELECT key FROM sessions s WHERE sent_at < %(past)s AND coalesce(cutoff_at, 0) < %(past)s
+      AND NOT EXISTS (SELECT 1 FROM runs WHERE session = s.key AND state = 'queued' AND waiting)
+      AND NOT EXISTS (SELECT 1 FROM runs WHERE session = s.key AND NOT waiting AND state IN ('queued', 'running'))
+    ORDER BY sent_at LIMIT %(limit)s
+)) RETURNING 1
 """
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -40,7 +46,9 @@ class PostgresUpkeep:
     async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         if not cursor.runs_done:
             return await self._prune_by_age(now, cursor, limit)
-        return await self._prune_by_count(now, cursor, limit)
+        if not cursor.schedules_done:
+            return await self._prune_by_count(cursor, limit)
+        return await self._prune_rest(now, cursor, limit)
 
     async def _prune_by_age(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, finished_at, policy, state FROM runs WHERE id > %s ORDER BY id LIMIT %s"
@@ -50,7 +58,7 @@ class PostgresUpkeep:
         through = len(rows) < limit
         return Pruned(removed, cursor=PruneCursor(run=rows[-1][0] if rows else cursor.run, runs_done=through))
 
-    async def _prune_by_count(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+    async def _prune_by_count(self, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, policy FROM schedules WHERE id > %s ORDER BY id LIMIT %s"
         rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
         counts = {id: count for id, policy in rows if (count := keep_of(policy).count) is not None}
@@ -58,15 +66,24 @@ class PostgresUpkeep:
         async def trim(connection: Connection) -> Pruned:
             kept = (numbers(counts), numbers(counts.values()))
             removed = len(await fetch(connection, _TRIM + " RETURNING id", kept))
-            if len(rows) == limit:
-                return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
-            nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
-            past = now - EVENTS_KEPT
-            await connection.execute("DELETE FROM events WHERE at < %s", (past,))
-            await connection.execute(_FORGET_SESSIONS, (past, past))
-            return Pruned(removed, len(nodes))
+            last = rows[-1][0] if rows else cursor.schedule
+            through = len(rows) < limit
+            return Pruned(removed, cursor=PruneCursor(cursor.run, last, runs_done=True, schedules_done=through))
 
         return await self._database.write(trim)
+
+    async def _prune_rest(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        past = now - EVENTS_KEPT
+
+        async def remove(connection: Connection) -> Pruned:
+            events = await fetch(connection, _OLD_EVENTS, (past, limit))
+            sessions = await fetch(connection, _IDLE_SESSIONS, {"past": past, "limit": limit})
+            if limit in (len(events), len(sessions)):
+                return Pruned(cursor=cursor)
+            nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
+            return Pruned(nodes=len(nodes))
+
+        return await self._database.write(remove)
 
     async def _delete(self, ids: list[int]) -> int:
         query = "DELETE FROM runs WHERE id = ANY (%s::bigint[]) RETURNING id"

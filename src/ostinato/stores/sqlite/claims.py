@@ -38,12 +38,12 @@ ORDER BY r.ready_at, r.id LIMIT ?
 """
 _LATER = """
 SELECT ready_at FROM runs
-WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ? AND burst = 0
+WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ? AND ready_at < ? AND burst = 0
 ORDER BY ready_at LIMIT 1
 """
 _BURST = """
-SELECT min(r.ready_at) FROM runs r JOIN lanes l ON l.name = r.lane AND NOT l.paused
-WHERE r.state = 'queued' AND r.waiting = 0 AND r.burst = 1 AND r.ready_at > ?
+SELECT ready_at FROM runs WHERE state = 'queued' AND waiting = 0 AND burst = 1 AND ready_at > ?
+   AND lane NOT IN (SELECT name FROM lanes WHERE paused) ORDER BY ready_at LIMIT 1
 """
 _TAKE = """
 UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?, reason = NULL,
@@ -52,6 +52,7 @@ WHERE id IN (SELECT value FROM json_each(?))
 """
 _IS_LOST = "SELECT 1 FROM nodes WHERE id = ? AND lost_at IS NOT NULL"
 _ABOVE_ALL = 1 << 40
+_NEVER = 1 << 62
 
 
 def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
@@ -63,6 +64,9 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
     lanes = fetch(connection, _LANES)
     picked: list[ClaimedRun] = []
     times: list[Micros] = [] if next_turn_at is None else [next_turn_at]
+    # An open burst is not claimed ahead. Nobody looks past it for what is ready later still: there may be many.
+    times += [ready_at + claim.ahead for (ready_at,) in fetch(connection, _BURST, (claim.now,))]
+    until = min(times, default=_NEVER)
     crowded = False
     for position, (lane, free, *rate) in enumerate(lanes):
         # A fair share of the room for each lane, so that a flood in one cannot starve the next on a busy node.
@@ -71,11 +75,11 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
         if room <= 0:
             crowded = True
             continue
-        bucket = None if rate[0] is None else Bucket(Rate(rate[0], rate[1]), rate[2])
+        bucket = None if rate[0] is None else Bucket(Rate(rate[0], rate[1]), rate[2]).at(claim.now)
         allowed = room if bucket is None else min(room, bucket.holds(claim.now))
-        runs, next_at = _pick_lane(connection, claim, lane, allowed)
+        runs, next_at = _pick_lane(connection, claim, lane, allowed, until)
         picked += runs
-        if bucket is not None and runs:
+        if bucket is not None and (runs or bucket.empty_at != rate[2]):
             bucket = bucket.without(len(runs), claim.now)
             connection.execute("UPDATE lanes SET rate_from = ? WHERE name = ?", (bucket.empty_at, lane))
         if next_at is not None:
@@ -85,16 +89,13 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
         elif bucket is not None and len(runs) == allowed:
             times.append(bucket.next_at(claim.now) + claim.ahead)
     _take(connection, claim, picked)
-    burst = fetch_value(connection, _BURST, (claim.now,))
-    if burst is not None:
-        times.append(burst + claim.ahead)
     return Claimed(picked, min(times, default=None), crowded)
 
 
 def _pick_lane(
-    connection: apsw.Connection, claim: Claim, lane: str, room: int
+    connection: apsw.Connection, claim: Claim, lane: str, room: int, until: Micros
 ) -> tuple[list[ClaimedRun], Micros | None]:
-    """The runs to take from one lane, and when its next one is ready."""
+    """The runs to take from one lane, and when its next one is ready, if that is before `until`."""
     picked: list[ClaimedRun] = []
     later: Micros | None = None
     priority = _ABOVE_ALL
@@ -109,7 +110,7 @@ def _pick_lane(
         )
         picked.extend(map(load_claimed, rows))
         if len(picked) < room:
-            for (next_at,) in fetch(connection, _LATER, (lane, priority, claim.horizon)):
+            for (next_at,) in fetch(connection, _LATER, (lane, priority, claim.horizon, until)):
                 later = next_at if later is None else min(next_at, later)
     return picked, later
 

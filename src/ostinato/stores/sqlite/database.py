@@ -26,6 +26,7 @@ _open_files: dict[Database, str] = {}
 _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
 _BUSY_MILLISECONDS = 10_000
+_MIGRATION_MILLISECONDS = 600_000
 _READERS = 2
 
 
@@ -114,7 +115,10 @@ class Database:
     def _migrate(self, connection: apsw.Connection) -> None:
         """Run what is pending. BEGIN IMMEDIATE is the lock: another process waits and then finds nothing to do."""
         pending(MIGRATIONS, schema_version(connection), self.url)
+        # Another process may be migrating a large file just now.
+        connection.set_busy_timeout(_MIGRATION_MILLISECONDS)
         connection.execute("BEGIN IMMEDIATE")
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
         try:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations "

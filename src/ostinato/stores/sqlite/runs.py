@@ -11,6 +11,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
+from ostinato.models.session import STALE
 from ostinato.models.states import ENDS, RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
@@ -19,7 +20,7 @@ from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.finishes import add_output, finish_now
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.turns import arrived
+from ostinato.stores.sqlite.turns import arrived, is_cut_off
 
 __all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
 
@@ -63,7 +64,7 @@ class SqliteRuns:
                     return None
             (id,) = insert_all(connection, [run])
             if run.session is not None:
-                arrived(connection, run.session, [id], run.ready_at)
+                _let_in(connection, run.session, id, run.ready_at)
             return id
 
         return await self._database.write(trigger, wakes=True)
@@ -75,7 +76,7 @@ class SqliteRuns:
                 return None
             new, session = RunId(rows[0][0]), rows[0][1]
             if session is not None:
-                arrived(connection, session, [new], now)
+                _let_in(connection, session, new, now)
             return new
 
         return await self._database.write(repeat, wakes=True)
@@ -220,7 +221,15 @@ def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micro
         if run.session is not None:
             run.later = run.mode is not None and run.ready_at > now
             for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
-                arrived(connection, run.session, [RunId(id)], now)
+                _let_in(connection, run.session, RunId(id), now)
+
+
+def _let_in(connection: apsw.Connection, session: str, id: RunId, now: Micros) -> None:
+    """A run was put into a session by something that began at this instant: let it queue up, unless it is too late."""
+    if is_cut_off(connection, session, now):
+        end_queued(connection, [id], RunState.SKIPPED, STALE, now)
+    else:
+        arrived(connection, session, [id], now)
 
 
 def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:

@@ -12,7 +12,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import NewRun
-from ostinato.models.schedule import FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.schedule import REMOVED, FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.stores.base import Due
 from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
 from ostinato.stores.sqlite.database import Database
@@ -46,6 +46,10 @@ ON CONFLICT (name) DO UPDATE SET
 WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS NOT note)
    OR (excluded.origin IS NOT NULL AND excluded.origin IS NOT origin)
    OR (excluded.work, excluded.policy, excluded.project, excluded.owner) IS NOT (work, policy, project, owner)
+"""
+_DETACH = """
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?)
+WHERE schedule_id = ? AND state = 'running' AND mode IS NOT NULL
 """
 _IN_SESSION = "schedule_id = ? AND state IN ('queued', 'running') AND session IS NOT NULL"
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
@@ -128,6 +132,8 @@ class SqliteSchedules:
     async def remove_schedule(self, id: ScheduleId) -> bool:
         def remove(connection: apsw.Connection) -> bool:
             sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
+            # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
+            connection.execute(_DETACH, (REMOVED, id))
             connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
             is_removed = bool(connection.changes())
             give_turns(connection, [session for (session,) in sessions])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -11,7 +10,7 @@ import apsw
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.run import INTERRUPTED, NewRun
+from ostinato.models.run import INTERRUPTED
 from ostinato.models.session import (
     DROPPED,
     REFUSED,
@@ -26,7 +25,10 @@ from ostinato.models.session import (
     Stopped,
     carrier_text,
     debounced,
+    is_stale,
     known_message,
+    queued_message,
+    skipped_message,
 )
 from ostinato.models.states import RunState
 from ostinato.models.work import PAYLOADS_END
@@ -41,10 +43,10 @@ from ostinato.stores.sqlite.turns import arrived, give_turns, remember
 __all__ = ["SqliteSessions"]
 
 _ACTIVE = "session = ? AND state IN ('queued', 'running')"
-# The newest that is queued, of those that wait and of those that have their turn: a seek for each.
+# The newest in the queue, of those that wait and of those that have their turn: a seek for each.
 _NEWEST = f"""
 SELECT id, task, mode, ready_at, due_at FROM runs WHERE id = max(
-    coalesce((SELECT max(id) FROM runs WHERE {_ACTIVE} AND waiting = 1), 0),
+    coalesce((SELECT max(id) FROM runs WHERE {_ACTIVE} AND waiting = 1 AND later = 0), 0),
     coalesce((SELECT max(id) FROM runs WHERE {_ACTIVE} AND waiting = 0 AND state = 'queued'), 0)
 ) AND burst = 1
 """
@@ -56,7 +58,7 @@ _OF_SESSION = "FROM runs WHERE session = s.key AND state IN ('queued', 'running'
 _COUNTED = f"""
 SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at,
        (SELECT count(*) {_OF_SESSION} AND state = 'running'), (SELECT count(*) {_OF_SESSION} AND state = 'queued'),
-       (SELECT min(due_at) {_OF_SESSION} AND state = 'queued')
+       (SELECT min(due_at) {_OF_SESSION} AND state = 'queued' AND later = 0)
 """
 
 
@@ -108,7 +110,7 @@ def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:
     if (known := _known(connection, message)) is not None:
         return known
     cutoff = fetch(connection, "SELECT cutoff_at FROM sessions WHERE key = ?", (key,))
-    if cutoff and cutoff[0][0] is not None and message.sent_at < cutoff[0][0]:
+    if cutoff and is_stale(message.sent_at, cutoff[0][0], now):
         id = _insert_skipped(connection, message, STALE, now)
         note_runs(connection, EventKind.DROPPED, [id], now)
         return Sent(Delivery.STALE, id)
@@ -126,8 +128,7 @@ def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:
         note(connection, EventKind.DROPPED, key, now, reason=REFUSED)
         give_turns(connection, [key])
         return Sent(Delivery.REFUSED, None)
-    run = _queued(message, now)
-    (id,) = insert_all(connection, [run])
+    (id,) = insert_all(connection, [queued_message(message, now)])
     arrived(connection, key, [id], now)
     return Sent(Delivery.QUEUED, id, dropped, cancelled)
 
@@ -142,26 +143,11 @@ def _known(connection: apsw.Connection, message: Message) -> Sent | None:
     return known_message(*rows[0]) if rows else None
 
 
-def _queued(message: Message, now: Micros) -> NewRun:
-    ready_at = _closes_at(message, message.run.due_at, now) if message.debounce else message.run.ready_at
-    burst = message.debounce > 0
-    later = not burst and ready_at > now
-    return replace(message.run, waiting=True, mode=message.mode, burst=burst, later=later, ready_at=ready_at)
-
-
-def _closes_at(message: Message, first_at: Micros, now: Micros) -> Micros:
-    """When a burst is over: the timer starts anew with each message, up to the ceiling."""
-    return min(now + message.debounce, first_at + max(message.debounce, message.ceiling))
-
-
 def _insert_skipped(
     connection: apsw.Connection, message: Message, reason: str, now: Micros, carried_by: RunId | None = None
 ) -> RunId:
     """The row of a message that gets no run of its own."""
-    skipped = replace(
-        message.run, state=RunState.SKIPPED, reason=reason, ready_at=now, expires_at=None, mode=message.mode
-    )
-    (id,) = insert_all(connection, [skipped])
+    (id,) = insert_all(connection, [skipped_message(message, reason, now)])
     if carried_by is not None:
         connection.execute("UPDATE runs SET result = ? WHERE id = ?", (carrier_text(carried_by), id))
     return id
@@ -172,22 +158,20 @@ def _join(connection: apsw.Connection, message: Message, now: Micros) -> RunId |
     if not message.debounce or message.payload is None:
         return None
     for id, task, mode, ready_at, due_at in fetch(connection, _NEWEST, (message.key, message.key)):
-        is_open = ready_at > now or mode == Mode.FOLLOWUP
-        if is_open and (task, mode) == (message.run.task, message.mode):
-            connection.execute(_JOIN, (message.payload, _closes_at(message, due_at, now), id))
+        if message.joins(task, mode, ready_at, now):
+            connection.execute(_JOIN, (message.payload, message.closes_at(due_at, now), id))
             return RunId(id)
     return None
 
 
 def _interrupt(connection: apsw.Connection, message: Message, now: Micros) -> Sequence[RunId]:
     """Stop what is under way and end what waits, but for a burst that this message will join."""
-    query = f"SELECT id, ready_at, state, mode, burst, task FROM runs WHERE {_ACTIVE} ORDER BY id"
-    rows = fetch(connection, query, (message.key,))
     spared = None
-    newest = next((row for row in reversed(rows) if row[2] == "queued"), None)
-    if message.debounce and newest is not None and newest[3:] == (Mode.INTERRUPT, 1, message.run.task):
-        spared = newest[0] if newest[1] > now else None
-    ids = [RunId(row[0]) for row in rows if row[0] != spared]
+    if message.debounce:
+        for id, task, mode, ready_at, _ in fetch(connection, _NEWEST, (message.key, message.key)):
+            spared = id if message.joins(task, mode, ready_at, now) else None
+    rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (message.key,))
+    ids = [RunId(id) for (id,) in rows if id != spared]
     end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
     return cancel_now(connection, ids, INTERRUPTED, now).asked
 
@@ -214,7 +198,7 @@ def _stop_oldest(connection: apsw.Connection, key: str, now: Micros) -> Stopped 
     if oldest is None:
         return Stopped()
     done = cancel_now(connection, [RunId(oldest)], STOPPED, now)
-    return Stopped(cancelled=len(done.asked) + len(done.ended))
+    return Stopped(cancelled=len(done.asked), dropped=len(done.ended))
 
 
 def _stop_all(connection: apsw.Connection, key: str, now: Micros) -> Stopped:

@@ -10,22 +10,30 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.session import Mode
+from ostinato.models.session import Mode, is_stale
 from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
-__all__ = ["arrived", "give_late_turns", "give_turns", "remember"]
+__all__ = ["arrived", "give_late_turns", "give_turns", "is_cut_off", "remember"]
 
 _REMEMBER = """
 INSERT INTO sessions (key, max_concurrent, throttled, sent_at) VALUES (?1, coalesce(?2, 1), coalesce(?3, 0), ?4)
 ON CONFLICT (key) DO UPDATE SET max_concurrent = coalesce(?2, max_concurrent), throttled = coalesce(?3, throttled),
                                 sent_at = max(sent_at, ?4)
 """
+# One statement for all sessions where one goes at a time.
 _TURN = """
-UPDATE runs SET waiting = 0
-WHERE id = (SELECT min(id) FROM runs WHERE session = ? AND waiting = 1 AND later = 0
-            AND state IN ('queued', 'running'))
-  AND NOT EXISTS (SELECT 1 FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running'))
+UPDATE runs SET waiting = 0 WHERE id IN (
+    SELECT (SELECT min(id) FROM runs
+            WHERE session = k.value AND waiting = 1 AND later = 0 AND state IN ('queued', 'running'))
+    FROM json_each(?) k WHERE NOT EXISTS (
+        SELECT 1 FROM runs WHERE session = k.value AND waiting = 0 AND state IN ('queued', 'running')
+    )
+)
+"""
+_WIDE = """
+SELECT key, max_concurrent FROM sessions
+WHERE key IN (SELECT value FROM json_each(?)) AND max_concurrent > 1 AND NOT throttled
 """
 _LATE = "state = 'queued' AND waiting = 1 AND later = 1"
 _COME = f"UPDATE runs SET later = 0 WHERE {_LATE} AND ready_at <= ? RETURNING session"
@@ -43,6 +51,12 @@ def remember(
     connection.execute(_REMEMBER, (session, max_concurrent, throttled, sent_at))
 
 
+def is_cut_off(connection: apsw.Connection, session: str, now: Micros) -> bool:
+    """Whether the session was stopped after this instant, at which something began that puts a run into it."""
+    rows = fetch(connection, "SELECT cutoff_at FROM sessions WHERE key = ?", (session,))
+    return bool(rows) and is_stale(now, rows[0][0], now)
+
+
 def arrived(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
     """Runs were put into a session's queue: tell it, and give turns if there is room."""
     if note_runs(connection, EventKind.ENQUEUED, ids, now):
@@ -52,16 +66,15 @@ def arrived(connection: apsw.Connection, session: str, ids: Sequence[RunId], now
 
 def give_turns(connection: apsw.Connection, sessions: Iterable[str]) -> None:
     """In each session that has room, let the runs that wait longest go."""
-    for session in sessions:
-        limit = fetch(
-            connection,
-            "SELECT CASE WHEN throttled THEN 1 ELSE max_concurrent END FROM sessions WHERE key = ?",
-            (session,),
-        )
-        if not limit or limit[0][0] == 1:
-            connection.execute(_TURN, (session, session))
-        else:
-            _give_several(connection, session, limit[0][0])
+    names = list(sessions)
+    if not names:
+        return
+    wide = dict(fetch(connection, _WIDE, (msgspec.json.encode(names).decode(),)))
+    for session, limit in wide.items():
+        _give_several(connection, session, limit)
+    narrow = [session for session in names if session not in wide]
+    if narrow:
+        connection.execute(_TURN, (msgspec.json.encode(narrow).decode(),))
 
 
 def give_late_turns(connection: apsw.Connection, horizon: Micros) -> Micros | None:

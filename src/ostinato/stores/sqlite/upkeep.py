@@ -15,6 +15,15 @@ from ostinato.stores.sqlite.query import fetch, fetch_value
 __all__ = ["SqliteUpkeep"]
 
 
+_OLD_EVENTS = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ? ORDER BY at LIMIT ?)"
+_IDLE_SESSIONS = """
+DELETE FROM sessions WHERE key IN (
+    SELECT key FROM sessions s WHERE sent_at < ?1 AND coalesce(cutoff_at, 0) < ?1 AND NOT EXISTS
+    (SELECT 1 FROM runs WHERE session = s.key AND state IN ('queued', 'running')) LIMIT ?2
+)
+"""
+
+
 class SqliteUpkeep:
     """Answers stores.base.UpkeepStore."""
 
@@ -24,7 +33,9 @@ class SqliteUpkeep:
     async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         if not cursor.runs_done:
             return await self._prune_by_age(now, cursor, limit)
-        return await self._prune_by_count(now, cursor, limit)
+        if not cursor.schedules_done:
+            return await self._prune_by_count(cursor, limit)
+        return await self._prune_rest(now, cursor, limit)
 
     async def _prune_by_age(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, finished_at, policy, state FROM runs WHERE id > ? ORDER BY id LIMIT ?"
@@ -34,7 +45,7 @@ class SqliteUpkeep:
         through = len(rows) < limit
         return Pruned(removed, cursor=PruneCursor(run=rows[-1][0] if rows else cursor.run, runs_done=through))
 
-    async def _prune_by_count(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+    async def _prune_by_count(self, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, policy FROM schedules WHERE id > ? ORDER BY id LIMIT ?"
         rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
         counts = [(id, count) for id, policy in rows if (count := keep_of(policy).count) is not None]
@@ -49,19 +60,23 @@ class SqliteUpkeep:
                 )
                 # Not total_changes(), which also counts the attempts and output that went with them.
                 removed += connection.changes()
-            if len(rows) == limit:
-                return Pruned(removed, cursor=PruneCursor(cursor.run, rows[-1][0], runs_done=True))
-            connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
-            nodes = connection.changes()
-            connection.execute("DELETE FROM events WHERE at < ?", (now - EVENTS_KEPT,))
-            connection.execute(
-                "DELETE FROM sessions WHERE sent_at < ? AND coalesce(cutoff_at, 0) < ? AND NOT EXISTS "
-                "(SELECT 1 FROM runs WHERE session = sessions.key AND state IN ('queued', 'running'))",
-                (now - EVENTS_KEPT, now - EVENTS_KEPT),
-            )
-            return Pruned(removed, nodes)
+            last = rows[-1][0] if rows else cursor.schedule
+            through = len(rows) < limit
+            return Pruned(removed, cursor=PruneCursor(cursor.run, last, runs_done=True, schedules_done=through))
 
         return await self._database.write(trim)
+
+    async def _prune_rest(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
+        def remove(connection: apsw.Connection) -> Pruned:
+            connection.execute(_OLD_EVENTS, (now - EVENTS_KEPT, limit))
+            events = connection.changes()
+            connection.execute(_IDLE_SESSIONS, (now - EVENTS_KEPT, limit))
+            if limit in (events, connection.changes()):
+                return Pruned(cursor=cursor)
+            connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
+            return Pruned(nodes=connection.changes())
+
+        return await self._database.write(remove)
 
     async def _delete(self, ids: list[int]) -> int:
         def remove(connection: apsw.Connection) -> int:
