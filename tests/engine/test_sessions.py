@@ -265,6 +265,29 @@ def test_stop_all_reaches_every_node_and_leaves_the_session_usable(shared_db: st
     assert again.wait(timeout=10).result == 1
 
 
+@pytest.mark.parametrize(("stop", "state"), [(True, RunState.CANCELLED), (False, RunState.SUPERSEDED)])
+def test_work_that_ends_quietly_when_told_to_has_not_succeeded(app: Ostinato, stop: bool, state: RunState) -> None:
+    started = threading.Event()
+
+    @app.task("quiet")
+    async def quiet(payloads: list[Any]) -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return "partial"
+        return "whole"
+
+    app.start()
+    handle = app.sessions.send("dm:42", 1, task=quiet, debounce=0)
+    assert started.wait(PATIENCE)
+    if stop:
+        app.sessions.stop("dm:42")
+    else:
+        app.sessions.send("dm:42", 2, task=quiet, mode="interrupt")
+    assert handle.wait(timeout=10).state is state
+
+
 def test_a_stop_does_not_wait_for_a_burst_to_close(app: Ostinato, fake_clock: FakeClock) -> None:
     chat = Chat(app)
     handle = app.sessions.send("dm:42", 1, task=chat.task)
@@ -342,10 +365,46 @@ def test_a_message_that_is_sent_twice_is_one(app: Ostinato, fake_clock: FakeCloc
     assert app.sessions.send("dm:43", "a", task=chat.task, message_id="update-1").id != first.id
 
 
+def test_no_two_messages_share_a_key_by_accident(app: Ostinato) -> None:
+    chat = Chat(app)
+    sent = [
+        app.sessions.send("team/ada", 1, task=chat.task, message_id="1", debounce=0),
+        app.sessions.send("team", 2, task=chat.task, message_id="ada/1", debounce=0),
+    ]
+    keyed = chat.task.using(key="team/ada/1").enqueue([3])
+    assert len({*(handle.id for handle in sent), keyed.id}) == 3
+    drain(app)
+    assert sorted(chat.heard) == [[1], [2], [3]]
+    with pytest.raises(InvalidInput, match="used by messages of sessions"):
+        chat.task.using(key=sent[0].get().key).enqueue([4])
+
+
+def test_a_task_that_takes_no_payloads_is_refused_where_it_is_known(memory_app: Ostinato) -> None:
+    wrong = memory_app.task("wrong")(lambda text: text)
+    anything = memory_app.task("anything")(lambda **given: given)
+    with pytest.raises(InvalidInput, match="takes no payloads"):
+        memory_app.sessions.send("dm:42", 1, task=wrong)
+    with pytest.raises(InvalidInput, match="takes no payloads"):
+        memory_app.sessions.send("dm:42", 1, task="wrong")
+    memory_app.sessions.send("dm:42", 1, task=anything, debounce=0)
+    memory_app.sessions.send("dm:42", 1, task="of another node", debounce=0)
+
+
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
         ({"mode": "shout"}, "mode"),
+        ({"task": ""}, "task"),
+        ({"task": None}, "task"),
+        ({"task": len}, "task"),
+        ({"message_id": ""}, "message_id"),
+        ({"message_id": 7}, "message_id"),
+        ({"message_id": "x" * 201}, "message_id"),
+        ({"session": "dm:43"}, "session"),
+        ({"debounce": "2d"}, "debounce"),
+        ({"debounce": "2s", "debounce_max": "1s"}, "debounce_max"),
+        ({"cap": 2**31}, "cap"),
+        ({"payload": float("nan")}, "payload"),
         ({"drop": "all"}, "drop"),
         ({"cap": 0}, "cap"),
         ({"max_concurrent": 0}, "max_concurrent"),
@@ -414,6 +473,11 @@ def settle_running(app: Ostinato, count: int) -> None:
     eventually(lambda: app.sessions.get("group:1").running == count)
     settle(app)
     assert app.sessions.get("group:1").running == count
+
+
+def test_a_throttle_is_a_function(memory_app: Ostinato) -> None:
+    with pytest.raises(InvalidInput, match="throttle"):
+        memory_app.sessions.throttle(3)  # type: ignore[arg-type]
 
 
 def test_a_throttle_that_raises_is_logged_and_ignored(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:

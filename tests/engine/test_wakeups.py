@@ -12,8 +12,8 @@ from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import Finish
-from ostinato.models.states import RunState
+from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Claim, Claimed, Finished, RunStore
 from ostinato.testing import FakeClock
 
@@ -23,7 +23,7 @@ class SlowStore:
 
     def __init__(self) -> None:
         self.claims: asyncio.Queue[asyncio.Future[Claimed]] = asyncio.Queue()
-        self.written = 0
+        self.finishes: list[Finish] = []
 
     async def claim_runs(self, claim: Claim) -> Claimed:
         answer: asyncio.Future[Claimed] = asyncio.get_running_loop().create_future()
@@ -32,7 +32,7 @@ class SlowStore:
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         assert claim is None, "the dispatcher's own claim is under way"
-        self.written += len(finishes)
+        self.finishes += finishes
         return Finished()
 
     async def next_claim(self) -> asyncio.Future[Claimed]:
@@ -68,7 +68,7 @@ def test_ends_written_while_a_claim_is_under_way_are_followed_by_another_claim()
         under_way = await bench.store.next_claim()
         bench.recorder.add(Finish(RunId(1), 1, RunState.SUCCEEDED, None, 0))
         await bench.recorder.flush()
-        assert bench.store.written == 1
+        assert len(bench.store.finishes) == 1
         under_way.set_result(Claimed())
         assert not (await bench.store.next_claim()).done()
 
@@ -100,5 +100,34 @@ def test_closing_waits_for_the_claim_that_is_under_way() -> None:
         under_way.set_result(Claimed())
         assert await asyncio.wait_for(closing, 5) == []
         assert bench.dispatcher.request() is None
+
+    on_bench(test)
+
+
+def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> None:
+    async def test(bench: Bench) -> None:
+        under_way = await bench.store.next_claim()
+        # The database has the claim and the stop, and this node has heard only of the stop.
+        bench.dispatcher.cancel_held(RunId(7), "its session was stopped")
+        run = ClaimedRun(
+            RunId(7), 1, "function", "job", "{}", "{}", Trigger.API, 0, 0, 1, None, None, None, None, started_at=0
+        )
+        under_way.set_result(Claimed([run]))
+        await bench.dispatcher.rest()
+        await bench.recorder.flush(claim=False)
+        (finish,) = bench.store.finishes
+        assert (finish.id, finish.state, finish.reason) == (7, RunState.CANCELLED, "its session was stopped")
+
+    on_bench(test)
+
+
+def test_a_stop_of_a_run_of_others_is_forgotten_with_the_claim() -> None:
+    async def test(bench: Bench) -> None:
+        under_way = await bench.store.next_claim()
+        bench.dispatcher.cancel_held(RunId(7), "its session was stopped")
+        under_way.set_result(Claimed())
+        await bench.dispatcher.rest()
+        await bench.recorder.flush(claim=False)
+        assert bench.store.finishes == []
 
     on_bench(test)
