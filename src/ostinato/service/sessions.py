@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from ostinato.clock import Clock, Micros, micros_of
 from ostinato.durations import Duration, parse_duration
@@ -12,7 +11,7 @@ from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, N
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId
 from ostinato.models.lane import CLEARED
-from ostinato.models.policy import check_choice, check_key, check_session, check_whole, policy_text
+from ostinato.models.policy import Policy, check_choice, check_key, check_session, check_whole, policy_text
 from ostinato.models.run import NewRun, Run
 from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
 from ostinato.models.states import Trigger
@@ -28,18 +27,6 @@ DEBOUNCE = "800ms"
 _LONGEST_DEBOUNCE: Micros = 24 * 3_600 * 1_000_000
 _CEILING = 10
 """A burst is drawn out to at most so many times its debounce, unless the caller says otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """How a message is put into its session, checked."""
-
-    mode: Mode
-    max_concurrent: int | None
-    cap: int
-    drop: Drop
-    debounce: Micros
-    ceiling: Micros
 
 
 class SessionService:
@@ -84,39 +71,23 @@ class SessionService:
         session = check_session(key, "key")
         if "session" in policy:
             raise InvalidInput("the session is the key", field="session", hint="leave session out")
-        terms = _terms(mode, max_concurrent, cap, drop, debounce, debounce_max)
         name, options = self._task(task)
         given = {**options, **policy, **({} if lane is None else {"lane": lane})}
         settled = await self._lanes.settle(policy_for_enqueue({**given, "session": None}))
         text = payload_text(payload)
-        run = NewRun(
-            kind=Function.kind,
-            task=name,
-            work=payload_work(name, text),
-            policy=policy_text(settled),
-            trigger=Trigger.MESSAGE,
-            due_at=now,
-            ready_at=now,
-            lane=settled.lane,
-            priority=settled.priority,
-            expires_at=None if settled.max_age is None else now + micros_of(settled.max_age),
-            session=session,
-            key=None if message_id is None else message_key(session, _message_id(message_id)),
-        )
         message = Message(
-            run,
+            _run(session, name, text, settled, now, message_id),
             sent_at=now,
-            mode=terms.mode,
-            max_concurrent=terms.max_concurrent,
-            cap=terms.cap,
-            drop=terms.drop,
-            debounce=terms.debounce,
-            ceiling=terms.ceiling,
+            mode=check_choice(Mode, "mode", mode),
+            max_concurrent=None if max_concurrent is None else check_whole("max_concurrent", max_concurrent, 1),
+            cap=check_whole("cap", cap, 1),
+            drop=check_choice(Drop, "drop", drop),
+            **_timers(debounce, debounce_max),
             payload=text,
             throttled=self._code.throttled(session),
         )
         (sent,) = await self._store.sessions.send([message], now)
-        return _accepted(sent, session, terms)
+        return _accepted(sent, message)
 
     def _task(self, task: TaskLike | str) -> tuple[str, Mapping[str, Any]]:
         """The name of the task and its policy; it must take `payloads`, as far as this process knows it."""
@@ -175,43 +146,48 @@ class SessionService:
         return await self._store.sessions.list_events(key, after, limit, newest=newest)
 
 
-def _message_id(value: Any) -> str:
-    return check_key(value, "message_id", "give the sender's own number of it, as text")
+def _run(session: str, task: str, payload: str, policy: Policy, now: Micros, message_id: str | None) -> NewRun:
+    """The run of a message, with its own payload alone."""
+    if message_id is not None:
+        check_key(message_id, "message_id", "give the sender's own number of it, as text")
+    return NewRun(
+        kind=Function.kind,
+        task=task,
+        work=payload_work(task, payload),
+        policy=policy_text(policy),
+        trigger=Trigger.MESSAGE,
+        due_at=now,
+        ready_at=now,
+        lane=policy.lane,
+        priority=policy.priority,
+        expires_at=None if policy.max_age is None else now + micros_of(policy.max_age),
+        session=session,
+        key=None if message_id is None else message_key(session, message_id),
+    )
 
 
-def _accepted(sent: Sent, session: str, terms: _Terms) -> RunId:
-    if sent.delivery is Delivery.STALE:
-        raise MessageStale(f"session {session!r} was stopped while this message was on its way: nothing was queued")
-    if sent.id is None:
-        raise QueueFull(f"the queue of session {session!r} is full (cap is {terms.cap}), and drop is 'new'")
-    return sent.id
+class _Timers(TypedDict):
+    debounce: Micros
+    ceiling: Micros
 
 
-def _terms(
-    mode: Mode | str,
-    max_concurrent: int | None,
-    cap: int,
-    drop: Drop | str,
-    debounce: Duration,
-    debounce_max: Duration | None,
-) -> _Terms:
+def _timers(debounce: Duration, debounce_max: Duration | None) -> _Timers:
+    """How long a burst waits for more, and how long it may be drawn out."""
     quiet = micros_of(parse_duration(debounce, field="debounce"))
     if quiet > _LONGEST_DEBOUNCE:
         raise InvalidInput(f"debounce cannot be {debounce!r}", field="debounce", hint="1d is the most")
-    longest = _CEILING * quiet
-    if debounce_max is not None:
-        longest = micros_of(parse_duration(debounce_max, field="debounce_max"))
-        if longest < quiet:
-            raise InvalidInput(
-                f"debounce_max {debounce_max!r} is shorter than debounce",
-                field="debounce_max",
-                hint="give a longer one",
-            )
-    return _Terms(
-        mode=check_choice(Mode, "mode", mode),
-        max_concurrent=None if max_concurrent is None else check_whole("max_concurrent", max_concurrent, 1),
-        cap=check_whole("cap", cap, 1),
-        drop=check_choice(Drop, "drop", drop),
-        debounce=quiet,
-        ceiling=longest,
-    )
+    if debounce_max is None:
+        return {"debounce": quiet, "ceiling": _CEILING * quiet}
+    longest = micros_of(parse_duration(debounce_max, field="debounce_max"))
+    if longest < quiet:
+        reason = f"debounce_max {debounce_max!r} is shorter than debounce"
+        raise InvalidInput(reason, field="debounce_max", hint="give a longer one")
+    return {"debounce": quiet, "ceiling": longest}
+
+
+def _accepted(sent: Sent, message: Message) -> RunId:
+    if sent.delivery is Delivery.STALE:
+        raise MessageStale(f"session {message.key!r} was stopped while this message was on its way: nothing was queued")
+    if sent.id is None:
+        raise QueueFull(f"the queue of session {message.key!r} is full (cap is {message.cap}), and drop is 'new'")
+    return sent.id

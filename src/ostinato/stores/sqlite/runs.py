@@ -22,7 +22,7 @@ from ostinato.stores.sqlite.finishes import add_output, finish_now
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.turns import arrived, is_cut_off
 
-__all__ = ["SqliteRuns", "cancel_now", "insert_fires"]
+__all__ = ["SqliteRuns", "cancel_now", "insert_all", "insert_fires", "tell_to_stop"]
 
 _INSERT = """
 INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
@@ -226,7 +226,7 @@ def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micro
 
 def _let_in(connection: apsw.Connection, session: str, id: RunId, now: Micros) -> None:
     """A run was put into a session by something that began at this instant: let it queue up, unless it is too late."""
-    if is_cut_off(connection, session, now):
+    if is_cut_off(connection, session, now, now):
         end_queued(connection, [id], RunState.SKIPPED, STALE, now)
     else:
         arrived(connection, session, [id], now)
@@ -284,10 +284,15 @@ def _values(run: NewRun) -> tuple[Any, ...]:
 def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
     ended = end_queued(connection, ids, "cancelled", reason, now)
-    asked = fetch(
+    return Cancelled(ended, tell_to_stop(connection, ids, reason))
+
+
+def tell_to_stop(connection: apsw.Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
+    """Ask the nodes of running ones; who was asked before keeps the first reason."""
+    rows = fetch(
         connection,
         "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' "
         "AND cancel IS NULL RETURNING id",
         (reason, msgspec.json.encode(ids).decode()),
     )
-    return Cancelled(ended, [RunId(id) for (id,) in asked])
+    return sorted(RunId(id) for (id,) in rows)

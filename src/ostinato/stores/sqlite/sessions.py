@@ -25,7 +25,6 @@ from ostinato.models.session import (
     Stopped,
     carrier_text,
     debounced,
-    is_stale,
     known_message,
     queued_message,
     skipped_message,
@@ -37,8 +36,8 @@ from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note, note_runs
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.runs import cancel_now, insert_all
-from ostinato.stores.sqlite.turns import arrived, give_turns, remember
+from ostinato.stores.sqlite.runs import cancel_now, insert_all, tell_to_stop
+from ostinato.stores.sqlite.turns import arrived, give_turns, is_cut_off, remember
 
 __all__ = ["SqliteSessions"]
 
@@ -109,16 +108,16 @@ def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:
     key = message.key
     if (known := _known(connection, message)) is not None:
         return known
-    cutoff = fetch(connection, "SELECT cutoff_at FROM sessions WHERE key = ?", (key,))
-    if cutoff and is_stale(message.sent_at, cutoff[0][0], now):
+    if is_cut_off(connection, key, message.sent_at, now):
         id = _insert_skipped(connection, message, STALE, now)
         note_runs(connection, EventKind.DROPPED, [id], now)
         return Sent(Delivery.STALE, id)
     remember(connection, key, message.sent_at, message.max_concurrent, message.throttled)
+    into = _join(connection, message, now)
     cancelled: Sequence[RunId] = ()
     if message.mode is Mode.INTERRUPT:
-        cancelled = _interrupt(connection, message, now)
-    if (into := _join(connection, message, now)) is not None:
+        cancelled = _interrupt(connection, key, into, now)
+    if into is not None:
         id = _insert_skipped(connection, message, debounced(into), now, carried_by=into)
         note(connection, EventKind.DEBOUNCED, key, now, id, into=into)
         give_turns(connection, [key])
@@ -164,16 +163,12 @@ def _join(connection: apsw.Connection, message: Message, now: Micros) -> RunId |
     return None
 
 
-def _interrupt(connection: apsw.Connection, message: Message, now: Micros) -> Sequence[RunId]:
-    """Stop what is under way and end what waits, but for a burst that this message will join."""
-    spared = None
-    if message.debounce:
-        for id, task, mode, ready_at, _ in fetch(connection, _NEWEST, (message.key, message.key)):
-            spared = id if message.joins(task, mode, ready_at, now) else None
-    rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (message.key,))
-    ids = [RunId(id) for (id,) in rows if id != spared]
+def _interrupt(connection: apsw.Connection, key: str, joined: RunId | None, now: Micros) -> Sequence[RunId]:
+    """End what is queued, but for the burst that the message has joined, and stop what is under way."""
+    rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (key,))
+    ids = [RunId(id) for (id,) in rows if id != joined]
     end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
-    return cancel_now(connection, ids, INTERRUPTED, now).asked
+    return tell_to_stop(connection, ids, INTERRUPTED)
 
 
 def _make_room(connection: apsw.Connection, message: Message, now: Micros) -> Sequence[RunId] | None:

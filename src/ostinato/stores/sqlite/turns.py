@@ -51,10 +51,10 @@ def remember(
     connection.execute(_REMEMBER, (session, max_concurrent, throttled, sent_at))
 
 
-def is_cut_off(connection: apsw.Connection, session: str, now: Micros) -> bool:
-    """Whether the session was stopped after this instant, at which something began that puts a run into it."""
+def is_cut_off(connection: apsw.Connection, session: str, sent_at: Micros, now: Micros) -> bool:
+    """Whether the session was stopped after this instant, at which something was sent, or began to be put into it."""
     rows = fetch(connection, "SELECT cutoff_at FROM sessions WHERE key = ?", (session,))
-    return bool(rows) and is_stale(now, rows[0][0], now)
+    return bool(rows) and is_stale(sent_at, rows[0][0], now)
 
 
 def arrived(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
