@@ -1,13 +1,17 @@
-"""A folder with an app in it, and the command line called as the console script calls it."""
+"""A folder with an app in it, the command line called as the console script calls it, and an app on a fake clock."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from ostinato import Ostinato
+from ostinato.testing import FakeClock
 from tests.doors.command_line import JOBS, CommandLine
 
 
@@ -24,3 +28,25 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     for name in set(sys.modules) - modules:
         if not name.startswith("ostinato") and str(tmp_path) in (getattr(sys.modules[name], "__file__", "") or ""):
             del sys.modules[name]
+
+
+def at(hour: int, minute: int = 0, day: int = 1) -> datetime:
+    return datetime(2026, 1, day, hour, minute, tzinfo=UTC)
+
+
+@pytest.fixture
+def app(ostinato_app: Ostinato) -> Ostinato:
+    return ostinato_app
+
+
+@pytest.fixture
+def clock(fake_clock: FakeClock) -> FakeClock:
+    return fake_clock
+
+
+@pytest.fixture
+def opened() -> Iterator[threading.Event]:
+    """What a task of the test waits for."""
+    event = threading.Event()
+    yield event
+    event.set()

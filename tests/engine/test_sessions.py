@@ -1,4 +1,4 @@
-"""Sessions from the sender's side: bursts, modes, errors by name, stops, the throttle, and a node that drains."""
+"""Sessions as the engine runs them: bursts, turns, modes, stops, the throttle, and a node that drains."""
 
 from __future__ import annotations
 
@@ -8,42 +8,12 @@ from typing import Any
 
 import pytest
 
-from ostinato import Draining, LaneCleared, MessageStale, Ostinato, QueueDropped, QueueFull, RunState
-from ostinato.errors import InvalidInput, NotFound
+from ostinato import Draining, MessageStale, Ostinato, RunState
+from ostinato.errors import InvalidInput
 from ostinato.models.session import Stopped
 from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.engine.chat import Chat, Hanging
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
-
-
-class Chat:
-    """A task that notes what it is called with."""
-
-    def __init__(self, app: Ostinato, **policy: Any) -> None:
-        self.heard: list[list[Any]] = []
-        self.task = app.task("reply", **policy)(self._reply)
-
-    def _reply(self, payloads: list[Any]) -> int:
-        self.heard.append(payloads)
-        return len(payloads)
-
-
-class Hanging:
-    """An async task that goes on until it is told to stop, and cleans up."""
-
-    def __init__(self, app: Ostinato) -> None:
-        self.started: list[list[Any]] = []
-        self.cleaned: list[list[Any]] = []
-
-        @app.task("hang", retry=3)
-        async def hang(payloads: list[Any]) -> None:
-            self.started.append(payloads)
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self.cleaned.append(payloads)
-
-        self.task = hang
-
 
 # Bursts.
 
@@ -315,118 +285,6 @@ def test_a_message_that_was_on_its_way_when_the_session_was_stopped_is_stale(
     drain(app)
     assert chat.heard == []
     assert app.runs.list()[0].reason == "stale: it was sent before its session was stopped"
-
-
-# What senders are told.
-
-
-def test_a_sender_whose_message_is_pushed_out_is_told(app: Ostinato) -> None:
-    chat = Chat(app)
-    handles = [app.sessions.send("dm:42", number, task=chat.task, debounce=0, cap=2) for number in range(3)]
-    with pytest.raises(QueueDropped, match=rf"run {handles[0].id} .*dm:42"):
-        handles[0].wait(timeout=10)
-    assert handles[0].get().state is RunState.SKIPPED
-    drain(app)
-    assert chat.heard == [[1], [2]]
-
-
-def test_a_full_queue_can_refuse_the_new_message(app: Ostinato) -> None:
-    chat = Chat(app)
-    for number in range(2):
-        app.sessions.send("dm:42", number, task=chat.task, debounce=0, cap=2, drop="new")
-    with pytest.raises(QueueFull, match=r"dm:42.*cap is 2"):
-        app.sessions.send("dm:42", 2, task=chat.task, debounce=0, cap=2, drop="new")
-    drain(app)
-    assert chat.heard == [[0], [1]]
-
-
-def test_a_sender_is_told_that_the_lane_was_cleared(app: Ostinato) -> None:
-    chat = Chat(app)
-    handles = [app.sessions.send(f"dm:{number}", number, task=chat.task, debounce=0) for number in range(3)]
-    assert app.lanes.clear("main") == 3
-    for handle in handles:
-        with pytest.raises(LaneCleared, match="main"):
-            handle.wait(timeout=10)
-        assert (handle.get().state, handle.get().reason) == (RunState.CANCELLED, "lane cleared")
-
-
-def test_a_message_that_is_sent_twice_is_one(app: Ostinato, fake_clock: FakeClock) -> None:
-    chat = Chat(app)
-    first = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
-    joined = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
-    again = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
-    assert first.id == joined.id == again.id
-    fake_clock.advance(1)
-    drain(app)
-    late = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
-    drain(app)
-    assert late.id == first.id
-    assert chat.heard == [["a", "b"]]
-    assert app.sessions.send("dm:43", "a", task=chat.task, message_id="update-1").id != first.id
-
-
-def test_no_two_messages_share_a_key_by_accident(app: Ostinato) -> None:
-    chat = Chat(app)
-    sent = [
-        app.sessions.send("team/ada", 1, task=chat.task, message_id="1", debounce=0),
-        app.sessions.send("team", 2, task=chat.task, message_id="ada/1", debounce=0),
-    ]
-    keyed = chat.task.using(key="team/ada/1").enqueue([3])
-    assert len({*(handle.id for handle in sent), keyed.id}) == 3
-    drain(app)
-    assert sorted(chat.heard) == [[1], [2], [3]]
-    with pytest.raises(InvalidInput, match="used by messages of sessions"):
-        chat.task.using(key=sent[0].get().key).enqueue([4])
-
-
-def test_a_task_that_takes_no_payloads_is_refused_where_it_is_known(memory_app: Ostinato) -> None:
-    wrong = memory_app.task("wrong")(lambda text: text)
-    anything = memory_app.task("anything")(lambda **given: given)
-    with pytest.raises(InvalidInput, match="takes no payloads"):
-        memory_app.sessions.send("dm:42", 1, task=wrong)
-    with pytest.raises(InvalidInput, match="takes no payloads"):
-        memory_app.sessions.send("dm:42", 1, task="wrong")
-    memory_app.sessions.send("dm:42", 1, task=anything, debounce=0)
-    memory_app.sessions.send("dm:42", 1, task="of another node", debounce=0)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [
-        ({"mode": "shout"}, "mode"),
-        ({"task": ""}, "task"),
-        ({"task": None}, "task"),
-        ({"task": len}, "task"),
-        ({"message_id": ""}, "message_id"),
-        ({"message_id": 7}, "message_id"),
-        ({"message_id": "x" * 201}, "message_id"),
-        ({"session": "dm:43"}, "session"),
-        ({"debounce": "2d"}, "debounce"),
-        ({"debounce": "2s", "debounce_max": "1s"}, "debounce_max"),
-        ({"cap": 2**31}, "cap"),
-        ({"payload": float("nan")}, "payload"),
-        ({"drop": "all"}, "drop"),
-        ({"cap": 0}, "cap"),
-        ({"max_concurrent": 0}, "max_concurrent"),
-        ({"debounce": "soon"}, "debounce"),
-        ({"debounce_max": -1}, "debounce_max"),
-        ({"key": ""}, "key"),
-        ({"key": "schedule:nightly"}, "key"),
-        ({"payload": object()}, "payload"),
-        ({"priorty": 1}, "priorty"),
-    ],
-)
-def test_wrong_input_is_told_by_its_field(memory_app: Ostinato, wrong: dict[str, Any], field: str) -> None:
-    given: dict[str, Any] = {"key": "dm:42", "payload": 1, "task": "reply", **wrong}
-    with pytest.raises(InvalidInput) as told:
-        memory_app.sessions.send(**given)
-    assert told.value.field == field
-    assert memory_app.runs.list() == []
-
-
-def test_a_session_that_nobody_used_is_not_found(memory_app: Ostinato) -> None:
-    with pytest.raises(NotFound, match="nobody"):
-        memory_app.sessions.get("nobody")
 
 
 # The throttle.

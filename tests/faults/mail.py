@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ostinato import Function, Run
+from ostinato import Event, Function, Ostinato, Run, RunState
 from ostinato.models.ids import RunId
 from tests.faults.mailer import SENDERS
 
@@ -17,14 +18,20 @@ __all__ = [
     "Answer",
     "Execution",
     "Plan",
+    "answers_of",
+    "events_of",
     "in_file",
     "in_ledger",
+    "is_busy",
+    "ledger",
     "message_of",
     "most_at_once",
     "plan_text",
     "read_answers",
     "read_executions",
     "read_notes",
+    "wait_until",
+    "wait_until_ended",
 ]
 
 LOST = "was lost"
@@ -170,3 +177,37 @@ def most_at_once(intervals: Iterable[Interval]) -> int:
         now += change
         most = max(most, now)
     return most
+
+
+def answers_of(log: Path) -> list[Answer]:
+    """The answer to each message, the last one of those that were sent again after a kill."""
+    return list({answer.key: answer for answer in read_answers(log)}.values())
+
+
+def ledger(app: Ostinato) -> list[Run]:
+    """Every row, oldest first."""
+    return list(reversed(app.runs.list(limit=10_000)))
+
+
+def events_of(app: Ostinato, session: str | None = None) -> list[Event]:
+    """Every event of a session, or of all."""
+    events: list[Event] = []
+    while page := app.sessions.events(session, after=events[-1].id if events else 0):
+        events += page
+    return events
+
+
+def wait_until_ended(app: Ostinato, seconds: float = 60) -> None:
+    """Also what is queued for a later attempt, which wait_idle leaves to the future."""
+    wait_until(lambda: not is_busy(app), "all have ended", seconds)
+
+
+def is_busy(app: Ostinato) -> bool:
+    return bool(app.runs.list(state=[RunState.QUEUED, RunState.RUNNING], limit=1))
+
+
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what}"
+        time.sleep(0.05)

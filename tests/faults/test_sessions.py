@@ -23,14 +23,19 @@ from tests.faults.mail import (
     Answer,
     Execution,
     Plan,
+    answers_of,
+    events_of,
     in_file,
     in_ledger,
+    is_busy,
+    ledger,
     message_of,
     most_at_once,
     plan_text,
-    read_answers,
     read_executions,
     read_notes,
+    wait_until,
+    wait_until_ended,
 )
 from tests.faults.nodes import Nodes, nodes
 
@@ -483,40 +488,3 @@ def test_a_node_that_drains_refuses_messages_and_another_goes_on_with_what_was_q
 def knocked(log: Path) -> dict[str, str]:
     """What the draining node was asked, and its answers."""
     return {note["verb"]: note["answer"] for note in read_notes(log) if note["what"] == "knocked"}
-
-
-# Reading and waiting.
-
-
-def answers_of(log: Path) -> list[Answer]:
-    """The answer to each message, the last one of those that were sent again after a kill."""
-    return list({answer.key: answer for answer in read_answers(log)}.values())
-
-
-def ledger(app: Ostinato) -> list[Run]:
-    """Every row, oldest first."""
-    return list(reversed(app.runs.list(limit=10_000)))
-
-
-def events_of(app: Ostinato, session: str | None = None) -> list[Event]:
-    """Every event of a session, or of all."""
-    events: list[Event] = []
-    while page := app.sessions.events(session, after=events[-1].id if events else 0):
-        events += page
-    return events
-
-
-def wait_until_ended(app: Ostinato, seconds: float = 60) -> None:
-    """Also what is queued for a later attempt, which wait_idle leaves to the future."""
-    wait_until(lambda: not is_busy(app), "all have ended", seconds)
-
-
-def is_busy(app: Ostinato) -> bool:
-    return bool(app.runs.list(state=[RunState.QUEUED, RunState.RUNNING], limit=1))
-
-
-def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what}"
-        time.sleep(0.05)

@@ -20,6 +20,7 @@ __all__ = [
     "call",
     "carry_on",
     "events",
+    "listed",
     "message",
     "outcome",
     "outcomes",
@@ -137,3 +138,7 @@ async def run_all(store: Store, *, now: Micros = NOW) -> list[Any]:
 async def events(store: Store, key: str | None = "s") -> list[Event]:
     """All that was told of a session, in order."""
     return await store.sessions.list_events(key, 0, 10_000)
+
+
+async def listed(store: Store, search: str | None = None, busy: bool = False, limit: int = 10) -> list[str]:
+    return [one.key for one in await store.sessions.list_sessions(search, busy, limit)]

@@ -1,0 +1,114 @@
+"""The tools of ostinato.testing, tried as a user tries them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ostinato import (
+    DailyAt,
+    Ostinato,
+    RunState,
+)
+from ostinato.config import Settings
+from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
+from ostinato.testing import FakeClock, drain, rehearse, settle, simulate
+from tests.doors.conftest import at
+
+
+def test_the_fake_clock_moves_as_it_is_told() -> None:
+    clock = FakeClock("2026-05-01T10:00:00+02:00")
+    assert clock.now_utc() == datetime(2026, 5, 1, 8, tzinfo=UTC)
+    assert clock.advance(timedelta(seconds=1)) == datetime(2026, 5, 1, 8, 0, 1, tzinfo=UTC)
+    assert clock.advance("1h30m") == datetime(2026, 5, 1, 9, 30, 1, tzinfo=UTC)
+    assert clock.advance(0.5).microsecond == 500_000
+    assert clock.move_to("2026-01-01") == at(0)
+    for wrong in ("soon", datetime(2026, 1, 1)):
+        with pytest.raises(InvalidInput):
+            clock.move_to(wrong)
+    with pytest.raises(InvalidInput):
+        clock.advance("-1h")
+
+
+def test_the_fake_clock_wakes_who_waits_on_other_loops_in_order() -> None:
+    from ostinato.clock import SECOND, Signal
+
+    clock = FakeClock()
+    woken: list[int] = []
+    waiting = threading.Barrier(2)
+
+    async def wait(seconds: int) -> None:
+        assert not await clock.wait(Signal(), clock.now() + seconds * SECOND)
+        woken.append(seconds)
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(wait(seconds)) for seconds in (30, 10, 20)]
+        await asyncio.sleep(0)
+        waiting.wait()
+        await asyncio.gather(*tasks)
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    waiting.wait()
+    clock.advance(15)
+    clock.advance(15)
+    thread.join(10)
+    assert woken == [10, 20, 30]
+
+
+def test_a_wait_takes_as_long_as_it_would_have_when_the_clock_goes_back() -> None:
+    clock = FakeClock()
+    called: list[datetime] = []
+
+    async def main() -> None:
+        clock.call_at(clock.now() + 10_000_000, lambda: called.append(clock.now_utc()))
+        clock.move_to("2025-12-31T00:00:00Z")
+        clock.advance("9s")
+        await asyncio.sleep(0)
+        assert called == []
+        clock.advance("1s")
+        await asyncio.sleep(0)
+        assert called == [datetime(2025, 12, 31, 0, 0, 10, tzinfo=UTC)]
+
+    asyncio.run(main())
+
+
+def test_only_a_fake_clock_can_be_simulated() -> None:
+    app = Ostinato(settings=Settings(db="sqlite://:memory:"))
+    with pytest.raises(InvalidInput, match="only a FakeClock can be moved"):
+        simulate(app, lasting="1h")
+
+
+def test_simulate_wants_one_end(app: Ostinato) -> None:
+    with pytest.raises(InvalidInput, match="either until or lasting"):
+        simulate(app)
+
+
+def test_drain_gives_up_on_work_that_does_not_end(app: Ostinato) -> None:
+    @app.task
+    async def job() -> None:
+        await asyncio.Event().wait()
+
+    run = job.enqueue()
+    with pytest.raises(WaitTimeout, match="1 runs had not ended"):
+        drain(app, timeout="50ms")
+    assert run.get().state is RunState.QUEUED, "and puts it back"
+
+
+def test_settle_needs_a_started_engine(app: Ostinato) -> None:
+    with pytest.raises(NotRunning, match="drain"):
+        settle(app)
+
+
+def test_an_app_that_exists_is_rehearsed_on_another_clock_and_database() -> None:
+    app = Ostinato(settings=Settings(db="sqlite:////nowhere/at/all.db"))
+    seen: list[int] = []
+    app.task("job", schedule=DailyAt(3, 0))(lambda: seen.append(1))
+    with rehearse(app) as rehearsed:
+        assert simulate(rehearsed, lasting="2d") == 2
+    assert seen == [1, 1]
+    assert app.settings.db == "sqlite:////nowhere/at/all.db"
+    assert not isinstance(app.clock, FakeClock)

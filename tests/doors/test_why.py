@@ -1,0 +1,133 @@
+"""Why: what the ledger answers when somebody asks why a schedule did or did not run."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from ostinato import (
+    Ostinato,
+)
+from ostinato.errors import InvalidInput
+from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.doors.conftest import at
+
+
+def hourly(app: Ostinato, **policy: Any) -> None:
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "every 1h", "job", **policy)
+
+
+def test_why_it_ran(app: Ostinato) -> None:
+    hourly(app)
+    simulate(app, lasting="1h")
+    why = app.why("job")
+    assert why.answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC, succeeded in ")
+    assert why.run is not None
+    assert why.due_at == at(1)
+
+
+def test_why_it_failed(app: Ostinato) -> None:
+    @app.task("job", retry=0)
+    def job() -> None:
+        raise ValueError("no ink")
+
+    app.schedules.add("job", "every 1h", job)
+    simulate(app, lasting="1h")
+    assert "It ran and failed" in app.why("job").answer
+    assert "ValueError: no ink" in app.why("job").answer
+
+
+def test_why_it_was_skipped(app: Ostinato) -> None:
+    hourly(app)
+    app.check("ink")(lambda: None)
+    app.schedules.edit("job", checks=["ink"])
+    app.registry.checks["ink"] = lambda: "empty"
+    simulate(app, lasting="1h")
+    assert "It did not run: run 1, due 2026-01-01 01:00:00 UTC was skipped; check failed: ink: empty" in (
+        app.why("job").answer
+    )
+
+
+def test_why_it_was_missed(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app, catch_up="none")
+    clock.advance("5h30m")
+    drain(app)
+    answer = app.why("job", at=at(3)).answer
+    assert "was missed" in answer
+    assert "and 4 more until 2026-01-01 05:00:00 UTC" in answer
+    assert "due while no engine was running" in answer
+
+
+def test_why_it_is_disabled(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    app.schedules.disable("job", note="holiday")
+    clock.advance("90m")
+    drain(app)
+    assert app.why("job").answer == "It did not run at 2026-01-01 01:00:00 UTC: disabled: holiday."
+
+
+def test_why_it_is_broken(app: Ostinato, clock: FakeClock) -> None:
+    @app.task("job", retry=0)
+    def job() -> None:
+        raise ValueError("no ink")
+
+    app.schedules.add("job", "every 1h", job, break_after=1)
+    simulate(app, lasting="2h30m")
+    assert "broken: a scheduled run failed: ValueError: no ink" in app.why("job").answer
+
+
+def test_why_it_was_not_due(app: Ostinato) -> None:
+    hourly(app)
+    why = app.why("job")
+    assert why.answer.startswith("It was not due at 2026-01-01 00:00:00 UTC")
+    assert "due next at 2026-01-01 01:00:00 UTC" in why.answer
+
+
+def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("70m")
+    why = app.why("job")
+    assert why.answer == (
+        "It was due at 2026-01-01 01:00:00 UTC, but no engine is running: start one with 'ostinato up'."
+    )
+    assert "no engine is running on this database" in why.facts
+
+
+def test_why_it_is_running_or_queued(app: Ostinato, clock: FakeClock, opened: threading.Event) -> None:
+    app.task("job")(lambda: opened.wait(10))
+    app.schedules.add("job", "every 1h", "job", overlap="queue_one")
+    app.start()
+    clock.advance("1h")
+    settle(app)
+    assert app.why("job").answer.startswith("It is running: run 1")
+    clock.advance("1h")
+    settle(app)
+    assert app.why("job").answer.startswith("It is queued: run 2")
+
+
+def test_why_of_a_due_time_long_ago_is_its_own_row_and_not_the_latest(app: Ostinato) -> None:
+    hourly(app)
+    simulate(app, lasting="5h")
+    assert "due 2026-01-01 02:00:00 UTC" in app.why("job", at=at(2, 30)).answer
+
+
+def test_why_after_a_manual_run_still_speaks_of_the_due_time(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("1h")
+    drain(app)
+    clock.advance("10m")
+    app.schedules.trigger("job")
+    drain(app)
+    clock.advance("10m")
+    why = app.why("job", at=at(1))
+    assert "due 2026-01-01 01:00:00 UTC" in why.answer
+
+
+def test_why_takes_only_times_with_a_zone(app: Ostinato) -> None:
+    hourly(app)
+    with pytest.raises(InvalidInput, match="has no zone"):
+        app.why("job", at=datetime(2026, 1, 1))
