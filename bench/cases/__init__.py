@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bench.cases.idle import idle
 from bench.cases.lateness import lateness
 from bench.cases.sessions import sessions
+from bench.cases.shell import shell
 from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
 from bench.measure import Case, Options, Place
 
@@ -19,5 +20,6 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "lateness": lateness,
     "idle": idle,
     "sessions": sessions,
+    "shell": shell,
 }
 NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions"}

@@ -21,20 +21,24 @@ if TYPE_CHECKING:
         TimingError,
     )
     from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.budget import Budget
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
-    from ostinato.models.policy import CatchUp, Keep, Overlap, Retry
+    from ostinato.models.policy import CatchUp, Gate, Keep, Overlap, Retry
+    from ostinato.models.project import Project
     from ostinato.models.run import Run
     from ostinato.models.schedule import Schedule
     from ostinato.models.session import Session
     from ostinato.models.states import RunState, Trigger
-    from ostinato.models.work import Function
+    from ostinato.models.work import Agent, Function, Http, Shell
     from ostinato.service.drafts import ScheduleSpec
     from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
 
 __all__ = [
     "Abort",
+    "Agent",
     "At",
+    "Budget",
     "CatchUp",
     "Cron",
     "DailyAt",
@@ -42,6 +46,8 @@ __all__ = [
     "Event",
     "Every",
     "Function",
+    "Gate",
+    "Http",
     "Keep",
     "Lane",
     "LaneCleared",
@@ -51,6 +57,7 @@ __all__ = [
     "Ostinato",
     "OstinatoError",
     "Overlap",
+    "Project",
     "QueueDropped",
     "QueueFull",
     "Retry",
@@ -60,6 +67,7 @@ __all__ = [
     "Schedule",
     "ScheduleSpec",
     "Session",
+    "Shell",
     "Snooze",
     "Timing",
     "TimingError",
@@ -84,14 +92,16 @@ _HOMES = {
         "TimingError",
     ),
     "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.budget": ("Budget",),
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),
-    "ostinato.models.policy": ("CatchUp", "Keep", "Overlap", "Retry"),
+    "ostinato.models.policy": ("CatchUp", "Gate", "Keep", "Overlap", "Retry"),
+    "ostinato.models.project": ("Project",),
     "ostinato.models.run": ("Run",),
     "ostinato.models.schedule": ("Schedule",),
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("RunState", "Trigger"),
-    "ostinato.models.work": ("Function",),
+    "ostinato.models.work": ("Agent", "Function", "Http", "Shell"),
     "ostinato.service.drafts": ("ScheduleSpec",),
     "ostinato.timing": ("At", "Cron", "DailyAt", "Every", "Monthly", "Timing", "Weekly", "parse_timing"),
 }

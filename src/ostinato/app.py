@@ -25,19 +25,23 @@ from ostinato.execution.registry import Check, Isolation, Registry
 from ostinato.faces import (
     AioLanes,
     AioNodes,
+    AioProjects,
     AioRuns,
     AioSchedules,
     AioSessions,
     Lanes,
     Nodes,
+    Projects,
     Runs,
     Schedules,
     Sessions,
 )
 from ostinato.home import Home
-from ostinato.service.drafts import ScheduleSpec
+from ostinato.models.output import OutputLine
+from ostinato.models.run import Run
+from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
-from ostinato.tasks import Task
+from ostinato.tasks import RunHandle, Task
 from ostinato.timing import Timing
 from ostinato.wiring import House, open_house
 
@@ -87,6 +91,7 @@ class Ostinato:
         self._home: Home[House] = Home(self._open)
         self.schedules = Schedules(self._home, lambda house: house.services.schedules)
         self.runs = Runs(self._home, lambda house: house.services.runs)
+        self.projects = Projects(self._home, lambda house: house.services.projects)
         self.lanes = Lanes(self._home, lambda house: house.services.lanes)
         throttle = self.registry.throttle
         self.sessions = Sessions(self._home, lambda house: house.services.sessions, throttle, self.runs)
@@ -259,6 +264,41 @@ class Ostinato:
         with contextlib.suppress(Exception):  # the process ends: what cannot be drained is rescued by others
             self._home.leave(_stop_engine, _leave_open)
 
+    # Work without a schedule
+
+    def enqueue(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Any,
+    ) -> RunHandle:
+        """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
+        id = self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
+        return RunHandle(id, self.runs)
+
+    def execute(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        printed: Callable[[OutputLine], None] = lambda _: None,
+        **policy: Any,
+    ) -> Run:
+        """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
+
+        `printed` gets its lines as they come, on the engine's loop.
+        """
+
+        async def execute(house: House) -> Run:
+            draft = await house.services.runs.draft(work, project=project, **policy)
+            return await house.execute(draft, printed=printed)
+
+        return self._home.run(execute)
+
     # Asking
 
     def health(self) -> dict[str, Any]:
@@ -285,6 +325,7 @@ class Aio:
         home = app._home
         self.schedules = AioSchedules(home, lambda house: house.services.schedules)
         self.runs = AioRuns(home, lambda house: house.services.runs)
+        self.projects = AioProjects(home, lambda house: house.services.projects)
         self.lanes = AioLanes(home, lambda house: house.services.lanes)
         self.sessions = AioSessions(home, lambda house: house.services.sessions)
         self.nodes = AioNodes(home, lambda house: house.services.nodes)

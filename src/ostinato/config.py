@@ -4,25 +4,48 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from zoneinfo import available_timezones
 
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy import MOST
+from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 
-__all__ = ["Settings", "load_settings", "without_password"]
+__all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCli:
+    """How an agent's command line is called. Tokens may hold {prompt}, {conversation}, {model} and {report}.
+
+    Nothing of it goes through a shell. Without {prompt} in it, the prompt is written to stdin.
+    """
+
+    command: tuple[str, ...]
+    resume: tuple[str, ...] = ()
+    """The command that continues a conversation; empty if it cannot."""
+    output: str = "text"
+    """`text`, `json` (one object at the end) or `stream-json` (one object on each line)."""
+    speaks_claude: bool = False
+    """Whether it takes the flags of Claude Code, which are then added."""
+
+
+CLAUDE = AgentCli(("claude",), output="stream-json", speaks_claude=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +64,19 @@ class Settings:
     grace: timedelta = timedelta(seconds=30)
     misfire_grace: timedelta = timedelta(seconds=5)
     lease: timedelta = timedelta(seconds=15)
+    output_cap: int = 1_000_000
+    """How many characters of its output a run keeps."""
+    http_allow: tuple[str, ...] = ()
+    """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
+    agents: Mapping[str, AgentCli] = field(default_factory=dict)
+    """Command lines of AI agents by their names; `claude` is there anyway."""
+    agent_prompt: str | None = None
+    """What is added to an agent's system prompt, instead of the built-in text."""
+
+    @property
+    def agent_clis(self) -> dict[str, AgentCli]:
+        """Every agent that can be named."""
+        return {"claude": CLAUDE, **self.agents}
 
     @property
     def lane_limits(self) -> dict[str, int]:
@@ -48,10 +84,30 @@ class Settings:
         return {**DEFAULT_LANES, **self.lanes}
 
 
+_OF_USER = re.compile(r"(?<=://)([^/?#:@]*:)(.+)@")
+_PARAMETER = re.compile(r"([?&](?:ssl)?password=)([^&#]*)", re.IGNORECASE)
+
+
+def absolute_db(url: str) -> str | None:
+    """The database as it is called from every folder; None if it is not a file."""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        return None
+    path = rest.removeprefix("/") if separator else url
+    return None if path == ":memory:" else f"sqlite:///{Path(path).absolute()}"
+
+
 def without_password(url: str) -> str:
     """A database URL as it may be shown."""
-    url = re.sub(r"(://[^/?#:@]*:).+@", r"\1***@", url)
-    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", r"\1***", url, flags=re.IGNORECASE)
+    return _PARAMETER.sub(r"\1***", _OF_USER.sub(r"\1***@", url))
+
+
+def passwords_in(url: str) -> list[str]:
+    """What must not be shown of a database URL. A password that is the user's name is one only beside that name."""
+    found = [password for _, password in _PARAMETER.findall(url)]
+    for user, password in _OF_USER.findall(url):
+        found.append(f"{user}{password}@" if user == f"{password}:" else password)
+    return [*found, *(unquote(password) for password in found)]
 
 
 _NAMES = {setting.name for setting in fields(Settings)}
@@ -106,7 +162,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: value
-        for name in _NAMES - {"lanes", "rates"}
+        for name in _NAMES - {"lanes", "rates", "agents"}
         if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
     }
 
@@ -131,6 +187,12 @@ def _coerce(name: str, value: Any) -> Any:
                 lane: rate if isinstance(rate, Rate) else parse_rate(rate, f"rates.{lane}")
                 for lane, rate in value.items()
             }
+        case "output_cap":
+            return parse_size(value, name)
+        case "http_allow":
+            return _http_allow(value)
+        case "agents":
+            return _agents(value)
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:
@@ -144,6 +206,69 @@ def _coerce(name: str, value: Any) -> Any:
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")
             return value
+
+
+def _http_allow(value: Any) -> tuple[str, ...]:
+    hint = 'a list of networks and hosts, such as ["10.0.0.0/8", "hooks.internal"], or ["private"]'
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) and part.strip() for part in parts):
+        raise InvalidInput(f"http_allow cannot be {value!r}", field="http_allow", hint=hint)
+    for part in parts:
+        if part == "*":
+            raise InvalidInput("http_allow cannot hold '*'", field="http_allow", hint='say ["private"] for all of them')
+        if "://" in part or re.fullmatch(r"[^:]+:\d+", part):
+            raise InvalidInput(f"http_allow cannot hold {part!r}", field="http_allow", hint="leave out scheme and port")
+        if "/" in part:
+            try:
+                ip_network(part, strict=False)
+            except ValueError as error:
+                raise InvalidInput(f"http_allow cannot hold {part!r}: {error}", field="http_allow", hint=hint) from None
+    return tuple(parts)
+
+
+def _agents(value: Any) -> dict[str, AgentCli]:
+    hint = 'write [agents.codex] and command = "codex exec -"'
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"agents cannot be {value!r}", field="agents", hint=hint)
+    return {name: cli if isinstance(cli, AgentCli) else _agent(name, cli, hint) for name, cli in value.items()}
+
+
+def _agent(name: str, given: Any, hint: str) -> AgentCli:
+    field = f"agents.{name}"
+    known = {"command", "resume", "output", "speaks_claude"}
+    if not isinstance(given, Mapping) or not given.keys() <= known:
+        listed = ", ".join(sorted(known))
+        raise InvalidInput(f"{field} cannot be {given!r}", field=field, hint=f"its fields are {listed}; {hint}")
+    base = CLAUDE if name == "claude" else AgentCli(())
+    changes: dict[str, Any] = {
+        what: _tokens(f"{field}.{what}", given[what]) for what in ("command", "resume") if what in given
+    }
+    if given.get("output", "text") not in ("text", "json", "stream-json"):
+        raise InvalidInput(
+            f"{field}.output cannot be {given['output']!r}", field=field, hint="it is text, json or stream-json"
+        )
+    if not isinstance(given.get("speaks_claude", False), bool):
+        raise InvalidInput(
+            f"{field}.speaks_claude cannot be {given['speaks_claude']!r}", field=field, hint="true or false"
+        )
+    changes |= {what: given[what] for what in ("output", "speaks_claude") if what in given}
+    cli = replace(base, **changes)
+    if not cli.command:
+        raise InvalidInput(f"{field} has no command", field=field, hint=hint)
+    return cli
+
+
+def _tokens(field: str, value: Any) -> tuple[str, ...]:
+    """A command as its tokens; a text is split as a shell would, and nothing in it is ever given to one."""
+    try:
+        tokens = shlex.split(value) if isinstance(value, str) else list(value)
+    except (TypeError, ValueError):
+        tokens = []
+    if not tokens or not all(isinstance(token, str) for token in tokens):
+        raise InvalidInput(
+            f"{field} cannot be {value!r}", field=field, hint="write it as on a command line, or as a list"
+        )
+    return tuple(tokens)
 
 
 def _lane(name: Any) -> str:

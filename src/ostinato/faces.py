@@ -14,6 +14,7 @@ from ostinato.home import Face, Home, awaiting, blocking
 from ostinato.models.ids import RunId
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
+from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules import ScheduleService
 from ostinato.service.sessions import SessionService
@@ -23,11 +24,13 @@ from ostinato.wiring import House
 __all__ = [
     "AioLanes",
     "AioNodes",
+    "AioProjects",
     "AioRuns",
     "AioSchedules",
     "AioSessions",
     "Lanes",
     "Nodes",
+    "Projects",
     "Runs",
     "Schedules",
     "Sessions",
@@ -84,9 +87,11 @@ class Runs(Face[House, RunService]):
     """Runs, for sync code."""
 
     enqueue = blocking(RunService.enqueue)
+    enqueue_work = blocking(RunService.enqueue_work)
     get = blocking(RunService.get)
     list = blocking(RunService.list)
     output = blocking(RunService.output)
+    lines = blocking(RunService.lines)
     cancel = blocking(RunService.cancel)
     retry = blocking(RunService.retry)
     wait = blocking(RunService.wait)
@@ -96,12 +101,32 @@ class AioRuns(Face[House, RunService]):
     """Runs, for coroutines."""
 
     enqueue = awaiting(RunService.enqueue)
+    enqueue_work = awaiting(RunService.enqueue_work)
     get = awaiting(RunService.get)
     list = awaiting(RunService.list)
     output = awaiting(RunService.output)
+    lines = awaiting(RunService.lines)
     cancel = awaiting(RunService.cancel)
     retry = awaiting(RunService.retry)
     wait = awaiting(RunService.wait)
+
+
+class Projects(Face[House, ProjectService]):
+    """Projects, for sync code."""
+
+    add = blocking(ProjectService.add)
+    get = blocking(ProjectService.get)
+    list = blocking(ProjectService.list)
+    remove = blocking(ProjectService.remove)
+
+
+class AioProjects(Face[House, ProjectService]):
+    """Projects, for coroutines."""
+
+    add = awaiting(ProjectService.add)
+    get = awaiting(ProjectService.get)
+    list = awaiting(ProjectService.list)
+    remove = awaiting(ProjectService.remove)
 
 
 class Lanes(Face[House, LaneService]):

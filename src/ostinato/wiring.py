@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ostinato.clock import Clock
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.context import current_context
 from ostinato.execution.registry import Registry
+from ostinato.models.ids import RunId
+from ostinato.models.output import OutputLine
+from ostinato.models.run import NewRun, Run
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
@@ -32,6 +37,30 @@ class House:
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""
         return Engine(self.store, self.registry, self.clock, self.settings)
+
+    async def execute(
+        self,
+        run: NewRun,
+        begun: Callable[[RunId], None] = lambda _: None,
+        printed: Callable[[OutputLine], None] = lambda _: None,
+    ) -> Run:
+        """Execute a run in this process and follow it to its end; `printed` gets its lines as they come.
+
+        One that goes back to the queue (a snooze, say) is answered as it is: others do it later.
+        """
+        engine = self.engine
+        if engine is None:
+            engine = self.make_engine()
+            await engine.prepare(takes_work=False)
+        try:
+            id = await engine.execute(run)
+            begun(id)
+            async for line in self.services.runs.follow(id, only_running=True):
+                printed(line)
+            return await self.services.runs.get(id)
+        finally:
+            if engine is not self.engine:
+                await engine.stop(grace=0)
 
     async def close(self) -> None:
         await self.store.close()

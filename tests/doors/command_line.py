@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,10 @@ import pytest
 
 from ostinato.cli.main import run
 
-__all__ = ["JOBS", "Answer", "CommandLine", "Process", "eventually"]
+__all__ = ["JOBS", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "on_a_terminal"]
+
+PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
+"""What a shell would call `ostinato`."""
 
 JOBS = '''
 import asyncio
@@ -90,20 +94,20 @@ class CommandLine:
         assert answer.code == 0, answer
         return answer
 
-    def start(self, *argv: str) -> Process:
-        """Call it as a process of its own, which goes on."""
-        return Process(self.folder, argv)
+    def start(self, *argv: str, name: str = "process") -> Process:
+        """Call it as a process of its own, which goes on; two at once need two names."""
+        return Process(self.folder, argv, name)
 
 
 class Process:
     """A real `ostinato …`, its output in files."""
 
-    def __init__(self, folder: Path, argv: tuple[str, ...]) -> None:
-        self._out, self._err = folder / "process.out", folder / "process.err"
+    def __init__(self, folder: Path, argv: tuple[str, ...], name: str) -> None:
+        self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
         with self._out.open("w") as out, self._err.open("w") as err:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())", *argv],
+                [*PROGRAM, *argv],
                 cwd=folder,
                 env=environment,
                 stdout=out,
@@ -141,3 +145,20 @@ def eventually(holds: Callable[[], object], what: str, timeout: float = 30) -> N
     while not holds():
         assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
         time.sleep(0.05)
+
+
+def on_a_terminal(folder: Path, *argv: str, **environment: str) -> str:
+    """What a command prints when stdout is a terminal."""
+    controller, terminal = os.openpty()
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    process = subprocess.Popen(
+        [*PROGRAM, *argv], cwd=folder, stdout=terminal, env={**kept, "TERM": "xterm-256color", **environment}
+    )
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error on Linux
+        while part := os.read(controller, 65_536):
+            shown += part
+    os.close(controller)
+    assert process.wait(30) == 0
+    return shown.decode()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -11,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from ostinato.config import without_password
-from tests.doors.command_line import CommandLine
+from tests.doors.command_line import CommandLine, on_a_terminal
 
 EVERY_HELP = [
-    [], ["up"], ["worker"], ["why"], ["timing"], ["doctor"], ["completion"],
-    *([noun] for noun in ("schedule", "run", "session", "lane", "task", "node", "db")),
+    [], ["up"], ["worker"], ["why"], ["timing"], ["doctor"], ["completion"], ["exec"], ["report"],
+    *([noun] for noun in ("schedule", "run", "project", "session", "lane", "task", "node", "db")),
     *(["schedule", verb] for verb in ("add", "ls", "show", "edit", "enable", "disable", "trigger", "rm", "runs")),
     *(["run", verb] for verb in ("ls", "show", "logs", "cancel", "retry", "wait")),
+    *(["project", verb] for verb in ("add", "ls", "show", "rm", "set")),
     *(["session", verb] for verb in ("send", "ls", "show", "stop", "stop-all", "events")),
     *(["lane", verb] for verb in ("ls", "set", "pause", "resume", "clear")),
     *(["db", verb] for verb in ("migrate", "status", "prune")),
@@ -44,7 +44,9 @@ def test_every_command_has_help_that_fits(cli: CommandLine, command: list[str]) 
     assert "\x1b" not in answer.out
 
 
-@pytest.mark.parametrize("command", ["", "up", "schedule add", "run ls", "session send", "lane set"])
+@pytest.mark.parametrize(
+    "command", ["", "up", "schedule add", "run ls", "exec", "project set", "session send", "lane set"]
+)
 def test_help_imports_nothing_heavy(tmp_path: Path, command: str) -> None:
     program = f"""
 import sys
@@ -91,6 +93,19 @@ def test_the_version_is_printed(cli: CommandLine) -> None:
         (["session", "events", "nobody"], 3),
         (["session", "stop", " "], 2),
         (["session", "ls", "--limit", "0"], 2),
+        (["exec"], 2),
+        (["exec", "--task", "nobody"], 3),
+        (["exec", "--shell", "true", "--project", "nobody"], 3),
+        (["project", "show", "nobody"], 3),
+        (["project", "rm", "nobody"], 3),
+        (["project", "add", "blog", "/no/such/folder"], 2),
+        (["project", "add", "none", "/tmp"], 2),
+        (["project", "set", "nobody", "blog"], 3),
+        (["project", "set", "nobody"], 2),
+        (["schedule", "ls", "--project", "nobody"], 3),
+        (["run", "ls", "--project", "nobody"], 3),
+        (["run", "logs", "99"], 3),
+        (["report"], 2),
         (["schedule", "ls", "--db", "/no/such/folder/x.db"], 1),
         (["schedule", "ls", "--db", "mysql://x"], 2),
         (["task", "ls", "--app", "no_such_module:app"], 2),
@@ -177,28 +192,10 @@ def test_a_completion_script_is_made_for_each_shell(cli: CommandLine) -> None:
         assert "schedule" in script
 
 
-def _on_a_terminal(folder: Path, *argv: str, **environment: str) -> str:
-    """What a command prints when stdout is a terminal."""
-    controller, terminal = os.openpty()
-    program = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())", *argv]
-    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    process = subprocess.Popen(
-        program, cwd=folder, stdout=terminal, env={**kept, "TERM": "xterm-256color", **environment}
-    )
-    os.close(terminal)
-    shown = b""
-    with contextlib.suppress(OSError):  # the end of a terminal is an error on Linux
-        while part := os.read(controller, 65_536):
-            shown += part
-    os.close(controller)
-    assert process.wait(30) == 0
-    return shown.decode()
-
-
 def test_a_terminal_gets_colour_unless_no_color_is_set(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
-    assert "\x1b[" in _on_a_terminal(cli.folder, "schedule", "ls")
-    plain = _on_a_terminal(cli.folder, "schedule", "ls", NO_COLOR="1")
+    assert "\x1b[" in on_a_terminal(cli.folder, "schedule", "ls")
+    plain = on_a_terminal(cli.folder, "schedule", "ls", NO_COLOR="1")
     assert "\x1b" not in plain
     assert "every 5m" in plain
 
@@ -212,3 +209,16 @@ def test_a_reader_that_goes_away_is_no_error(cli: CommandLine) -> None:
     os.close(writing)
     assert done.returncode == 0
     assert "Error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["nonsense"], "ostinato"),
+        (["schedule", "add", "a"], "ostinato schedule add"),
+        (["run", "show", "first"], "ostinato run show"),
+        (["schedule", "ls", "--nonsense"], "ostinato schedule ls"),
+    ],
+)
+def test_wrong_usage_names_the_help_of_its_command(cli: CommandLine, argv: list[str], command: str) -> None:
+    assert cli(*argv).err.splitlines()[-1] == f"see '{command} --help'"

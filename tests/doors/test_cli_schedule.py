@@ -8,7 +8,7 @@ from tests.doors.command_line import CommandLine
 
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "enabled", "broken", "orphaned",
-    "note", "next_run_at", "next_run_reason", "remaining", "failures", "last_run", "version", "created_at",
+    "note", "next_run_at", "next_run_reason", "held_since", "remaining", "failures", "last_run", "version", "created_at",
     "updated_at",
 ]  # fmt: skip
 
@@ -18,8 +18,8 @@ def test_a_schedule_is_added_listed_and_shown(cli: CommandLine) -> None:
     assert added.out == ""
     assert "added: 'nightly'. At 03:00 every day (Europe/Berlin). Next at" in added.err
     listed = cli.ok("schedule", "ls").out.splitlines()
-    assert listed[0].split() == ["NEXT", "LEFT", "LAST", "PASSED", "STATE", "NAME", "TIMING"]
-    assert listed[1].split()[-4:] == ["on", "nightly", "daily", "03:00"]
+    assert listed[0].split() == ["NEXT", "LEFT", "LAST", "PASSED", "STATE", "NAME", "TIMING", "WORK"]
+    assert listed[1].split()[-5:] == ["on", "nightly", "daily", "03:00", "hello"]
     assert "sentence: At 03:00 every day (Europe/Berlin)." in cli.ok("schedule", "show", "nightly").out
 
 
@@ -46,6 +46,8 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5", "--timeout", "90s",
         "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--session", "dm:42",
         "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
+        "--gate", "./new-mail.sh", "--gate-timeout", "10s", "--notify", "ops", "--notify", "me",
+        "--budget", "per_run_usd=1,per_day_usd=5.5,per_day_runs=20",
     )  # fmt: skip
     policy = cli.ok("schedule", "show", "a", "--json").json["policy"]
     assert policy == {
@@ -61,6 +63,9 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "priority": -2,
         "session": "dm:42",
         "checks": ["disk", "net"],
+        "gate": {"command": "./new-mail.sh", "timeout": "10s"},
+        "budget": {"per_run_usd": 1, "per_day_usd": 5.5, "per_day_runs": 20},
+        "notify": ["ops", "me"],
         "keep": {"age": "7d", "count": 50},
         "remaining": 4,
         "delete_after_run": True,

@@ -333,3 +333,10 @@ def test_the_policy_of_the_task_holds_if_the_app_is_named(answering: CommandLine
     _send(answering, "dm:1", "hi", "--app", "answering:app", "--lane", "cron")
     runs = answering.ok("run", "ls", "--json").json
     assert [run["lane"] for run in runs] == ["cron", "team"]
+
+
+def test_a_message_can_say_how_often_and_how_soon_it_is_tried(cli: CommandLine) -> None:
+    _send(cli, "dm:1", "hi", "--priority", "7", "--retry", "5,base=1s")
+    assert cli.ok("run", "show", "1", "--json").json["priority"] == 7
+    wrong = cli("session", "send", "dm:1", "hi", "--task", "answer", "--retry", "often")
+    assert (wrong.code, "retry cannot be 'often'" in wrong.err) == (2, True)

@@ -38,6 +38,27 @@ def test_a_schedule_added_by_another_process_fires_and_sigterm_drains(cli: Comma
     assert "\x1b" not in up.out + up.err
 
 
+def test_commands_need_no_app(cli: CommandLine) -> None:
+    cli.ok("project", "add", "here", ".")
+    cli.ok("schedule", "add", "greet", "every 1s", "--shell", "echo hello; pwd -P", "--project", "here")
+    with cli.start("up") as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        assert "warning" not in up.err
+        eventually(lambda: "succeeded  greet, run " in up.out, "the run is told")
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    newest = cli.ok("run", "ls", "--state", "succeeded", "--project", "here", "--json").json[0]
+    assert cli.ok("run", "logs", str(newest["id"])).out == f"hello\n{cli.folder.resolve()}\n"
+
+
+def test_schedules_of_tasks_need_an_app_that_knows_them(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello")
+    with cli.start("up") as up:
+        eventually(lambda: "warning: this node knows no tasks" in up.err, "the warning is told")
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
 def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
     with cli.start("up", "--app", "jobs:app") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")

@@ -2,7 +2,8 @@
 
 A page is one session. Its ```python blocks are run from top to bottom in one namespace and in an empty folder; a block
 that begins with `# name.py` is saved there under that name and imported (`# test_….py`: run by pytest, at the end).
-A block after a line `<!-- not run … -->` is left alone.
+A block after a line `<!-- not run … -->` is left alone. `claude` is a stand-in there. Of ```console blocks, every call
+of `ostinato` is read by the command line, but not carried out; ```toml blocks are read as settings.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,12 +24,13 @@ from typing import Any
 
 import apsw
 import pytest
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 import ostinato
-from ostinato import Ostinato, errors
+from ostinato import Ostinato, Shell, errors
 from ostinato.config import Settings, load_settings
 from ostinato.models.policy import Policy, make_policy
+from tests.engine.stand_in import StandIn
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -65,6 +70,40 @@ def blocks_of(page: Path) -> list[Block]:
     ]
 
 
+def calls_of(page: Path) -> list[tuple[int, list[str]]]:
+    """The calls of `ostinato` that a page shows, each with its line."""
+    text = page.read_text(encoding="utf-8")
+    calls = []
+    for found in _FENCE.finditer(text):
+        if found["language"] != "console":
+            continue
+        first = text[: found.start("code")].count("\n") + 1
+        lines = found["code"].splitlines()
+        for index, line in enumerate(lines):
+            if line.startswith("$ "):
+                while line.endswith("\\"):
+                    index += 1
+                    line = line[:-1] + lines[index]
+                calls += [(first + index, words) for words in _calls_in(line[2:])]
+    return calls
+
+
+def _calls_in(line: str) -> list[list[str]]:
+    """The words behind each `ostinato` of a line for a shell."""
+    reader = shlex.shlex(line, posix=True, punctuation_chars="|&;<>()")
+    reader.wordchars += ":,@+%$"
+    reader.commenters = ""
+    parts: list[list[str]] = [[]]
+    for word in reader:
+        if word == "#":
+            break
+        if set(word) <= set("|&;<>()"):
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    return [part[1:] for part in parts if part and part[0] == "ostinato"]
+
+
 def prose_of(page: Path) -> str:
     """The page without its code blocks."""
     return _FENCE.sub("", page.read_text(encoding="utf-8"))
@@ -89,13 +128,16 @@ def rows_of(page: Path) -> dict[str, str]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty folder to run a page in, from which its files can be imported."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """An empty folder to run a page in, from which its files can be imported. No real agent can be called from it."""
+    place = tmp_path / "page"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.setenv("PATH", f"{StandIn(tmp_path / 'agents').home}{os.pathsep}{os.environ['PATH']}")
     before = set(sys.modules)
-    yield tmp_path
+    yield place
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(place)):
             del sys.modules[name]
 
 
@@ -129,6 +171,32 @@ def test_the_python_of_a_page_runs(page: Path, folder: Path) -> None:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=50, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if calls_of(page)], ids=name_of)
+def test_every_command_line_of_a_page_can_be_read(page: Path) -> None:
+    from ostinato.cli.main import app
+
+    for line, words in calls_of(page):
+        if words != ["--version"]:
+            try:
+                app.parse_args(words, exit_on_error=False, print_error=False)
+            except CycloptsError as error:
+                pytest.fail(f"{name_of(page)}, line {line}: {error}")
+
+
+def test_every_settings_file_can_be_read(tmp_path: Path) -> None:
+    found = [
+        (page, match["code"])
+        for page in PAGES
+        for match in _FENCE.finditer(page.read_text(encoding="utf-8"))
+        if match["language"] == "toml"
+    ]
+    assert len(found) >= 2
+    for page, code in found:
+        (tmp_path / "ostinato.toml").write_text(code, encoding="utf-8")
+        assert load_settings(tmp_path, {}) != Settings(), name_of(page)
+        assert tomllib.loads(code).keys() <= {field.name for field in fields(Settings)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -214,6 +282,17 @@ def _flags(command: App) -> set[str]:
         if names:
             found.add(min(names, key=len))
     return found
+
+
+def test_the_shell_page_names_every_variable_that_a_command_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("OSTINATO_")]:
+        monkeypatch.delenv(name)
+    app = Ostinato(settings=Settings(db="sqlite://:memory:"))
+    run = app.execute(Shell("env"), gate="""echo '{"wake": true}'""")
+    given = set(re.findall(r"^(OSTINATO_\w+)=", app.runs.output(run.id), re.MULTILINE))
+    app.stop()
+    page = (ROOT / "docs/guides/shell.md").read_text(encoding="utf-8")
+    assert given == set(re.findall(r"^\| `(OSTINATO_\w+)` \|", page, re.MULTILINE))
 
 
 def test_the_ledger_page_names_every_table_and_column() -> None:

@@ -131,3 +131,43 @@ def test_why_takes_only_times_with_a_zone(app: Ostinato) -> None:
     hourly(app)
     with pytest.raises(InvalidInput, match="has no zone"):
         app.why("job", at=datetime(2026, 1, 1))
+
+
+def test_why_of_a_paused_schedule_is_its_pause_only_for_what_it_leaves_out(app: Ostinato) -> None:
+    hourly(app, tz="UTC", budget={"per_day_runs": 3})
+    simulate(app, lasting="6h")
+    paused = "paused: budget: 3 of 3 runs used today; it goes on at 2026-01-02 00:00 UTC."
+    assert app.why("job").answer == f"It did not run at 2026-01-01 06:00:00 UTC: {paused}"
+    assert app.why("job", at=at(4)).answer == f"It did not run at 2026-01-01 04:00:00 UTC: {paused}"
+    assert app.why("job", at=at(23)).answer == f"It will not run at 2026-01-01 23:00:00 UTC: {paused}"
+    assert app.why("job", at=at(3)).answer.startswith("It ran: run 3, due 2026-01-01 03:00:00 UTC")
+    assert app.why("job", at=at(0, day=2)).answer == "It is due at 2026-01-02 00:00:00 UTC, which is yet to come."
+    assert app.why("job", at=at(0, day=3)).answer == "It is due at 2026-01-03 00:00:00 UTC, which is yet to come."
+
+
+def test_why_of_a_due_time_before_a_pause_that_has_no_row_is_not_the_pause(app: Ostinato, clock: FakeClock) -> None:
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "0 * * * *", "job", tz="UTC", budget={"per_day_runs": 3})
+    simulate(app, lasting="2h")
+    app.schedules.disable("job")
+    clock.advance("3h")
+    app.schedules.enable("job")
+    simulate(app, lasting="2h")
+    assert app.schedules.get("job").held_since == at(7)
+    assert app.why("job", at=at(4)).answer.startswith("There is no row for 2026-01-01 04:00:00 UTC")
+    assert app.why("job", at=at(7)).answer.startswith("It did not run at 2026-01-01 07:00:00 UTC: paused")
+
+
+def test_why_after_a_pause_was_ended_is_its_row(app: Ostinato) -> None:
+    hourly(app, tz="UTC", budget={"per_day_runs": 3})
+    simulate(app, lasting="6h")
+    app.schedules.disable("job")
+    answer = app.why("job", at=at(5)).answer
+    assert "due 2026-01-01 04:00:00 UTC and 2 more until 2026-01-01 06:00:00 UTC was skipped; budget: 3 of 3" in answer
+
+
+def test_why_of_a_due_time_to_come_says_so(app: Ostinato) -> None:
+    hourly(app)
+    assert app.why("job", at=at(2)).answer == "It is due at 2026-01-01 02:00:00 UTC, which is yet to come."
+    app.schedules.disable("job", note="holiday")
+    assert app.why("job", at=at(2)).answer == "It will not run at 2026-01-01 02:00:00 UTC: disabled: holiday."

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+from ostinato import current_run
+
 
 def answer(a: int, b: int) -> dict[str, int]:
     return {"sum": a + b, "pid": os.getpid()}
@@ -29,3 +31,12 @@ def die() -> None:
 
 def leave() -> None:
     os._exit(3)
+
+
+def tally() -> None:
+    """Count, and then say what the total is."""
+    run = current_run()
+    run.count("copied", 5)
+    run.set_total("copied", 2)
+    run.count("copied")
+    run.progress(3, 10, "c.txt")

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from ostinato import Ostinato, RunState
+from ostinato.models.run import Progress
 from ostinato.testing import FakeClock, drain
 from tests.engine import process_tasks
 from tests.engine.conftest import eventually
@@ -20,6 +21,12 @@ def test_it_answers_from_another_process(memory_app: Ostinato) -> None:
     result = run.get().result
     assert result["sum"] == 5
     assert result["pid"] != os.getpid()
+
+
+def test_what_it_reports_is_the_runs_report(memory_app: Ostinato) -> None:
+    run = memory_app.task("job", isolation="process")(process_tasks.tally).enqueue()
+    drain(memory_app)
+    assert (run.get().totals, run.get().progress) == ({"copied": 3}, Progress(3, 10, "c.txt"))
 
 
 def test_on_timeout_it_is_killed_with_all_that_it_started(

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, cast
 
+from ostinato.config import Settings
+from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.recorder import Recorder
 from ostinato.execution.registry import Registry
@@ -14,7 +16,7 @@ from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.base import Claim, Claimed, Finished, RunStore
+from ostinato.stores.base import Claim, Claimed, Finished, ProjectStore, RunStore, Store
 from ostinato.testing import FakeClock
 
 
@@ -44,8 +46,9 @@ class Bench:
         self.store = SlowStore()
         runs = cast(RunStore, self.store)
         clock = FakeClock()
-        self.recorder = Recorder(runs, Throttle())
-        runner = Runner(Registry(), clock, self.recorder.add)
+        store = cast(Store, self.store)
+        self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock))
+        runner = Runner(Registry(), clock, self.recorder.add, cast(ProjectStore, None), Settings())
         self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), slots=10)
         self.recorder.connect(runner, self.dispatcher)
         self.task = asyncio.get_running_loop().create_task(self.dispatcher.run())

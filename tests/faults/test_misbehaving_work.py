@@ -13,7 +13,7 @@ import pytest
 
 from ostinato import Ostinato, Run, RunState
 from ostinato.execution import runner
-from ostinato.execution.executors import process
+from ostinato.execution.executors import group
 from ostinato.tasks import Task
 from tests.faults import misbehaving
 
@@ -22,7 +22,7 @@ from tests.faults import misbehaving
 def app() -> Iterator[Ostinato]:
     patch = pytest.MonkeyPatch()
     patch.setattr(runner, "STOP_SECONDS", 0.5)
-    patch.setattr(process, "KILL_SECONDS", 0.2)
+    patch.setattr(group, "KILL_SECONDS", 0.2)
     misbehaving.released.clear()
     misbehaving.app.start()
     yield misbehaving.app
@@ -92,7 +92,7 @@ def test_a_task_that_prints_100_megabytes_keeps_the_first_and_the_last_half(app:
     output = app.runs.output(run.id)
     assert len(output) < 1_001_000
     assert output.startswith("x" * 999 + "\n")
-    assert "characters cut" in output
+    assert "bytes cut" in output
     assert output.endswith("not \\xff utf-8\n")
 
 

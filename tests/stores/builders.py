@@ -11,6 +11,7 @@ import msgspec
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.node import NodeBeat
+from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import RunState, Trigger
@@ -29,9 +30,11 @@ __all__ = [
     "ids",
     "new_run",
     "plan",
+    "printed",
     "put",
     "put_many",
     "retry",
+    "said",
     "scheduled_run",
 ]
 
@@ -164,3 +167,13 @@ def beat(node: str = NODE, now: Micros = NOW, tasks: tuple[str, ...] = ("report"
 def ids(runs: Sequence[ClaimedRun]) -> list[RunId]:
     """The ids of claimed runs, in their order."""
     return [run.id for run in runs]
+
+
+def said(*texts: str) -> tuple[OutputPart, ...]:
+    """Output as these parts."""
+    return tuple(map(OutputPart, texts))
+
+
+async def printed(store: Store, id: RunId) -> str:
+    """The texts of a run's output, joined as they are."""
+    return "".join(part.text for part in await store.runs.read_output(id))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from ostinato.clock import SECOND, from_micros
+from ostinato.errors import StoreError
+from ostinato.models.ids import NodeId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, retry
+from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
 from tests.stores.places import raw
 
 
@@ -121,6 +125,72 @@ async def test_only_tasks_that_the_node_knows_are_claimed(store: Store) -> None:
     assert ids((await store.runs.claim_runs(claim(tasks=["other", "strange"]))).runs) == [strange]
     await store.runs.insert_runs([new_run()])
     assert list((await store.runs.claim_runs(claim(tasks=[]))).runs) == []
+
+
+async def test_work_without_a_task_is_claimed_by_every_node(store: Store) -> None:
+    work = {"kind": "shell", "task": None, "work": '{"kind":"shell","command":"true"}'}
+    shell, other, known, later = await store.runs.insert_runs(
+        [new_run(**work), new_run(task="other"), new_run(), new_run(**work)]
+    )
+    assert ids((await store.runs.claim_runs(claim(tasks=(), room=1))).runs) == [shell]
+    assert ids((await store.runs.claim_runs(claim(tasks=("report",), node="node-2"))).runs) == [known, later]
+    assert ids((await store.runs.claim_runs(claim(tasks=()))).runs) == []
+    assert ids((await store.runs.claim_runs(claim(tasks=("other",)))).runs) == [other]
+
+
+async def test_a_node_without_tasks_still_hears_when_the_next_run_is_ready(store: Store) -> None:
+    await store.runs.insert_runs([new_run(task=None, kind="shell", ready_at=NOW + HOUR)])
+    claimed = await store.runs.claim_runs(claim(tasks=()))
+    assert (list(claimed.runs), claimed.next_ready_at, claimed.crowded) == ([], NOW + HOUR, False)
+
+
+async def test_work_without_a_task_goes_in_the_order_of_all_others(store: Store) -> None:
+    tasks = ["report", None, "report", None, None]
+    inserted = await store.runs.insert_runs([new_run(task=task, ready_at=NOW - n) for n, task in enumerate(tasks)])
+    assert ids((await store.runs.claim_runs(claim(room=3))).runs) == inserted[:1:-1]
+    assert ids((await store.runs.claim_runs(claim(room=3))).runs) == inserted[1::-1]
+
+
+async def test_a_run_that_is_started_at_once_is_claimed_by_nobody_else(store: Store) -> None:
+    run = await store.runs.start_run(new_run(task=None, kind="shell", project="blog"), NodeId("node-9"), NOW + 5)
+    assert (run.token, run.attempt, run.node, run.project, run.kind) == (1, 1, "node-9", "blog", "shell")
+    assert (run.work, run.policy, run.trigger, run.due_at) == (new_run().work, "{}", "api", NOW)
+    assert (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs == []
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert (shown.state, shown.node, shown.started_at) == (RunState.RUNNING, "node-9", from_micros(NOW + 5))
+    assert list((await store.runs.finish_runs([finish(run)])).lost) == []
+
+
+async def test_a_run_that_is_started_at_once_asks_no_lane(store: Store) -> None:
+    await store.lanes.ensure_lanes({"main": 1}, ["main"])
+    await store.lanes.pause_lane("main", True, None)
+    runs = [await store.runs.start_run(new_run(), NodeId("node-9"), NOW) for _ in range(3)]
+    assert len(set(ids(runs))) == 3
+    assert len(await store.runs.list_runs(RunFilter(states=(RunState.RUNNING,)))) == 3
+
+
+async def test_a_run_that_is_started_at_once_is_rescued_like_any_other(store: Store) -> None:
+    run = await store.runs.start_run(new_run(), NodeId("node-9"), NOW)
+    (stale,) = await store.runs.stale_runs([], NOW)
+    assert (stale.id, stale.token, stale.node) == (run.id, 1, "node-9")
+    await store.runs.finish_runs([retry(stale, ready_at=NOW)])
+    again = await claim_one(store)
+    assert (again.id, again.token, again.attempt) == (run.id, 2, 2)
+
+
+async def test_a_run_of_a_schedule_that_is_started_at_once_knows_its_name(store: Store) -> None:
+    id = await put(store)
+    run = await store.runs.start_run(new_run(schedule_id=id), NodeId("node-9"), NOW)
+    assert (run.schedule_id, run.schedule) == (id, "report")
+
+
+async def test_a_key_that_is_active_keeps_its_run(store: Store) -> None:
+    (queued,) = await store.runs.insert_runs([new_run(key="k")])
+    with pytest.raises(StoreError):
+        await store.runs.start_run(new_run(key="k"), NodeId("node-9"), NOW)
+    run = await claim_one(store)
+    assert (run.id, run.token, run.node) == (queued, 1, "node-1")
 
 
 async def test_a_task_name_may_hold_anything(store: Store) -> None:

@@ -23,8 +23,10 @@ from tests.stores.builders import (
     ids,
     new_run,
     plan,
+    printed,
     put,
     retry,
+    said,
     scheduled_run,
 )
 from tests.stores.places import raw
@@ -62,7 +64,7 @@ async def test_an_end_is_written_with_everything_it_says(store: Store) -> None:
         result='{"a":[1]}',
         totals='{"copied":3}',
         progress='{"done":1,"total":2,"text":"half"}',
-        output="line\n",
+        output=said("line\n"),
     )
     done = await store.runs.finish_runs([end])
     assert (list(done.lost), list(done.broken)) == ([], [])
@@ -76,23 +78,23 @@ async def test_an_end_is_written_with_everything_it_says(store: Store) -> None:
     assert [(attempt.state, attempt.error, attempt.node) for attempt in shown.attempts] == [
         ("failed", "ValueError: no", "node-1")
     ]
-    assert await store.runs.read_output(run.id) == "line\n"
+    assert await printed(store, run.id) == "line\n"
 
 
 async def test_texts_of_any_kind_survive(store: Store) -> None:
     text = 'quote " back \\ brace {} comma , newline \n null NULL snow ☃ emoji 🎶'
     run = await started(store)
-    await store.runs.finish_runs([finish(run, RunState.FAILED, reason=text, error=text, output=text)])
+    await store.runs.finish_runs([finish(run, RunState.FAILED, reason=text, error=text, output=said(text))])
     shown = await store.runs.get_run(run.id)
     assert shown is not None
-    assert (shown.reason, shown.error, await store.runs.read_output(run.id)) == (text, text, text)
+    assert (shown.reason, shown.error, await printed(store, run.id)) == (text, text, text)
 
 
 async def test_a_nul_in_output_does_not_stop_the_finish(store: Store) -> None:
     run = await started(store)
-    done = await store.runs.finish_runs([finish(run, RunState.FAILED, error="a\0b", output="c\0d")])
+    done = await store.runs.finish_runs([finish(run, RunState.FAILED, error="a\0b", output=said("c\0d"))])
     assert list(done.lost) == []
-    assert (await store.runs.read_output(run.id)).replace("\ufffd", "\0") == "c\0d"
+    assert (await printed(store, run.id)).replace("\ufffd", "\0") == "c\0d"
 
 
 async def test_an_end_that_names_no_start_keeps_the_claims(store: Store) -> None:
@@ -125,14 +127,14 @@ async def test_a_stale_token_is_lost_and_writes_nothing(store: Store, kind: str)
     run = await started(store, session="s")
     await store.runs.finish_runs([retry(run, ready_at=NOW, error="rescued")])
     again = await claim_one(store, now=NOW + HOUR)
-    late = finish(run, output="late") if kind == "end" else retry(run, output="late")
+    late = finish(run, output=said("late")) if kind == "end" else retry(run, output=said("late"))
     done = await store.runs.finish_runs([late])
     assert list(done.lost) == [run.id]
     shown = await store.runs.get_run(run.id)
     assert shown is not None
     assert shown.state == RunState.RUNNING
     assert len(shown.attempts) == 2
-    assert await store.runs.read_output(run.id) == ""
+    assert await printed(store, run.id) == ""
     assert list((await store.runs.finish_runs([finish(again)])).lost) == []
 
 
@@ -141,7 +143,8 @@ async def test_a_run_that_was_deleted_is_lost(store: Store, kind: str) -> None:
     id = await put(store)
     run = await fired(store, id, DUE)
     await store.schedules.remove_schedule(id)
-    late = finish(run, breaks=True, break_after=1, broken="x", output="x") if kind == "end" else retry(run, output="x")
+    end = finish(run, breaks=True, break_after=1, broken="x", output=said("x"))
+    late = end if kind == "end" else retry(run, output=said("x"))
     done = await store.runs.finish_runs([late])
     assert (list(done.lost), list(done.broken)) == ([run.id], [])
 
@@ -159,7 +162,7 @@ async def test_one_lost_end_does_not_hold_up_the_others(store: Store) -> None:
     await store.runs.insert_runs([new_run()] * 3)
     one, two, three = (await store.runs.claim_runs(claim())).runs
     two.token += 1
-    done = await store.runs.finish_runs([finish(one), finish(two), finish(three, output="o")])
+    done = await store.runs.finish_runs([finish(one), finish(two), finish(three, output=said("o"))])
     assert list(done.lost) == [two.id]
     states = {run.id: run.state for run in await store.runs.list_runs(RunFilter())}
     assert states == {one.id: "succeeded", two.id: "running", three.id: "succeeded"}
@@ -187,7 +190,7 @@ async def test_a_retry_goes_back_to_the_queue_and_keeps_its_attempts(store: Stor
                     error=f"boom {number}",
                     reason="trying again",
                     totals='{"tries":1}',
-                    output=f"part {number};",
+                    output=said(f"part {number};"),
                 )
             ]
         )
@@ -209,7 +212,7 @@ async def test_a_retry_goes_back_to_the_queue_and_keeps_its_attempts(store: Stor
     assert shown.attempts[0].started_at == from_micros(NOW + 1)
     assert shown.attempts[0].finished_at == from_micros(NOW + 6)
     assert shown.totals == {"tries": 1.0}
-    assert await store.runs.read_output(run.id) == "part 1;part 2;"
+    assert await printed(store, run.id) == "part 1;part 2;"
 
 
 async def test_a_try_that_does_not_count_gives_the_attempt_back(store: Store) -> None:
@@ -330,7 +333,7 @@ async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: St
     id = await put(store)
     await raw(store, "UPDATE schedules SET next_at = NULL")
     run = await fired(store, id, DUE)
-    done = await store.runs.finish_runs([finish(run, delete_schedule=True, output="gone")])
+    done = await store.runs.finish_runs([finish(run, delete_schedule=True, output=said("gone"))])
     assert list(done.lost) == []
     assert await store.schedules.get_schedule("report") is None
     for table in ("runs", "output"):
@@ -352,21 +355,21 @@ async def test_reports_are_kept_while_the_token_holds(store: Store) -> None:
     run = await started(store)
     await store.runs.report_runs(
         [
-            Report(run.id, run.token, progress='{"done":1}', totals='{"a":1}', output="one "),
-            Report(run.id, run.token, progress='{"done":2}', output="two "),
-            Report(run.id, run.token + 1, progress='{"done":9}', output="stale"),
+            Report(run.id, run.token, progress='{"done":1}', totals='{"a":1}', output=said("one ")),
+            Report(run.id, run.token, progress='{"done":2}', output=said("two ")),
+            Report(run.id, run.token + 1, progress='{"done":9}', output=said("stale")),
         ]
     )
-    await store.runs.report_runs([Report(run.id, run.token, totals='{"a":2}', output="three")])
+    await store.runs.report_runs([Report(run.id, run.token, totals='{"a":2}', output=said("three"))])
     await store.runs.report_runs([])
     shown = await store.runs.get_run(run.id)
     assert shown is not None
     assert shown.progress is not None
     assert (shown.progress.done, shown.totals) == (2, {"a": 2.0})
-    assert await store.runs.read_output(run.id) == "one two three"
-    await store.runs.finish_runs([finish(run, output=" end")])
-    await store.runs.report_runs([Report(run.id, run.token, output="too late")])
-    assert await store.runs.read_output(run.id) == "one two three end"
+    assert await printed(store, run.id) == "one two three"
+    await store.runs.finish_runs([finish(run, output=said(" end"))])
+    await store.runs.report_runs([Report(run.id, run.token, output=said("too late"))])
+    assert await printed(store, run.id) == "one two three end"
 
 
 async def test_two_nodes_that_end_the_last_runs_together_still_set_the_next_due_time(

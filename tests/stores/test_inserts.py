@@ -12,7 +12,7 @@ from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, NOW, claim, claim_one, finish, ids, new_run, put, retry
+from tests.stores.builders import HOUR, NOW, claim, claim_one, finish, ids, new_run, printed, put, retry
 from tests.stores.places import raw
 
 
@@ -58,7 +58,7 @@ async def test_a_run_is_read_back_as_it_was_given(store: Store) -> None:
 
 async def test_a_run_that_does_not_exist_is_none_and_has_no_output(store: Store) -> None:
     assert await store.runs.get_run(RunId(99)) is None
-    assert await store.runs.read_output(RunId(99)) == ""
+    assert await printed(store, RunId(99)) == ""
 
 
 async def test_a_run_without_a_key_gets_one_that_stays(store: Store) -> None:

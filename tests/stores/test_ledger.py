@@ -162,6 +162,11 @@ async def test_nobody_can_claim_a_task_that_no_living_node_knows(store: Store) -
     assert (run.id, run.task) == (strange, "strange")
 
 
+async def test_work_without_a_task_is_never_unknown(store: Store) -> None:
+    await store.runs.insert_runs([new_run(task=None, kind="shell")])
+    assert await store.runs.unclaimable_runs(NOW + HOUR) == []
+
+
 async def test_queued_runs_say_why_nobody_starts_them(store: Store) -> None:
     queued, running = await store.runs.insert_runs([new_run(ready_at=NOW + n) for n in (1, 0)])
     await claim_one(store, now=NOW)

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 
 from ostinato.errors import SchemaTooNew, StoreError
+from ostinato.models.budget import UNKNOWN, Budget, Grant, Reservation, Spending
+from ostinato.models.output import OutputPart
+from ostinato.models.run import Report, RunFilter
+from ostinato.models.schedule import ScheduleFilter
 from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import claim, new_run, put
+from tests.stores.builders import NOW, claim, claim_one, finish, new_run, put
 from tests.stores.places import SqlitePlace, StorePlace, raw
 
 OLDER = [(kind, version) for kind, known in (("sqlite", SQLITE_MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS))
@@ -57,6 +61,54 @@ async def test_every_older_version_is_brought_up_to_date_and_the_newest_left_as_
         await put(store)
         await store.runs.insert_runs([new_run()])
         assert len((await store.runs.claim_runs(claim())).runs) == 1
+    finally:
+        await store.close()
+
+
+OLD_SCHEDULE = (
+    "INSERT INTO schedules (name, timing, zone, kind, task, work, policy, project, owner, enabled, anchor_at, next_at, "
+    "created_at, updated_at) VALUES ('report', 'every 5m', 'UTC', 'function', 'report', "
+    "'{\"kind\":\"function\",\"task\":\"report\"}', '{}', 'blog', 'user', {yes}, 1, 2, 3, 4);"
+)
+OLD_RUN = (
+    "INSERT INTO runs (schedule_id, kind, task, work, policy, state, trigger, due_at, ready_at, lane, node, token, "
+    "attempt, started_at) VALUES ((SELECT id FROM schedules), 'function', 'report', "
+    "'{\"kind\":\"function\",\"task\":\"report\"}', '{}', '%s', 'schedule', %d, 1, 'main', %s, %d, %d, %s);"
+)
+
+
+async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 2)
+    yes = "1" if shared_place.kind == "sqlite" else "true"
+    shared_place.execute(
+        OLD_SCHEDULE.replace("{yes}", yes)
+        + OLD_RUN % ("running", 1, "'node-1'", 1, 1, 1)
+        + OLD_RUN % ("queued", 2, "NULL", 0, 0, "NULL")
+        + "INSERT INTO output (run_id, part, text) SELECT min(id), 1, 'one ' FROM runs;"
+        + "INSERT INTO output (run_id, part, text) SELECT min(id), 2, 'two' FROM runs;"
+        + "INSERT INTO lanes (name, max_running) VALUES ('main', 5);"
+    )
+    store = shared_place.store()
+    await store.open()
+    try:
+        queued, running = await store.runs.list_runs(RunFilter())
+        assert [run.project for run in (queued, running)] == [None, None]
+        assert list(await store.runs.read_output(running.id)) == [OutputPart("one "), OutputPart("two")]
+        old = (await store.runs.stale_runs([], NOW))[0]
+        tail = OutputPart("fo", is_tail=True)
+        await store.runs.report_runs([Report(old.id, 1, output=[OutputPart("three\n"), tail])])
+        assert [part.text for part in await store.runs.read_output(old.id)] == ["one ", "two", "three\n", "fo"]
+        assert list((await store.runs.finish_runs([finish(old, abandoned=True, cost=UNKNOWN)])).lost) == []
+        new = await claim_one(store)
+        assert (new.id, new.schedule, new.project) == (queued.id, "report", None)
+        schedule = await store.schedules.get_schedule("report")
+        assert schedule is not None
+        assert (schedule.project, schedule.next_run_reason) == ("blog", None)
+        assert await store.schedules.list_schedules(ScheduleFilter(project="blog")) == [schedule]
+        budget = Budget(per_day_runs=1)
+        assert await store.projects.reserve(Reservation(new.id, new.token, schedule.id, budget, NOW)) == Grant(None)
+        assert await store.projects.read_spending(schedule.id, NOW) == Spending(runs=1)
+        assert await store.projects.list_projects() == []
     finally:
         await store.close()
 

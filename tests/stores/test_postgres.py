@@ -4,22 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 import psycopg
 import pytest
 
+from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
+from ostinato.models.budget import MICRO, Budget, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId
-from ostinato.models.run import RunFilter
+from ostinato.models.project import Conversation
+from ostinato.models.run import INTERRUPTED, RunFilter
+from ostinato.models.schedule import Hold
 from ostinato.models.states import RunState
+from ostinato.stores.postgres import claims, holds
 from ostinato.stores.postgres import writer as writer_module
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.stores.postgres.writer import Writer, _Job, _Uncertain
-from tests.stores.builders import NOW, claim, claim_one, finish, ids, new_run, put, retry
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    change,
+    claim,
+    claim_one,
+    draft,
+    finish,
+    ids,
+    new_run,
+    put,
+    put_many,
+    retry,
+    said,
+)
+from tests.stores.mailbox import events, send_all
 from tests.stores.places import raw
 
 
@@ -145,8 +166,8 @@ async def test_an_operation_that_raises_after_it_has_written_leaves_nothing(stor
     assert len(await store.runs.list_runs(RunFilter())) == 2
 
 
-def uncertain_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the next transaction commit, and its answer be lost."""
+def uncertain_once(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None) -> None:
+    """Let the next transaction commit, and its answer be lost; others do something before it is sent again."""
     transact = Writer._transact
     done = False
 
@@ -155,6 +176,7 @@ def uncertain_once(monkeypatch: pytest.MonkeyPatch) -> None:
         await transact(self, connection, group)
         if not done:
             done = True
+            meanwhile()
             raise _Uncertain(psycopg.OperationalError("the line went dead"))
 
     monkeypatch.setattr(Writer, "_transact", commit_and_break)
@@ -171,6 +193,41 @@ async def test_a_claim_whose_commit_is_unknown_is_taken_back_and_made_again(
     assert list((await store.runs.finish_runs([finish(run) for run in claimed])).lost) == []
 
 
+async def test_what_was_cancelled_while_its_claim_was_unknown_ends_and_is_not_claimed_again(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await put(store, after_finish=HOUR)
+    stopped, kept = await store.runs.insert_runs([new_run(schedule_id=id), new_run(key="kept")])
+    uncertain_once(
+        monkeypatch,
+        lambda: admin.execute("UPDATE ostinato.runs SET cancel = 'enough' WHERE id = %s", (stopped,)),
+    )
+    claimed = (await store.runs.claim_runs(claim(now=NOW + MINUTE))).runs
+    assert [(run.id, run.attempt, run.token) for run in claimed] == [(kept, 1, 2)]
+    shown = await store.runs.get_run(stopped)
+    assert shown is not None
+    assert (shown.state, shown.reason, shown.attempt, shown.node) == (RunState.CANCELLED, "enough", 0, None)
+    assert shown.finished_at == from_micros(NOW + MINUTE)
+    schedule = await store.schedules.get_schedule("report")
+    assert schedule is not None
+    assert schedule.next_run_at == from_micros(NOW + MINUTE + HOUR)
+
+
+async def test_what_was_interrupted_while_its_claim_was_unknown_gives_its_turn_to_the_newer(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, new = await send_all(store, "old", "new")
+    uncertain_once(
+        monkeypatch, lambda: admin.execute("UPDATE ostinato.runs SET cancel = %s WHERE id = %s", (INTERRUPTED, old))
+    )
+    assert ids((await store.runs.claim_runs(claim())).runs) == [new]
+    shown = await store.runs.get_run(old)
+    assert shown is not None
+    assert (shown.state, shown.reason) == (RunState.SUPERSEDED, INTERRUPTED)
+    told = [(event.kind, event.run) for event in await events(store)]
+    assert told == [("enqueued", old), ("enqueued", new), ("finished", old), ("started", new)]
+
+
 async def test_an_end_whose_commit_is_unknown_is_not_taken_for_lost(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +237,147 @@ async def test_an_end_whose_commit_is_unknown_is_not_taken_for_lost(
     done = await store.runs.finish_runs([finish(run)], claim(now=NOW + 1))
     assert list(done.lost) == []
     assert [(run.key, run.attempt) for run in done.claimed.runs] == [("next", 1)]
+
+
+@pytest.mark.parametrize("kind", ["end", "retry"])
+async def test_what_an_attempt_leaves_behind_is_written_once_though_its_commit_is_unknown(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    id = await put(store)
+    await store.runs.insert_runs([new_run(schedule_id=id)])
+    run = await claim_one(store)
+    budget = Budget(per_run_usd=1, per_day_usd=5)
+    await store.projects.reserve(Reservation(run.id, run.token, id, budget, NOW))
+    left: dict[str, Any] = {
+        "cost": MICRO // 4,
+        "conversation": Conversation("k", "ours"),
+        "output": said("one\n", "two\n"),
+    }
+    uncertain_once(monkeypatch, lambda: admin.execute("UPDATE ostinato.conversations SET id = 'newer' WHERE key = 'k'"))
+    await store.runs.finish_runs([finish(run, **left) if kind == "end" else retry(run, **left)])
+    assert await store.projects.read_spending(id, NOW) == Spending(runs=1, spent=MICRO // 4)
+    assert list(await store.runs.read_output(run.id)) == [*said("one\n", "two\n")]
+    assert await raw(store, "SELECT id FROM conversations") == [("newer",)]
+
+
+async def test_a_reservation_whose_commit_is_unknown_is_made_once(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await put(store)
+    await store.runs.insert_runs([new_run(schedule_id=id)])
+    run = await claim_one(store)
+    uncertain_once(monkeypatch)
+    budget = Budget(per_run_usd=1, per_day_usd=1, per_day_runs=1)
+    assert await store.projects.reserve(Reservation(run.id, run.token, id, budget, NOW)) == Grant(MICRO)
+    assert await store.projects.read_spending(id, NOW) == Spending(runs=1, reserved=MICRO)
+
+
+async def test_a_start_whose_commit_is_unknown_is_not_repeated_in_silence(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncertain_once(monkeypatch)
+    with pytest.raises(StoreUnavailable, match="look whether"):
+        await store.runs.start_run(new_run(), NodeId("node-9"), NOW)
+    assert len(await store.runs.list_runs(RunFilter())) == 1
+
+
+async def test_plain_ends_are_one_statement(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await store.runs.insert_runs([new_run()] * 3)
+    claimed = (await store.runs.claim_runs(claim())).runs
+    sent = []
+
+    async def execute(self: Any, query: Any, *args: Any, **options: Any) -> Any:
+        sent.append(query)
+        return await run(self, query, *args, **options)
+
+    run = psycopg.AsyncConnection.execute
+    monkeypatch.setattr(psycopg.AsyncConnection, "execute", execute)
+    await store.runs.finish_runs([finish(one, result="1") for one in claimed])
+    assert len(sent) == 1
+
+
+async def test_a_claim_seeks_by_the_index_of_what_is_ready(store: PostgresStore) -> None:
+    await store.runs.insert_runs(
+        [new_run(task=task, ready_at=NOW - n) for n in range(300) for task in ("report", None)]
+    )
+    claim_sql = claims._CLAIM
+    values = {"node": "n", "now": NOW, "horizon": NOW, "ahead": 0, "room": 5, "tasks": "{report}", "settled": True}
+
+    async def explain(connection: Connection) -> str:
+        cursor = await connection.execute("EXPLAIN " + claim_sql, values)
+        return "\n".join(line for (line,) in await cursor.fetchall())
+
+    for _ in range(2):
+        shown = await store._database.write(explain)
+        candidate = shown[shown.index("CTE candidate") : shown.index("CTE share")]
+        assert "Index Scan using runs_ready" in candidate, shown
+        assert "Sort" not in candidate.split("LockRows")[-1], shown
+        await raw(store, "ANALYZE runs")
+
+
+async def _blocked_by(admin: psycopg.Connection[Any]) -> None:
+    """Return when somebody waits for a lock of this connection."""
+    waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))"
+    while not (await asyncio.to_thread(admin.execute, waiting)).fetchall():
+        pass
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda store, id: store.schedules.put_schedules([draft(owner="code", origin="app")], NOW + HOUR),
+        lambda store, id: store.schedules.change_schedule(id, 1, change(next_at=NOW + 2 * HOUR), NOW + HOUR),
+        lambda store, id: store.schedules.mark_orphans("app", [], NOW + HOUR),
+    ],
+    ids=["another budget", "the switch", "orphaned"],
+)
+async def test_a_hold_that_another_node_is_just_ending_is_not_ended_once_more(
+    store: PostgresStore, admin: psycopg.Connection[Any], end: Callable[[PostgresStore, int], Coroutine[Any, Any, Any]]
+) -> None:
+    id = await put(store, owner="code", origin="app", policy='{"budget":{"per_day_runs":2}}')
+    due = NOW + 5 * MINUTE
+    assert await store.schedules.hold_schedule(id, 1, Hold(due, NOW + 10 * HOUR, "budget: spent"), NOW)
+    with admin.transaction():
+        admin.execute("UPDATE ostinato.schedules SET next_at = 7, held_since = NULL, held_reason = NULL")
+        ending = asyncio.ensure_future(end(store, id))
+        await asyncio.wait_for(_blocked_by(admin), 10)
+    await asyncio.wait_for(ending, 10)
+    assert await raw(store, "SELECT count(*) FROM runs") == [(0,)]
+    (row,) = await raw(store, "SELECT next_at, held_since, version FROM schedules")
+    assert row in [(7, None, 2), (NOW + 2 * HOUR, None, 2), (None, None, 2)]
+
+
+@pytest.mark.parametrize("fields", [{"policy": '{"budget":{"per_day_runs":9}}'}, {"timing": "every 7m"}])
+async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_once(
+    store: PostgresStore, admin: psycopg.Connection[Any], fields: dict[str, str]
+) -> None:
+    due, soon = NOW + 5 * MINUTE, NOW + 7 * MINUTE
+    await put(store, policy='{"budget":{"per_day_runs":2}}')
+    with admin.transaction():
+        admin.execute(
+            "UPDATE ostinato.schedules SET held_since = next_at, held_reason = 'spent', next_at = 2 * next_at"
+        )
+        given = {"policy": '{"budget":{"per_day_runs":2}}', **fields}
+        putting = asyncio.ensure_future(store.schedules.put_schedules([draft(next_at=soon, **given)], NOW))
+        await asyncio.wait_for(_blocked_by(admin), 10)
+    await asyncio.wait_for(putting, 10)
+    assert await raw(store, "SELECT next_at, held_since, held_reason FROM schedules") == [
+        (soon if "timing" in fields else due, None, None)
+    ]
+
+
+async def test_held_schedules_are_found_by_their_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put_many(store, [draft(f"s{number:05}") for number in range(2_000)])
+    await raw(store, "ANALYZE schedules")
+    names = texts([f"s{number:05}" for number in range(500)])
+    query = holds._FIND.format(where="s.name = ANY (%s::text[])", order="s.name")
+
+    async def look(connection: Connection) -> str:
+        cursor = await connection.execute(f"EXPLAIN {query}", (names,))
+        return "\n".join(line for (line,) in await cursor.fetchall())
+
+    shown = await store._database.write(look)
+    assert "using schedules_held" in shown, shown
 
 
 async def test_an_insert_whose_commit_is_unknown_is_not_repeated_in_silence(

@@ -19,8 +19,10 @@ from tests.stores.builders import (
     finish,
     new_run,
     plan,
+    printed,
     put,
     put_many,
+    said,
     scheduled_run,
 )
 from tests.stores.places import raw
@@ -204,7 +206,7 @@ async def test_removing_a_schedule_takes_its_runs_attempts_and_output_with_it(st
     claimed = [await claim_one(store, now=NOW + HOUR, room=1) for _ in range(2)]
     await store.runs.finish_runs(
         [
-            finish(run, RunState.QUEUED, ready_at=NOW, attempt_state="failed", output=f"of {run.schedule}")
+            finish(run, RunState.QUEUED, ready_at=NOW, attempt_state="failed", output=said(f"of {run.schedule}"))
             for run in claimed
         ]
     )
@@ -212,7 +214,7 @@ async def test_removing_a_schedule_takes_its_runs_attempts_and_output_with_it(st
     assert [schedule.name for schedule in await store.schedules.list_schedules(ScheduleFilter())] == ["other"]
     for table in ("runs", "attempts", "output"):
         assert await raw(store, f"SELECT count(*) FROM {table}") == [(1,)], table
-    assert await store.runs.read_output(claimed[1].id) == "of other"
+    assert await printed(store, claimed[1].id) == "of other"
     assert not await store.schedules.remove_schedule(id)
 
 

@@ -13,7 +13,7 @@ from ostinato.models.run import INTERRUPTED
 from ostinato.models.session import DROPPED, REFUSED, STALE, Drop, Mode
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim_one, finish, new_run, plan, put, retry, scheduled_run
+from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, plan, put, retry, scheduled_run
 from tests.stores.mailbox import call, carry_on, events, send, send_all
 
 DUE = NOW + 5 * MINUTE
@@ -184,6 +184,16 @@ async def test_a_batch_of_ends_is_told_run_by_run(store: Store) -> None:
     assert sorted((event.session, event.run) for event in finished) == [
         (key, one.id) for key, one in zip("abc", sent, strict=True)
     ]
+
+
+async def test_each_end_of_a_batch_is_told_with_its_own_time(store: Store) -> None:
+    for name in ("a", "b", "c"):
+        await send(store, 1, session=name)
+    runs = (await store.runs.claim_runs(claim())).runs
+    times = {run.id: NOW + n * SECOND for run, n in zip(runs, (3, 1, 2), strict=True)}
+    await store.runs.finish_runs([finish(run, finished_at=times[run.id]) for run in runs])
+    told = [event for name in ("a", "b", "c") for event in await events(store, name) if event.kind == "finished"]
+    assert {event.run: event.at for event in told} == {id: from_micros(at) for id, at in times.items()}
 
 
 async def test_a_fire_in_the_session_of_its_policy_is_told(store: Store) -> None:

@@ -21,8 +21,10 @@ from tests.stores.builders import (
     ids,
     new_run,
     plan,
+    printed,
     put,
     retry,
+    said,
     scheduled_run,
 )
 from tests.stores.mailbox import (
@@ -324,7 +326,8 @@ async def test_stopped_work_still_gets_its_final_write(store: Store) -> None:
     await send(store, 1)
     run = await claim_one(store)
     await stop_all(store)
-    await store.runs.finish_runs([finish(run, RunState.CANCELLED, reason=STOPPED, result='"half"', output="tidied up")])
+    end = finish(run, RunState.CANCELLED, reason=STOPPED, result='"half"', output=said("tidied up"))
+    await store.runs.finish_runs([end])
     shown = await row(store, run.id)
     assert (shown.state, shown.reason, shown.result) == (RunState.CANCELLED, STOPPED, "half")
-    assert await store.runs.read_output(run.id) == "tidied up"
+    assert await printed(store, run.id) == "tidied up"

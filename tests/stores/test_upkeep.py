@@ -6,7 +6,7 @@ from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import PruneCursor, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, finish, new_run, plan, put, retry
+from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, finish, new_run, plan, put, retry, said
 from tests.stores.places import StorePlace, raw
 
 DAY = 24 * HOUR
@@ -33,11 +33,11 @@ async def ended(
     for _ in range(2):
         claimed = {run.id: run for run in (await store.runs.claim_runs(claim(room=100))).runs}
         if not await raw(store, "SELECT 1 FROM attempts WHERE run_id IN (SELECT id FROM runs WHERE state = 'running')"):
-            await store.runs.finish_runs([retry(claimed[id], ready_at=NOW, output="one ") for id in inserted])
+            await store.runs.finish_runs([retry(claimed[id], ready_at=NOW, output=said("one ")) for id in inserted])
         else:
             await store.runs.finish_runs(
                 [
-                    finish(claimed[id], finished_at=moment, output="two")
+                    finish(claimed[id], finished_at=moment, output=said("two"))
                     for id, moment in zip(inserted, finished_at, strict=True)
                 ]
             )

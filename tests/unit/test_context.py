@@ -21,8 +21,10 @@ from ostinato.execution import threads
 from ostinato.execution.context import RunContext, current_run
 from ostinato.execution.outcome import OutcomeKind, raised, returned
 from ostinato.execution.registry import Check, Registry
+from ostinato.execution.secrets import Mask
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
+from ostinato.models.output import output_text
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Trigger
 
@@ -75,11 +77,11 @@ def test_what_it_reports_is_taken_once() -> None:
     assert totals is not None
     assert msgspec.json.decode(progress) == {"done": 3, "total": 10, "text": "three of ten"}
     assert msgspec.json.decode(totals) == {"copied": 5, "bytes": 1.5}
-    assert output == "a line\n"
-    assert run.take_report()[2] is None
+    assert output_text(output) == "a line\n"
+    assert run.take_report()[2] == []
     run.log("another\n")
     assert len(told) == 2
-    assert run.take_report()[2] == "another\n"
+    assert output_text(run.take_report()[2]) == "another\n"
 
 
 def test_a_total_needs_a_name() -> None:
@@ -123,16 +125,47 @@ def test_a_total_cannot_grow_beyond_all_numbers() -> None:
         run.count("big", 1.5e308)
 
 
+def test_a_total_that_is_set_wrongly_stays_what_it_was() -> None:
+    run = context()
+    run.count("copied", 5)
+    run.count("7", 5)
+    for name, value in (("copied", "five"), ("copied", math.nan), (7, 1)):
+        with pytest.raises(InvalidInput):
+            run.set_total(name, value)  # type: ignore[arg-type]
+    assert run.totals == {"copied": 5, "7": 5}
+    run.set_total("copied", 3)
+    assert run.totals["copied"] == 3
+
+
 def test_text_that_no_database_can_hold_is_reported_readable() -> None:
     run = context()
     run.progress(1, text="caf\udce9")
     run.count("caf\udce9")
     run.log("a\0b")
-    assert run.take_report(final=True) == (
-        '{"done":1,"total":null,"text":"caf\\\\udce9"}',
-        '{"caf\\\\udce9":1}',
-        "a\\x00b\n",
-    )
+    progress, totals, output = run.take_report(final=True)
+    assert progress == '{"done":1,"total":null,"text":"caf\\\\udce9"}'
+    assert totals == '{"caf\\\\udce9":1}'
+    assert output_text(output) == "a\\x00b\n"
+
+
+def test_output_may_be_bytes_as_they_come() -> None:
+    run = context()
+    for byte in "grün ✓\n".encode() + b"caf\xe9\n":
+        run.write(bytes([byte]))
+    assert output_text(run.take_report(final=True)[2]) == "grün ✓\ncaf\\xe9\n"
+
+
+def test_what_it_says_of_itself_shows_no_secret() -> None:
+    run = context()
+    run.mask = Mask(["hunter2", "1234"])
+    run.progress(1234, text="the password is hunter2")
+    run.log("hunter2")
+    run.count("files", 1234)
+    run.count("of hunter2", 2)
+    progress, totals, output = run.take_report(final=True)
+    assert progress == '{"done":1234,"total":null,"text":"the password is ***"}'
+    assert totals == '{"files":1234,"of ***":2}'
+    assert output_text(output) == "***\n"
 
 
 def test_looking_at_cancelled_is_remembered_only_when_it_was_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,9 +46,9 @@ def decided(
     trigger: Trigger = Trigger.SCHEDULE,
     policy: Policy | None = None,
     errors: float = 0,
-    delay: timedelta | None = None,
+    **outcome_fields: Any,
 ) -> Finish:
-    outcome = Outcome(kind, reason="why", error="story", delay=delay)
+    outcome = Outcome(kind, reason="why", error="story", **outcome_fields)
     return decide(run(attempt, trigger), policy or Policy(), outcome, NOW, lambda: 0.5, errors=errors)
 
 
@@ -166,3 +167,34 @@ def test_an_outcome_that_cannot_be_told_is_a_failure_that_says_so() -> None:
     finish = undecided(run(), TypeError("not \udce9"), NOW)
     assert (finish.id, finish.token, finish.state) == (1, 7, RunState.FAILED)
     assert finish.reason == "its outcome could not be recorded: TypeError: not \\udce9"
+
+
+def test_what_the_other_side_asked_for_is_waited_for_if_that_is_longer() -> None:
+    assert decided(OutcomeKind.FAILED, delay=timedelta(minutes=5)).ready_at == NOW + 300 * SECOND
+    assert decided(OutcomeKind.FAILED, delay=timedelta(seconds=1)).ready_at == NOW + 2 * SECOND
+
+
+@pytest.mark.parametrize("kind", [OutcomeKind.FAILED, OutcomeKind.ABORTED])
+def test_what_only_a_person_can_mend_breaks_the_schedule_at_once(kind: OutcomeKind) -> None:
+    finish = decided(kind, breaks=True)
+    assert (finish.state, finish.breaks, finish.break_after, finish.broken) == (RunState.FAILED, True, 1, "why")
+    by_hand = decided(kind, breaks=True, trigger=Trigger.MANUAL)
+    assert (by_hand.state, by_hand.breaks) == (RunState.FAILED, None)
+
+
+def test_a_skip_that_counts_goes_towards_the_breaker() -> None:
+    finish = decided(OutcomeKind.SKIPPED, counts=True)
+    assert (finish.state, finish.breaks, finish.break_after) == (RunState.SKIPPED, True, 3)
+    assert finish.broken == "3 scheduled runs failed in a row; the last: why"
+    assert decided(OutcomeKind.SKIPPED).breaks is None
+    assert decided(OutcomeKind.SKIPPED, counts=True, trigger=Trigger.MANUAL).breaks is None
+
+
+def test_what_has_not_begun_goes_back_without_a_trace() -> None:
+    finish = decided(OutcomeKind.PUT_OFF, delay=timedelta(seconds=30))
+    assert (finish.state, finish.ready_at, finish.counted, finish.attempt_state) == (
+        RunState.QUEUED,
+        NOW + 30 * SECOND,
+        False,
+        None,
+    )

@@ -38,6 +38,8 @@ __all__ = [
 
 _GAP = 2
 _NARROWEST = 8
+_WORTHWHILE = 12
+"""What an optional column needs at least, or all that it has to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,11 @@ Cell = str | Styled
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table; a flexible one is cut when the terminal is too narrow."""
+    """A column of a table; a flexible one is cut when the terminal is too narrow, an optional one left out."""
 
     title: str
     flexible: bool = False
+    optional: bool = False
 
 
 def rich_console(stream: TextIO) -> Console:
@@ -104,7 +107,9 @@ def say(text: str, style: str = "") -> None:
     """A line for people, on stderr."""
     from rich.text import Text
 
-    rich_console(sys.stderr).print(Text(text, style=style))
+    # What work said may be in it: a line break is ours, everything else that a terminal would obey is not.
+    shown = "\n".join(clean(line) for line in text.split("\n"))
+    rich_console(sys.stderr).print(Text(shown, style=style))
 
 
 def warn(text: str) -> None:
@@ -130,6 +135,9 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     lines: list[list[Styled]] = [[Styled(column.title, "bold") for column in columns]]
     lines += [[Styled(clean(_text(cell)), _style(cell)) for cell in row] for row in rows]
     natural = [max(cell_len(line[index].text) for line in lines) for index in range(len(columns))]
+    kept = _room_for(columns, natural, console.width)
+    columns, natural = [columns[index] for index in kept], list(kept.values())
+    lines = [[line[index] for index in kept] for line in lines]
     widths = _fit(natural, [column.flexible for column in columns], console.width)
     for line in lines:
         text = Text()
@@ -140,6 +148,19 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
             text.append("" if is_last else " " * (width - cell_len(shown) + _GAP))
         text.rstrip()
         console.print(text)
+
+
+def _room_for(columns: Sequence[Column], natural: Sequence[int], width: int) -> dict[int, int]:
+    """The columns that are shown and their widths: an optional one only where it takes nothing from the others."""
+    room = width - sum(natural[index] + _GAP for index, column in enumerate(columns) if not column.optional)
+    shown: dict[int, int] = {}
+    for index, column in enumerate(columns):
+        if not column.optional:
+            shown[index] = natural[index]
+        elif min(natural[index], _WORTHWHILE) <= room:
+            shown[index] = min(natural[index], room)
+            room -= shown[index] + _GAP
+    return shown
 
 
 def _fit(natural: Sequence[int], flexible: Sequence[bool], width: int) -> list[int]:

@@ -9,12 +9,14 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Styled, emit_json, paragraph
+from ostinato.cli.doctor_work import examine_work
+from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
@@ -31,21 +33,10 @@ __all__ = ["doctor"]
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _EARLIEST_YEAR = 2025
 _SAFE_SQLITE = (3, 51, 3)
-_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check found, and what to do about it."""
-
-    check: str
-    status: Literal["ok", "warn", "fail"]
-    text: str
-    fix: str | None = None
 
 
 def doctor(*, common: Common = NO_COMMON) -> int:
-    """Check the settings, the database, the engine, the schedules and the clock. Exit code 1 if something fails."""
+    """Check settings, database, engine, schedules and what they need, and the clock. Exit code 1 if something fails."""
     findings = list(_examine(common))
     if common.json:
         emit_json([asdict(finding) for finding in findings])
@@ -129,7 +120,7 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     yield from _services(alive)
     schedules = visit.ask(visit.services.schedules.list())
     yield from _schedules(schedules)
-    yield _tasks(schedules, {*visit.app.registry.tasks, *(task for node in alive for task in node.tasks)}, alive)
+    yield from examine_work(visit, schedules, alive)
     yield _clock(visit.now, nodes)
 
 
@@ -156,7 +147,7 @@ def _journal(path: Path) -> Finding:
 def _engine(alive: Sequence[Node]) -> Finding:
     if not alive:
         return Finding("engine", "warn", "no engine is running on this database", "start one with 'ostinato up'")
-    return Finding("engine", "ok", f"{len(alive)} running: {_named([node.id for node in alive])}")
+    return Finding("engine", "ok", f"{len(alive)} running: {named([node.id for node in alive])}")
 
 
 def _services(alive: Sequence[Node]) -> Iterator[Finding]:
@@ -169,29 +160,17 @@ def _services(alive: Sequence[Node]) -> Iterator[Finding]:
 
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
     states = {name: [one for one in schedules if state_of(one) == name] for name in ("broken", "orphaned")}
-    for schedule in states["broken"][:_NAMED]:
+    for schedule in states["broken"][:NAMED]:
         fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
         yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
-    if len(states["broken"]) > _NAMED:
-        yield Finding("schedules", "warn", f"{len(states['broken']) - _NAMED} more are broken", "ostinato schedule ls")
+    if len(states["broken"]) > NAMED:
+        yield Finding("schedules", "warn", f"{len(states['broken']) - NAMED} more are broken", "ostinato schedule ls")
     if states["orphaned"]:
-        named = _named([schedule.name for schedule in states["orphaned"]])
+        listed = named([schedule.name for schedule in states["orphaned"]])
         fix = "declare them again, or remove them with 'ostinato schedule rm'"
-        yield Finding("schedules", "warn", f"no longer declared by the code: {named}", fix)
+        yield Finding("schedules", "warn", f"no longer declared by the code: {listed}", fix)
     if not any(states.values()):
         yield Finding("schedules", "ok", f"{len(schedules)}, none broken or orphaned")
-
-
-def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]) -> Finding:
-    from ostinato.models.work import Function
-
-    wanted = {one.work.task for one in schedules if isinstance(one.work, Function) and one.next_run_at is not None}
-    missing = sorted(wanted - known)
-    if not missing:
-        return Finding("tasks", "ok", f"{len(wanted)} are scheduled, all of them known")
-    where = "any running node" if alive else "this app, and no engine is running"
-    fix = "start a node whose --app registers them, or edit the schedules"
-    return Finding("tasks", "warn", f"not registered on {where}: {_named(missing)}", fix)
 
 
 def _clock(now: datetime, nodes: Sequence[Node]) -> Finding:
@@ -204,8 +183,3 @@ def _clock(now: datetime, nodes: Sequence[Node]) -> Finding:
         text = f"another node's clock is {ahead:.0f} s ahead of this one"
         return Finding("clock", "warn", text, "run an NTP client on every machine")
     return Finding("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC, Python {sys.version.split()[0]}")
-
-
-def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more

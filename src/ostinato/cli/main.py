@@ -33,6 +33,11 @@ def _version() -> str:
     return version("ostinato")
 
 
+_EXEC = """Run something once, here and now, with live output and its exit code.
+
+It is recorded as every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one by force. The
+exit code is that of the command; 1 for other failures, 130 when it was interrupted."""
+
 app = App(
     name="ostinato",
     help="A durable task scheduler: every due time gets one row that says what became of it, and why.",
@@ -47,10 +52,13 @@ for _order, (_name, _target, _help) in enumerate(
         ("up", "up:up", "Start the engine and show what it does."),
         ("worker", "up:worker", "Start the engine for a service manager: plain log lines."),
         ("schedule", "schedule:app", "Add, list, change, trigger and remove schedules."),
-        ("run", "run:app", "List, show, cancel, retry and wait for runs."),
+        ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
+        ("exec", "execute:execute", _EXEC),
+        ("project", "project:app", "Add, list and remove projects, and put schedules into them."),
         ("session", "session:app", "Send to sessions, look at them, stop them, follow them."),
         ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
         ("why", "why:why", "Why a schedule did or did not run."),
+        ("report", "report:report", "Say from inside a run how far it is."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "Tasks that can be run."),
         ("node", "node:app", "Processes whose engine is started."),
@@ -78,7 +86,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
-        _complain(str(error), as_json, hint="see 'ostinato --help'")
+        command = " ".join(("ostinato", *(error.command_chain or ())))
+        _complain(str(error), as_json, hint=f"see '{command} --help'")
         return USAGE
     except TimingError as error:
         _complain(str(error), as_json, {"error": error.message, "position": error.position, "hint": error.hint})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -39,6 +39,10 @@ class Visit:
     def ask(self, question: Coroutine[Any, Any, T]) -> T:
         """Carry out a verb of a service and wait for its answer."""
         return self._runner.run(question)
+
+    def with_house(self, use: Callable[[House], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the house itself, on its loop: execute a run in this process."""
+        return self._runner.run(use(self._house))
 
     @property
     def services(self) -> Services:

@@ -7,10 +7,33 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-__all__ = ["NO_COMMON", "NO_ENGINE", "NO_POLICY", "Common", "EngineFlags", "PolicyFlags"]
+__all__ = [
+    "NO_COMMON",
+    "NO_ENGINE",
+    "NO_POLICY",
+    "NO_WORK",
+    "AgentFlags",
+    "Common",
+    "EngineFlags",
+    "HttpFlags",
+    "PolicyFlags",
+    "ProcessFlags",
+    "ShellFlags",
+    "TaskFlags",
+    "WorkFlags",
+]
 
+_TASK = Group("Task", sort_key=1)
+_SHELL = Group("Shell", sort_key=2)
+_AGENT = Group("Agent", sort_key=3)
+_PROCESS = Group("Shell and agent", sort_key=4)
+_HTTP = Group("HTTP", sort_key=5)
+_POLICY = Group("Policy", sort_key=6)
 _COMMON = Group("Common", sort_key=10)
-_POLICY = Group("Policy", sort_key=5)
+
+Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+"""What may begin with a dash: a command, a prompt, a body."""
+Texts = Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)]
 
 
 @Parameter(name="*", group=_COMMON)
@@ -41,6 +64,101 @@ class EngineFlags:
     """The zone of schedules that name none. [default: the machine's]"""
 
 
+@Parameter(name="*", group=_TASK)
+@dataclass(frozen=True)
+class TaskFlags:
+    """A task and its arguments."""
+
+    task: str | None = None
+    """The task to run, by its name."""
+    args: str | None = None
+    """Its arguments, as a JSON array."""
+    kwargs: str | None = None
+    """Its keyword arguments, as a JSON object."""
+    arg: list[str] | None = None
+    """One keyword argument, name=value; may be given again."""
+
+
+@Parameter(name="*", group=_SHELL)
+@dataclass(frozen=True)
+class ShellFlags:
+    """A command, and what it may use."""
+
+    shell: Text = None
+    """The command to run, through sh; a JSON array of texts is run as it is, without a shell."""
+    user: str | None = None
+    """The user to run it as; only an engine of root can."""
+    nice: str | None = None
+    """How kind it is to others, -20 to 19. [default: as the engine]"""
+    memory: str | None = None
+    """The most memory that each of its processes may have, such as 512MB. [default: none]"""
+    cpu: str | None = None
+    """The most processor time that each of its processes may take, such as 10m. [default: none]"""
+
+
+@Parameter(name="*", group=_AGENT)
+@dataclass(frozen=True)
+class AgentFlags:
+    """A prompt, and who gets it."""
+
+    agent: Text = None
+    """The prompt to give to an AI agent."""
+    context: str | None = None
+    """A fresh conversation (isolated), the one of the project (group), or session:NAME. [default: isolated]"""
+    cli: str | None = None
+    """Which agent: claude, or a name of 'agents' in ostinato.toml. [default: claude]"""
+    model: str | None = None
+    """The model that it uses. [default: the agent's own]"""
+    system: Text = None
+    """What is added to its system prompt."""
+    permission_mode: str | None = None
+    """What it may do unasked, such as acceptEdits. [default: the agent's own]"""
+    allowed_tool: list[str] | None = None
+    """A tool that it may use unasked, such as "Bash(git *)"; may be given again."""
+    mcp_config: str | None = None
+    """The file that lists its MCP servers, or that JSON itself."""
+
+
+@Parameter(name="*", group=_PROCESS)
+@dataclass(frozen=True)
+class ProcessFlags:
+    """Where a command or an agent runs, and with what around it."""
+
+    folder: str | None = None
+    """Where it runs: in the project's folder, from there if relative; without a project, from the current one."""
+    env: Texts = None
+    """A variable, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given again."""
+
+
+@Parameter(name="*", group=_HTTP)
+@dataclass(frozen=True)
+class HttpFlags:
+    """A request, and which answers are good."""
+
+    http: tuple[str, str] | None = None
+    """The request to send: METHOD URL, such as POST https://example.com/hook"""
+    header: Texts = None
+    """A header, "Name: value"; may hold env:NAME or file:PATH, read at each start. May be given again."""
+    data: Text = None
+    """Its body, as it is."""
+    json_data: Text = None
+    """Its body as JSON, with the content type of it."""
+    expect: list[str] | None = None
+    """A status that is a success, such as 204 or 2xx; may be given again. [default: 2xx]"""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class WorkFlags:
+    """What to do: one of --task, --shell, --agent and --http, with the flags that go with it."""
+
+    of_task: TaskFlags = TaskFlags()
+    of_shell: ShellFlags = ShellFlags()
+    of_agent: AgentFlags = AgentFlags()
+    of_process: ProcessFlags = ProcessFlags()
+    of_http: HttpFlags = HttpFlags()
+
+
 @Parameter(name="*", group=_POLICY)
 @dataclass(frozen=True)
 class PolicyFlags:
@@ -57,7 +175,7 @@ class PolicyFlags:
     retry: str | None = None
     """How many more attempts, such as 5, or 5,base=1s,longest=1m. [default: 3]"""
     timeout: str | None = None
-    """How long an attempt may take, such as 5m. [default: none]"""
+    """How long an attempt may take, such as 5m. [default: shell 5m, agent 30m, http 1m, task none]"""
     max_age: str | None = None
     """A run that waited longer than this is expired. [default: none]"""
     break_after: int | None = None
@@ -70,6 +188,14 @@ class PolicyFlags:
     """Its runs wait their turn in this session, such as dm:42. [default: none]"""
     check: list[str] | None = None
     """A check that must pass before it is enabled and before each run; may be given again."""
+    gate: Text = None
+    """A command before each run, whose last line {"wake": false} skips it; or a JSON array. [default: none]"""
+    gate_timeout: str | None = None
+    """How long the gate may take. [default: 30s]"""
+    budget: str | None = None
+    """What it may cost, such as per_run_usd=1,per_day_usd=5,per_day_runs=20. [default: none]"""
+    notify: list[str] | None = None
+    """Who is told of it, by the name of a channel; may be given again."""
     keep: str | None = None
     """How long ended runs stay: an age, a count, or both: 30d,1000. [default: 30d,1000]"""
     once: bool = False
@@ -83,3 +209,4 @@ class PolicyFlags:
 NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
 NO_POLICY = PolicyFlags()
+NO_WORK = WorkFlags()

@@ -1,20 +1,23 @@
-"""From flags to what a schedule takes: its policy, and the arguments of its task. Pure."""
+"""From flags to the policy of a schedule, and to the lanes of an engine. Pure; `work.py` is the same for its work."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.options import PolicyFlags
+from ostinato.cli.work import NOTHING, as_command, whole
 from ostinato.errors import InvalidInput
 
-__all__ = ["call_arguments", "json_or_text", "lane_limits", "lane_rates", "policy_options"]
+if TYPE_CHECKING:
+    from ostinato.models.policy import Gate
 
-_NOTHING = "none"
+__all__ = ["gate_option", "lane_limits", "lane_rates", "limit_option", "policy_options", "retry_option"]
+
+_BUDGET = {"per_run_usd": float, "per_day_usd": float, "per_day_runs": int}
 
 
-def policy_options(flags: PolicyFlags) -> dict[str, Any]:
-    """The policy fields that were given, and only those."""
+def policy_options(flags: PolicyFlags, gate: Gate | None = None) -> dict[str, Any]:
+    """The policy fields that were given, and only those. `gate` is the one that is there already."""
     plain = {
         "overlap": flags.overlap,
         "catch_up": flags.catch_up,
@@ -23,19 +26,21 @@ def policy_options(flags: PolicyFlags) -> dict[str, Any]:
         "break_after": flags.break_after,
         "lane": flags.lane,
         "priority": flags.priority,
-        "checks": flags.check,
+        "checks": _names(flags.check),
+        "notify": _names(flags.notify),
         "delete_after_run": flags.delete_after_run,
     }
     options: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
     for name, limit in (("timeout", flags.timeout), ("max_age", flags.max_age), ("session", flags.session)):
-        if limit is not None:
-            options[name] = None if limit == _NOTHING else limit
-    if flags.retry is not None:
-        options["retry"] = _retry(flags.retry)
+        options |= limit_option(name, limit)
+    options |= retry_option(flags.retry)
+    options |= gate_option(flags.gate, flags.gate_timeout, gate)
+    if flags.budget is not None:
+        options["budget"] = None if flags.budget == NOTHING else _budget(flags.budget)
     if flags.keep is not None:
         options["keep"] = _keep(flags.keep)
     if flags.remaining is not None:
-        options["remaining"] = None if flags.remaining == _NOTHING else _whole("remaining", flags.remaining)
+        options["remaining"] = None if flags.remaining == NOTHING else whole("remaining", flags.remaining)
     if flags.once:
         if flags.remaining is not None:
             raise InvalidInput("give either --once or --remaining, not both", field="once")
@@ -43,12 +48,57 @@ def policy_options(flags: PolicyFlags) -> dict[str, Any]:
     return options
 
 
-def _retry(text: str) -> int | dict[str, Any]:
+def limit_option(name: str, limit: str | None) -> dict[str, Any]:
+    """A limit that 'none' takes away."""
+    return {} if limit is None else {name: None if limit == NOTHING else limit}
+
+
+def _names(given: list[str] | None) -> list[str] | None:
+    return [] if given == [NOTHING] else given
+
+
+def gate_option(command: str | None, timeout: str | None, gate: Gate | None = None) -> dict[str, Any]:
+    """The gate, from its command and timeout; what is not given stays as it is."""
+    if command is None and timeout is None:
+        return {}
+    if command == NOTHING:
+        return {"gate": None}
+    if command is None and gate is None:
+        raise InvalidInput("--gate-timeout needs a gate", field="gate", hint="give its command with --gate")
+    fields: dict[str, Any] = {} if gate is None else {"command": gate.command, "timeout": gate.timeout}
+    if command is not None:
+        fields["command"] = as_command(command)
+    if timeout is not None:
+        fields["timeout"] = timeout
+    return {"gate": fields}
+
+
+def _budget(text: str) -> dict[str, Any]:
+    """`per_run_usd=1,per_day_usd=5,per_day_runs=20`."""
+    fields: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in _BUDGET:
+            hint = "write per_run_usd=1,per_day_usd=5,per_day_runs=20, or none"
+            raise InvalidInput(f"budget cannot be {text!r}", field="budget", hint=hint)
+        if value == NOTHING:
+            fields[name] = None
+        else:
+            read = whole if _BUDGET[name] is int else _number
+            fields[name] = read(f"budget.{name}", value)
+    return fields
+
+
+def retry_option(text: str | None) -> dict[str, Any]:
     """`5`, or `5,base=1s,longest=1m,spread=0.1`."""
+    return {} if text is None else {"retry": _retry(text)}
+
+
+def _retry(text: str) -> int | dict[str, Any]:
     most, *rest = text.split(",")
     if not rest:
-        return _whole("retry", most)
-    fields: dict[str, Any] = {"max": _whole("retry", most)}
+        return whole("retry", most)
+    fields: dict[str, Any] = {"max": whole("retry", most)}
     for part in rest:
         name, equals, value = part.strip().partition("=")
         if not equals or name not in ("base", "longest", "spread"):
@@ -59,7 +109,7 @@ def _retry(text: str) -> int | dict[str, Any]:
 
 def _keep(text: str) -> dict[str, Any]:
     """`30d` is an age, `1000` a count, `none` no bound at all; what is not named keeps its default."""
-    if text == _NOTHING:
+    if text == NOTHING:
         return {"age": None, "count": None}
     fields: dict[str, Any] = {}
     for part in text.split(","):
@@ -70,55 +120,11 @@ def _keep(text: str) -> dict[str, Any]:
     return fields
 
 
-def _whole(field: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(f"{field} cannot be {text!r}", field=field, hint="give a whole number") from None
-
-
 def _number(field: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InvalidInput(f"{field} cannot be {text!r}", field=field, hint="give a number") from None
-
-
-def call_arguments(args: str | None, kwargs: str | None, named: list[str] | None) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a task, from `--args '[1]'`, `--kwargs '{"a": 1}'` and `--arg a=1`."""
-    positional = _json("args", args, list, '[1, "two"]') if args is not None else []
-    keywords = _json("kwargs", kwargs, dict, '{"name": "value"}') if kwargs is not None else {}
-    for pair in named or []:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.isidentifier():
-            raise InvalidInput(f"--arg cannot be {pair!r}", field="arg", hint="write --arg name=value")
-        keywords[name] = json_or_text(value)
-    return positional, keywords
-
-
-def json_or_text(text: str) -> Any:
-    """JSON where it is JSON (`3`, `true`, `[1]`), else the text itself."""
-    try:
-        return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _no_constant(name: str) -> Any:
-    """Python would take `NaN` and `Infinity` for numbers, but they are not JSON."""
-    raise ValueError(name)
-
-
-def _json(field: str, text: str, kind: type, example: str) -> Any:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise InvalidInput(
-            f"--{field} is not JSON: {error}", field=field, hint=f"write --{field} '{example}'"
-        ) from None
-    if not isinstance(value, kind):
-        raise InvalidInput(f"--{field} cannot be {text}", field=field, hint=f"write --{field} '{example}'")
-    return value
 
 
 def lane_limits(pairs: list[str] | None) -> dict[str, int] | None:

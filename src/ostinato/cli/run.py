@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from ostinato.cli.console import emit, emit_json, emit_json_line, say
+from ostinato.cli.console import emit, say
 from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.cli.run_view import print_run, print_runs
+from ostinato.cli.output import OutputPrinter
+from ostinato.cli.run_view import print_run, print_runs, tell
 
 if TYPE_CHECKING:
     from ostinato.models.run import Run
 
 __all__ = ["app", "ended", "list_runs", "tell_end"]
 
-app = App(name="run", help="List, show, cancel, retry and wait for runs.")
+app = App(name="run", help="List, show, follow, cancel, retry and wait for runs.")
 
 _LOOK_SECONDS = 0.25
 
@@ -29,6 +29,7 @@ def ls(
     state: list[str] | None = None,
     task: str | None = None,
     session: str | None = None,
+    project: str | None = None,
     limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
     common: Common = NO_COMMON,
 ) -> None:
@@ -44,10 +45,12 @@ def ls(
         Only runs of this task.
     session
         Only runs of this session, such as dm:42.
+    project
+        Only runs of this project.
     limit
         At most so many.
     """
-    list_runs(common, schedule=schedule, state=state, task=task, session=session, limit=limit)
+    list_runs(common, schedule=schedule, state=state, task=task, session=session, project=project, limit=limit)
 
 
 def list_runs(
@@ -57,12 +60,15 @@ def list_runs(
     state: list[str] | None,
     task: str | None = None,
     session: str | None = None,
+    project: str | None = None,
     limit: int,
 ) -> None:
     """The list of `run ls` and of `schedule runs`."""
     with opened(common) as visit:
-        wanted = visit.services.runs.list(schedule=schedule, task=task, session=session, state=state, limit=limit)
-        found = visit.ask(wanted)
+        wanted: dict[str, Any] = {"schedule": schedule, "task": task, "session": session, "project": project}
+        found = visit.ask(visit.services.runs.list(**wanted, state=state, limit=limit))
+        if not found and project is not None:
+            visit.ask(visit.services.projects.get(project))  # none: because there is no such project?
         print_runs(visit, found, as_json=common.json)
 
 
@@ -80,7 +86,14 @@ def show(id: int, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def logs(id: int, /, *, follow: Annotated[bool, Parameter(alias="-f")] = False, common: Common = NO_COMMON) -> None:
+def logs(
+    id: int,
+    /,
+    *,
+    follow: Annotated[bool, Parameter(alias="-f")] = False,
+    timestamps: Annotated[bool, Parameter(alias="-t")] = False,
+    common: Common = NO_COMMON,
+) -> None:
     """Print what a run has printed and logged so far.
 
     Parameters
@@ -89,37 +102,26 @@ def logs(id: int, /, *, follow: Annotated[bool, Parameter(alias="-f")] = False, 
         The number of the run.
     follow
         Go on until it has ended.
+    timestamps
+        Say when each line came, in UTC.
     """
+    from ostinato.models.ids import RunId
+
+    printed = OutputPrinter(RunId(id), as_json=common.json, stamps=timestamps)
     with opened(common) as visit:
-        if follow:
-            _follow(visit, id, as_json=common.json)
+        runs = visit.services.runs
+        if not follow:
+            for line in visit.ask(runs.lines(id)):
+                printed(line)
             return
-        output = visit.ask(visit.services.runs.output(id))
-        if common.json:
-            emit_json({"id": id, "output": output})
-        elif output:
-            emit(output.removesuffix("\n"))
 
+        async def tell_lines() -> None:
+            async for line in runs.follow(id):
+                printed(line)
 
-def _follow(visit: Visit, id: int, *, as_json: bool) -> None:
-    """Print what is new at each look; all of it again when output past its cap has lost its middle."""
-    seen = ""
-    while True:
-        # The state first: what is printed before an end is in the output that is read after it.
-        run = visit.ask(visit.services.runs.get(id))
-        output = visit.ask(visit.services.runs.output(id))
-        new = output.removeprefix(seen)
-        seen = output
-        for line in new.splitlines():
-            if as_json:
-                emit_json_line({"id": id, "line": line})
-            else:
-                emit(line)
-        if run.ended:
-            if not as_json:
-                say(f"run {id} {run.state}" + (f": {run.reason}" if run.reason else ""))
-            return
-        time.sleep(_LOOK_SECONDS)
+        visit.ask(tell_lines())
+        if not common.json:
+            say(tell(visit.ask(runs.get(id))))
 
 
 @app.command
@@ -186,5 +188,5 @@ def tell_end(visit: Visit, run: Run, *, as_json: bool) -> int:
     if as_json:
         print_run(visit, run, as_json=True)
     else:
-        say(f"run {run.id} {run.state}" + (f": {run.reason}" if run.reason else ""))
+        say(tell(run))
     return 0 if run.state == "succeeded" else 1

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import Cell, Column, Styled, counted, emit_json, fields, say, table
 from ostinato.cli.times import brief, full, span, took
+from ostinato.cli.work_view import name_of, work_page
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
     from ostinato.models.run import Attempt, Run
 
-__all__ = ["print_run", "print_runs", "state_cell", "state_style"]
+__all__ = ["print_run", "print_runs", "state_cell", "state_style", "tell"]
+
+_TEXTS = ("text", "report")
+"""What a result holds for people to read: an agent's answer and its report."""
 
 _STYLES = {"succeeded": "green", "failed": "red", "running": "cyan", "missed": "yellow", "expired": "yellow"}
 
@@ -56,7 +60,7 @@ def _row(run: Run, zone: str, now: datetime) -> list[Cell]:
         or "-",
         str(run.attempt) if run.attempt else "-",
         str(run.trigger),
-        run.schedule or run.task or "-",
+        name_of(run),
         run.reason or "",
     ]
 
@@ -65,21 +69,18 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
     """All of one run."""
     from ostinato.service.shapes import run_shape
 
-    shape = run_shape(run)
     if as_json:
-        emit_json(shape)
+        emit_json(run_shape(run))
         return
     zone = visit.zone
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""
-    work = ", ".join(
-        f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in shape["work"].items() if value
-    )
     pairs: list[tuple[str, Cell | None]] = [
         ("run", str(run.id)),
         ("state", state_cell(run.state)),
         ("reason", run.reason),
         ("schedule", run.schedule),
-        ("work", work),
+        ("project", run.project),
+        ("work", work_page(run.work)),
         ("trigger", str(run.trigger)),
         ("due", full(run.due_at, zone) + many),
         ("ready", None if run.ready_at == run.due_at else full(run.ready_at, zone)),
@@ -91,12 +92,36 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
         ("key", run.key),
         ("node", run.node),
         ("progress", _progress(run)),
-        ("totals", ", ".join(f"{name} {value:g}" for name, value in run.totals.items())),
-        ("result", None if run.result is None else json.dumps(run.result, ensure_ascii=False)),
+        ("totals", ", ".join(f"{name} {_number(value)}" for name, value in run.totals.items())),
+        *_result(run.result),
         ("error", None if run.error is None else Styled(run.error, "red")),
     ]
     pairs += [(f"attempt {number}", _attempt(attempt, zone)) for number, attempt in enumerate(run.attempts, 1)]
-    fields(pairs)
+    fields([*pairs, ("output", _output(visit, run))])
+
+
+def tell(run: Run) -> str:
+    """How a run ended, on one line."""
+    return f"run {run.id} {run.state}" + (f": {run.reason}" if run.reason else "")
+
+
+def _result(result: Any) -> list[tuple[str, Cell | None]]:
+    """A result; long texts in it, such as an agent's answer and report, stand for themselves."""
+    if not isinstance(result, dict):
+        return [("result", None if result is None else json.dumps(result, ensure_ascii=False))]
+    texts = {name: value for name, value in result.items() if name in _TEXTS and isinstance(value, str) and value}
+    rest = {name: value for name, value in result.items() if name not in texts and value is not None}
+    pairs: list[tuple[str, Cell | None]] = [("result", json.dumps(rest, ensure_ascii=False) if rest else None)]
+    return pairs + [(str(name), value) for name, value in texts.items()]
+
+
+def _output(visit: Visit, run: Run) -> str | None:
+    """How to see what it printed."""
+    lines = visit.ask(visit.services.runs.lines(run.id))
+    if not run.ended and (lines or run.state == "running"):
+        return f"'ostinato run logs {run.id} -f' follows it"
+    count = max((line.number or 0 for line in lines), default=0)
+    return f"{counted(count, 'line')}; 'ostinato run logs {run.id}' prints it" if count else None
 
 
 def _attempt(attempt: Attempt, zone: str) -> str:
@@ -110,5 +135,10 @@ def _progress(run: Run) -> str | None:
     progress = run.progress
     if progress is None:
         return None
-    amount = f"{progress.done:g}" + ("" if progress.total is None else f" of {progress.total:g}")
+    amount = _number(progress.done) + ("" if progress.total is None else f" of {_number(progress.total)}")
     return f"{amount} {progress.text}".strip()
+
+
+def _number(value: float) -> str:
+    """A number as people write it: whole ones whole, others without digits that say nothing."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}".rstrip("0")

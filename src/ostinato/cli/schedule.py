@@ -19,6 +19,7 @@ from ostinato.cli.schedule_view import (
     warn_of_no_engine,
     warn_of_unknown_task,
 )
+from ostinato.cli.work import NOTHING
 
 __all__ = ["app"]
 
@@ -31,6 +32,7 @@ app.command(edit)
 def ls(
     *,
     search: str | None = None,
+    project: str | None = None,
     all: bool = False,
     limit: int | None = None,
     common: Common = NO_COMMON,
@@ -41,13 +43,20 @@ def ls(
     ----------
     search
         Only those whose name contains this.
+    project
+        Only those of this project; 'none' for those of none.
     all
         Also those that are finished.
     limit
         At most so many.
     """
     with opened(common) as visit:
-        found = visit.ask(visit.services.schedules.list(search=search, limit=limit))
+        schedules = visit.services.schedules
+        if project == NOTHING:
+            everywhere = visit.ask(schedules.list(search=search))
+            found = [schedule for schedule in everywhere if schedule.project is None][:limit]
+        else:
+            found = list(visit.ask(schedules.list(search=search, project=project, limit=limit)))
         print_schedules(visit, found, as_json=common.json, everything=all)
 
 

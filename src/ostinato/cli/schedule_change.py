@@ -1,19 +1,17 @@
-"""`ostinato schedule add` and `edit`: the two verbs that take a timing, a task with its arguments, and a policy."""
+"""`ostinato schedule add` and `edit`: the two verbs that take a timing, work and a policy."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ostinato.cli.console import say
 from ostinato.cli.opening import Visit, opened
-from ostinato.cli.options import NO_COMMON, NO_POLICY, Common, PolicyFlags
-from ostinato.cli.policy import call_arguments, policy_options
+from ostinato.cli.options import NO_COMMON, NO_POLICY, NO_WORK, Common, PolicyFlags, WorkFlags
+from ostinato.cli.policy import policy_options
 from ostinato.cli.schedule_view import print_schedule, tell_next, warn_of_unknown_task
-from ostinato.errors import Conflict, InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from ostinato.models.work import Function, Unreadable
+from ostinato.cli.work import NOTHING, edited_work, placed, work_of
+from ostinato.errors import InvalidInput, NotFound
 
 __all__ = ["add", "edit"]
 
@@ -23,10 +21,8 @@ def add(
     timing: str,
     /,
     *,
-    task: str,
-    args: str | None = None,
-    kwargs: str | None = None,
-    arg: list[str] | None = None,
+    work: WorkFlags = NO_WORK,
+    project: str | None = None,
     tz: str | None = None,
     disabled: bool = False,
     note: str | None = None,
@@ -35,20 +31,16 @@ def add(
 ) -> None:
     """Add a schedule, or change the one of this name. Doing it twice changes nothing.
 
+    Give what it does with one of --task, --shell, --agent and --http.
+
     Parameters
     ----------
     name
         What it is called.
     timing
         When: "every 5m", "daily 03:00", "30 9 * * 1-5", "at 2026-12-24T18:00"; see 'ostinato timing'.
-    task
-        The task to run, by its name.
-    args
-        Its arguments, as a JSON array.
-    kwargs
-        Its keyword arguments, as a JSON object.
-    arg
-        One keyword argument, name=value; may be given again.
+    project
+        The project that it belongs to, in whose folder it runs; see 'ostinato project'.
     tz
         The zone of its wall clock, such as Europe/Berlin.
     disabled
@@ -56,14 +48,12 @@ def add(
     note
         A remark that is shown with it.
     """
-    from ostinato.models.work import Function
-
-    options = policy_options(policy)
-    work = Function(task, *call_arguments(args, kwargs, arg))
+    home = None if project == NOTHING else project
+    what = placed(work_of(work), home)
+    options = {**policy_options(policy), "tz": tz, "enabled": not disabled, "note": note, "project": home}
     with opened(common) as visit:
-        schedules = visit.services.schedules
         before = _version(visit, name)
-        schedule = visit.ask(schedules.add(name, timing, work, tz=tz, enabled=not disabled, note=note, **options))
+        schedule = visit.ask(visit.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(visit, schedule)
         if common.json:
             print_schedule(visit, schedule, as_json=True)
@@ -83,10 +73,8 @@ def edit(
     /,
     *,
     timing: str | None = None,
-    task: str | None = None,
-    args: str | None = None,
-    kwargs: str | None = None,
-    arg: list[str] | None = None,
+    work: WorkFlags = NO_WORK,
+    project: str | None = None,
     tz: str | None = None,
     note: str | None = None,
     policy: PolicyFlags = NO_POLICY,
@@ -94,31 +82,30 @@ def edit(
 ) -> None:
     """Change a schedule: only what is given. A new timing also clears what broke it.
 
+    A flag of the kind of work that it does changes that part of it, and 'none' takes it away; --arg, --env and
+    --header leave the others there. With another one of --task, --shell, --agent and --http, its work is replaced.
+
     Parameters
     ----------
     name
         The schedule.
     timing
         When.
-    task
-        The task to run.
-    args
-        Its arguments, as a JSON array.
-    kwargs
-        Its keyword arguments, as a JSON object; replaces those there are.
-    arg
-        One keyword argument, name=value; the others stay.
+    project
+        The project that it belongs to; 'none' takes it out of the one it is in.
     tz
         The zone of its wall clock.
     note
         A remark that is shown with it.
     """
-    changes = {**policy_options(policy), **_given(timing=timing, tz=tz, note=note)}
     with opened(common) as visit:
         schedules = visit.services.schedules
         current = visit.ask(schedules.get(name))
-        if task is not None or args is not None or kwargs is not None or arg:
-            changes["work"] = _edited_work(current.work, task, args, kwargs, arg)
+        changes = policy_options(policy, current.policy.gate)
+        changes |= _given(timing=timing, tz=tz, note=note, project=project)
+        if (edited := edited_work(work, current.work)) is not None:
+            home = current.project if project is None else None if project == NOTHING else project
+            changes["work"] = placed(edited, home) if work.of_process.folder is not None else edited
         if not changes:
             raise InvalidInput("nothing to change was given", hint="see 'ostinato schedule edit --help'")
         schedule = visit.ask(schedules.edit(name, **changes))
@@ -132,21 +119,3 @@ def edit(
 
 def _given(**values: str | None) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _edited_work(
-    current: Function | Unreadable, task: str | None, args: str | None, kwargs: str | None, arg: list[str] | None
-) -> Function:
-    """The work with what was given; another task starts with no arguments."""
-    from ostinato.models.work import Function
-
-    positional, keywords = call_arguments(args, kwargs, arg)
-    if not isinstance(current, Function):
-        if task is None:
-            raise Conflict("the work of this schedule cannot be read: give it a new one with --task")
-        return Function(task, positional, keywords)
-    if task is not None and task != current.task:
-        return Function(task, positional, keywords)
-    if kwargs is None:
-        keywords = {**current.kwargs, **keywords}
-    return Function(current.task, current.args if args is None else positional, keywords)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Cell, Column, Styled, counted, emit_json, fields, say, table, warn
 from ostinato.cli.run_view import state_cell
 from ostinato.cli.times import brief, full, span
+from ostinato.cli.work_view import policy_line, work_cell, work_page
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
@@ -25,14 +25,14 @@ __all__ = [
     "warn_of_unserved",
 ]
 
-_STYLES = {"on": "green", "off": "dim", "broken": "red", "orphaned": "yellow", "finished": "dim"}
+_STYLES = {"on": "green", "off": "dim", "paused": "yellow", "broken": "red", "orphaned": "yellow", "finished": "dim"}
 
 
 def state_of(schedule: Schedule) -> str:
-    """on, off, broken, orphaned or finished: the first word of why it does not run, if it does not."""
-    if schedule.next_run_at is not None:
-        return "on"
+    """on, off, paused, broken, orphaned or finished: the first word of why it does not run, if it does not."""
     reason = (schedule.next_run_reason or "").partition(":")[0]
+    if schedule.next_run_at is not None:
+        return "paused" if reason == "paused" else "on"
     return {"disabled": "off", "running": "on"}.get(reason, reason or "on")
 
 
@@ -41,7 +41,8 @@ def tell_next(visit: Visit, schedule: Schedule) -> str:
     if schedule.next_run_at is None:
         return f"{schedule.name!r}. {schedule.sentence} It is {schedule.next_run_reason}."
     left = span((schedule.next_run_at - visit.now).total_seconds())
-    return f"{schedule.name!r}. {schedule.sentence} Next at {full(schedule.next_run_at, visit.zone)}, in {left}."
+    held = f"It is {schedule.next_run_reason}. " if schedule.next_run_reason else ""
+    return f"{schedule.name!r}. {schedule.sentence} {held}Next at {full(schedule.next_run_at, visit.zone)}, in {left}."
 
 
 def unknown_task(visit: Visit, task: str) -> str | None:
@@ -90,6 +91,7 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
     now, zone = visit.now, visit.zone
     columns = [Column(title) for title in ("NEXT", "LEFT", "LAST", "PASSED", "STATE")]
     columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True)]
+    columns.append(Column("WORK", flexible=True, optional=True))
     rows: list[list[Cell]] = []
     for schedule in shown:
         next_at, last = schedule.next_run_at, schedule.last_run
@@ -104,6 +106,7 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
                 Styled(state, _STYLES.get(state, "")),
                 schedule.name,
                 schedule.timing,
+                work_cell(schedule.work),
             ]
         )
     if rows:
@@ -118,18 +121,13 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
 
 def print_schedule(visit: Visit, schedule: Schedule, *, as_json: bool) -> None:
     """All of one schedule."""
-    from ostinato.service.shapes import schedule_shape
-
-    shape = schedule_shape(schedule)
     if as_json:
-        emit_json(shape)
+        from ostinato.service.shapes import schedule_shape
+
+        emit_json(schedule_shape(schedule))
         return
     zone, last = visit.zone, schedule.last_run
     state = state_of(schedule)
-    work = ", ".join(
-        f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in shape["work"].items() if value
-    )
-    policy = ", ".join(f"{name} {_plain(value)}" for name, value in shape["policy"].items() if _worth_showing(value))
     left = "" if schedule.next_run_at is None else span((schedule.next_run_at - visit.now).total_seconds())
     fields(
         [
@@ -140,27 +138,15 @@ def print_schedule(visit: Visit, schedule: Schedule, *, as_json: bool) -> None:
             ("next", None if schedule.next_run_at is None else f"{full(schedule.next_run_at, zone)}, in {left}"),
             ("because", schedule.next_run_reason),
             ("note", schedule.note),
-            ("work", work),
-            ("policy", policy),
+            ("project", schedule.project),
+            ("work", work_page(schedule.work)),
+            ("policy", policy_line(schedule.policy)),
             ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
             ("failures", f"{schedule.failures} in a row" if schedule.failures else None),
             ("owner", schedule.owner),
-            ("project", schedule.project),
             ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {last.state}"),
             ("reason", None if last is None else last.reason),
             ("created", full(schedule.created_at, zone)),
             ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
         ]
     )
-
-
-def _worth_showing(value: object) -> bool:
-    return value is not None and value is not False and value != []
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return "(" + ", ".join(f"{name} {_plain(part)}" for name, part in value.items() if part is not None) + ")"
-    if isinstance(value, list):
-        return " ".join(str(item) for item in value)
-    return str(value)

@@ -86,6 +86,7 @@ class _Signals:
 async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:
     """What runs here, on which database, and what comes next."""
     from ostinato.clock import from_micros
+    from ostinato.models.work import Function
 
     health = await app.aio.health()
     settings, tasks = app.settings, sorted(app.registry.tasks)
@@ -98,11 +99,13 @@ async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], No
     now = from_micros(app.clock.now())
     talk(f"database   {without_password(settings.db)}")
     talk(f"node       {health['node']}, {settings.slots} slots, zone {settings.tz}")
-    talk(f"tasks      {', '.join(tasks) if tasks else 'none: name your app with --app module:attr'}")
+    needs_tasks = any(isinstance(schedule.work, Function) for schedule in schedules)
+    hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
+    talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")
     talk(f"schedules  {many}, {on} on" + _next_due(schedules[0].next_run_at if schedules else None, settings.tz, now))
     talk("Ctrl-C to stop")
-    if not tasks and schedules:
-        warn("this node knows no tasks: it records what is due, and others must run it")
+    if not tasks and needs_tasks:
+        warn("this node knows no tasks: it records when they are due, and others must run them")
 
 
 def _next_due(due: datetime | None, zone: str, now: datetime) -> str:

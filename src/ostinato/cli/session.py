@@ -12,11 +12,12 @@ from cyclopts import App, Parameter
 from ostinato.cli.console import emit, emit_json, say
 from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.cli.policy import json_or_text
+from ostinato.cli.policy import retry_option
 from ostinato.cli.run import tell_end
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule_view import warn_of_unserved
 from ostinato.cli.session_view import print_event, print_session, print_sessions, tell_stopped
+from ostinato.cli.work import json_or_text
 from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def send(
     debounce: str | None = None,
     debounce_max: str | None = None,
     message_id: str | None = None,
+    retry: str | None = None,
+    priority: int | None = None,
     wait: bool = False,
     timeout: str | None = None,
     common: Common = NO_COMMON,
@@ -75,6 +78,10 @@ def send(
         How long a burst may be drawn out, such as 5s. [default: ten times the debounce]
     message_id
         Sending the same one to the session again does nothing, and prints the same run.
+    retry
+        How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: that of the task, or 3]
+    priority
+        Higher goes first in its lane. [default: that of the task, or 0]
     wait
         Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
     timeout
@@ -89,6 +96,8 @@ def send(
         "debounce": debounce,
         "debounce_max": debounce_max,
         "message_id": message_id,
+        "priority": priority,
+        **retry_option(retry),
     }
     options = {name: value for name, value in given.items() if value is not None}
     message = json_or_text(_from_stdin() if payload == "-" else payload)

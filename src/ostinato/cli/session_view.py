@@ -24,6 +24,7 @@ from ostinato.cli.console import (
 )
 from ostinato.cli.run_view import state_cell, state_style
 from ostinato.cli.times import brief, full, span
+from ostinato.cli.work_view import name_of
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
@@ -121,7 +122,7 @@ def _run_row(run: Run, now: datetime) -> list[Cell]:
         state_cell(run.state),
         _age(since, now),
         run.lane,
-        run.schedule or run.task or "-",
+        name_of(run),
         run.reason if run.state == "queued" and run.reason else json.dumps(given, ensure_ascii=False) if given else "",
     ]
 

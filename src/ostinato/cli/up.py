@@ -15,6 +15,7 @@ from ostinato.cli.options import NO_COMMON, NO_ENGINE, Common, EngineFlags
 from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
+from ostinato.cli.work_view import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def _describe(event: Event) -> str:
     run = event.run
     if run is None:
         return event.text
-    name = run.schedule or run.task or "run"
+    name = name_of(run)
     parts = [f"{name}, run {run.id}"]
     if event.kind == "started":
         parts.append(f"attempt {run.attempt}" if run.attempt > 1 else "")

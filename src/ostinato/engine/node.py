@@ -15,6 +15,7 @@ import msgspec
 
 from ostinato.clock import Clock, Micros, micros_of
 from ostinato.config import Settings
+from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
@@ -27,9 +28,9 @@ from ostinato.errors import StoreError
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
-from ostinato.models.ids import NodeId
+from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import NodeBeat
-from ostinato.models.run import ClaimedRun
+from ostinato.models.run import ClaimedRun, NewRun
 from ostinato.stores.base import Store
 
 __all__ = ["Engine"]
@@ -52,8 +53,9 @@ class Engine:
         self.settings = settings
         self.id = new_node_id()
         lease = micros_of(settings.lease)
-        self.recorder = Recorder(store.runs, registry.throttle)
-        self.runner = Runner(registry, clock, self.recorder.add)
+        self.budgets = BudgetKeeper(store, clock)
+        self.recorder = Recorder(store.runs, registry.throttle, self.budgets)
+        self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
         self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
         self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped)
@@ -65,13 +67,19 @@ class Engine:
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
+        self.takes_work = True
         self._next_due_at: Micros | None = None
 
-    async def prepare(self) -> None:
-        """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone."""
+    async def prepare(self, *, takes_work: bool = True) -> None:
+        """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.
+
+        An engine that takes no work executes what it is handed and claims nothing; the lanes stay as they are.
+        """
         self._started_at = self.clock.now()
+        self.takes_work = self.dispatcher.is_open = takes_work
         settings = self.settings
-        await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
+        if takes_work:
+            await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(sorted(self.registry.tasks))
         self.recorder.connect(self.runner, self.dispatcher)
         await self.lease.renew()
@@ -85,6 +93,7 @@ class Engine:
         for name, service in (
             ("recorder", self.recorder.run),
             ("reporter", self.recorder.report),
+            ("budgets", self.budgets.run),
             ("lease", self.lease.run),
             ("rescuer", self.rescuer.run),
             ("ticker", self.ticker.run),
@@ -95,6 +104,21 @@ class Engine:
             self.watchdog.start(name, service)
         self.is_started = True
         log.info("node %s started: %d tasks, %d slots", self.id, len(self.registry.tasks), self.settings.slots)
+
+    async def execute(self, run: NewRun) -> RunId:
+        """Execute one run here, at once, whatever lanes and slots say; answers when it has begun.
+
+        On an engine that is only prepared, the services that such a run needs are started with it.
+        """
+        if not self.is_started:
+            self.watchdog.start("recorder", self.recorder.run)
+            self.watchdog.start("reporter", self.recorder.report)
+            self.watchdog.start("budgets", self.budgets.run)
+            self.watchdog.start("lease", self.lease.run)
+            self.watchdog.start("waker", self.waker.run)
+        claimed = await self.store.runs.start_run(run, self.id, self.clock.now())
+        self.runner.start(self.runner.load(claimed))
+        return claimed.id
 
     async def stop(self, grace: float | None = None) -> None:
         """Drain: claim nothing more, let running work end within the grace, put the rest back, and leave."""
@@ -114,6 +138,7 @@ class Engine:
         try:
             while self.recorder.pending:
                 await self.recorder.flush(claim=False)
+            await self.budgets.look()
             await self.watchdog.stop()
             await self.store.nodes.leave(self.id)
         except StoreError:
@@ -136,6 +161,7 @@ class Engine:
             await self.runner.idle.wait()
             while self.recorder.pending:
                 await self.recorder.flush(claim=False)
+            await self.budgets.look()
             if not started and not was_busy:
                 return count
 
@@ -214,7 +240,7 @@ class Engine:
         self.id = self.dispatcher.node = new_node_id()
 
     def _joined(self) -> None:
-        self.dispatcher.is_open = not self.is_draining
+        self.dispatcher.is_open = self.takes_work and not self.is_draining
         self._look()
 
     def _look(self) -> None:

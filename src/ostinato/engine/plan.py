@@ -12,11 +12,12 @@ from typing import assert_never
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import NotLoadable
+from ostinato.models.holding import held_run, held_runs
 from ostinato.models.ids import RunId
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
-from ostinato.models.session import in_turn
+from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import read_work
 from ostinato.timing import Timing, parse_timing
@@ -31,18 +32,30 @@ def plan_fires(schedule: DueSchedule, now: Micros, *, grace: Micros, random: Cal
     that raises gives a broken schedule, never a dead loop.
     """
     try:
-        read_work(schedule.work)
-        policy = load_policy(schedule.policy)
+        work = read_work(schedule.work)
+        policy = with_turn(load_policy(schedule.policy), work, schedule.project)
         timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))
         if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
             policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
         if schedule.next_at > now:
-            return _plan_ahead(schedule, timing, policy, random)
-        return _plan_due(schedule, timing, policy, now, grace, random)
+            plan = _plan_ahead(schedule, timing, policy, random)
+        else:
+            plan = _plan_due(schedule, timing, policy, now, grace, random)
+        if plan is None or schedule.held_since is None:
+            return plan
+        held = held_run(schedule, schedule.next_at - 1)
+        return plan if held is None else replace(plan, runs=(held, *plan.runs))
     except Exception as error:  # whatever a timing raises, its schedule is broken and the tick goes on
         reason = str(error) if isinstance(error, NotLoadable) else f"its timing cannot be computed: {error}"
+        held_before = [] if schedule.held_since is None else held_runs([schedule], schedule.next_at)
         return FirePlan(
-            schedule.id, schedule.next_at, schedule.version, enabled=False, broken=reason, remaining=schedule.remaining
+            schedule.id,
+            schedule.next_at,
+            schedule.version,
+            runs=tuple(held_before),
+            enabled=False,
+            broken=reason,
+            remaining=schedule.remaining,
         )
 
 
@@ -143,6 +156,7 @@ def _missed(
         schedule_id=schedule.id,
         last_due_at=last,
         count=count,
+        project=schedule.project,
     )
 
 
@@ -168,6 +182,7 @@ def _run(
         schedule_id=schedule.id,
         priority=policy.priority,
         expires_at=None if policy.max_age is None else due + micros_of(policy.max_age),
+        project=schedule.project,
     )
     if policy.session is None and policy.overlap in (Overlap.SKIP, Overlap.ALLOW):
         return run

@@ -9,15 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ostinato.clock import Signal
+from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.models.run import Finish, Report, unstorable
-from ostinato.stores.base import RunStore
+from ostinato.stores.base import Finished, RunStore
 
 __all__ = ["Recorder"]
 
@@ -30,16 +32,17 @@ BATCH = 500
 class Recorder:
     """Writes what became of runs."""
 
-    def __init__(self, runs: RunStore, throttle: Throttle) -> None:
+    def __init__(self, runs: RunStore, throttle: Throttle, budgets: BudgetKeeper) -> None:
         self._runs = runs
         self._throttle = throttle
+        self._budgets = budgets
         self._buffer: list[Finish] = []
         self._signal = Signal()
         self._report_signal = Signal()
         self._reports: list[Report] = []
         """What was said and could not be written yet."""
         self._turn = asyncio.Lock()
-        """One flush at a time: its batch stays in the buffer until it is written."""
+        """One write at a time: a batch stays in the buffer until it is written, and behind a finish no report is."""
         self.lost_runs = 0
         """How many finishes came too late: their token no longer held."""
 
@@ -63,10 +66,9 @@ class Recorder:
 
     def _take_back(self, finish: Finish) -> None:
         """Output that could not be reported while the run was under way goes with its finish."""
-        early = [report.output for report in self._reports if report.id == finish.id and report.output]
+        early = [part for report in self._reports if report.id == finish.id for part in report.output]
         self._reports = [report for report in self._reports if report.id != finish.id]
-        if early:
-            finish.output = "".join([*early, finish.output or ""])
+        finish.output = [*(part for part in early if not part.is_tail), *finish.output]
 
     @property
     def pending(self) -> int:
@@ -107,32 +109,68 @@ class Recorder:
         elif claim:
             # Another claim was under way, which did not see what these ends make room for, or whose turn it is now.
             self._dispatcher.wake()
+        self._written(batch, finished)
+
+    def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
+        """Say what became of a batch, to whom it concerns."""
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)
         for finish in batch if finished.broken else ():
             if finish.breaks and finish.schedule_id in finished.broken:
                 log.error("schedule %r is broken and disabled: %s", finish.schedule, finish.broken)
+        for finish in batch:
+            if finish.recorded is not None:
+                try:
+                    finish.recorded()
+                except Exception:
+                    log.exception("what run %s left behind could not be removed", finish.id)
+        self._budgets.settled(finish.schedule for finish in batch if finish.cost is not None and finish.schedule)
 
     async def _write_singly(self, batch: Sequence[Finish]) -> None:
         """One of them cannot be stored: find it, and record that instead, so that it holds up nobody."""
         for finish in batch:
+            written = finish
             try:
-                await self._runs.finish_runs([finish])
+                finished = await self._runs.finish_runs([finish])
             except StoreUnavailable:
                 raise
             except Exception as error:
                 log.exception("the outcome of run %s could not be stored", finish.id)
-                await self._runs.finish_runs([unstorable(finish, one_line(error))])
+                written = unstorable(finish, one_line(error))
+                finished = await self._runs.finish_runs([written])
             self._buffer.remove(finish)
+            self._written([written], finished)
+        self._dispatcher.wake()
 
     async def report(self) -> None:
         """Write what running work says, at most twice a second."""
         while True:
             await self._report_signal.wait()
-            self._reports += self._runner.take_reports()
+            self._reports = _joined(self._reports, self._runner.take_reports())
             if self._reports:
-                await self._runs.report_runs(self._reports)
-                self._reports = []
+                await self._write_reports()
             # Real time, whatever the clock says: what is spared here is the database.
             await asyncio.sleep(REPORT_SECONDS)
+
+    async def _write_reports(self) -> None:
+        """Write what was said so far. A run that ends meanwhile must not take it along, or it would be there twice."""
+        async with self._turn:
+            reports, self._reports = self._reports, []
+            try:
+                await self._runs.report_runs(reports)
+            except BaseException:
+                self._reports = _joined(reports, self._reports)
+                for finish in self._buffer:
+                    self._take_back(finish)
+                raise
+
+
+def _joined(before: Sequence[Report], after: Sequence[Report]) -> list[Report]:
+    """Reports that wait to be written; of the tails of one run only the last is of any use."""
+    newer = {report.id for report in after if any(part.is_tail for part in report.output)}
+    kept = [
+        replace(report, output=[part for part in report.output if not part.is_tail]) if report.id in newer else report
+        for report in before
+    ]
+    return [*kept, *after]

@@ -15,6 +15,7 @@ from ostinato.clock import SECOND, Clock, Micros, Signal, to_micros
 from ostinato.errors import NotLoadable
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide
+from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node
 from ostinato.models.policy import DEFAULT, load_policy
@@ -104,4 +105,8 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    return decide(run, policy, Outcome(OutcomeKind.FAILED, reason, reason), now, random.random)
+    finish = decide(run, policy, Outcome(OutcomeKind.FAILED, reason, reason), now, random.random)
+    finish.abandoned = True
+    if policy.budget is not None and run.schedule_id is not None:
+        finish.cost = UNKNOWN
+    return finish

@@ -23,7 +23,7 @@ from ostinato.clock import micros_of
 from ostinato.execution.binding import ContextParameter, bind_context
 from ostinato.execution.context import RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
-from ostinato.execution.output import storable
+from ostinato.execution.output import readable, storable
 from ostinato.models.run import ClaimedRun
 
 __all__: list[str] = []
@@ -57,11 +57,15 @@ class _ChildContext(RunContext):
         super().count(name, by)
         self._send({"count": {"name": storable(name), "by": finite(name, by)}})
 
+    def set_total(self, name: str, value: float) -> None:
+        super().set_total(name, value)
+        self._send({"total": {"name": storable(name), "value": finite(name, value)}})
+
     def log(self, text: str) -> None:
         self.write(text if text.endswith("\n") else text + "\n")
 
-    def write(self, text: str) -> None:
-        sys.stdout.write(storable(text))
+    def write(self, text: str | bytes) -> None:
+        sys.stdout.write(storable(text if isinstance(text, str) else readable(text)))
         sys.stdout.flush()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextvars
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,11 +17,13 @@ import msgspec
 from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput, NotRunning
 from ostinato.execution.output import CappedText, storable
+from ostinato.execution.secrets import NO_SECRETS
 from ostinato.models.ids import RunId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Progress
 from ostinato.models.states import Trigger
 
-__all__ = ["RunContext", "current_context", "current_run", "finite"]
+__all__ = ["RunContext", "checked_total", "current_context", "current_run", "finite"]
 
 current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("ostinato_run")
 
@@ -45,14 +47,47 @@ def finite(what: str, value: Any) -> float:
     return operator.index(value) if hasattr(value, "__index__") and abs(number) <= 2**53 else number
 
 
+def checked_total(name: Any, value: Any) -> tuple[str, float]:
+    """A total as it is kept; InvalidInput says what is wrong with it."""
+    if not name or not isinstance(name, str):
+        raise InvalidInput("a total needs a name", field="name")
+    name = storable(name)
+    return name, finite(f"total {name!r}", value)
+
+
 class RunContext:
     """Given to the parameter annotated `RunContext`, or found by current_run()."""
 
-    __slots__ = ("_cancelled", "_changed", "_claimed", "_is_dirty", "_output", "_progress", "_totals", "saw_cancel")
+    __slots__ = (
+        "_cancelled",
+        "_changed",
+        "_claimed",
+        "_is_dirty",
+        "_make_output",
+        "_output",
+        "_progress",
+        "_totals",
+        "gate",
+        "mask",
+        "saw_cancel",
+        "spends",
+    )
 
-    def __init__(self, claimed: ClaimedRun, changed: Callable[[RunContext], None]) -> None:
+    def __init__(
+        self,
+        claimed: ClaimedRun,
+        changed: Callable[[RunContext], None],
+        make_output: Callable[[], CappedText] = CappedText,
+    ) -> None:
         self._claimed = claimed
         self._changed = changed
+        self._make_output = make_output
+        self.gate: Any = None
+        """What the gate before this run gave to it."""
+        self.mask = NO_SECRETS
+        """Hides the secrets of this run in whatever is shown of it."""
+        self.spends = False
+        """Whether the work has begun to cost money that it may never tell of."""
         self._progress: Progress | None = None
         self._totals: dict[str, float] | None = None
         self._is_dirty = False
@@ -112,25 +147,31 @@ class RunContext:
 
     def count(self, name: str, by: float = 1) -> None:
         """Add to one of the run's totals. `errors` above zero makes a scheduled run count as failed."""
-        if not name or not isinstance(name, str):
-            raise InvalidInput("a total needs a name", field="name")
+        name, by = checked_total(name, by)
         if self._totals is None:
             self._totals = {}
-        name = storable(name)
-        what = f"total {name!r}"
-        self._totals[name] = finite(what, self._totals.get(name, 0) + finite(what, by))
+        self._totals[name] = finite(f"total {name!r}", self._totals.get(name, 0) + by)
+        self._mark()
+
+    def set_total(self, name: str, value: float) -> None:
+        """Say what one of the run's totals is, whatever was counted before."""
+        name, value = checked_total(name, value)
+        if self._totals is None:
+            self._totals = {}
+        self._totals[name] = value
         self._mark()
 
     def log(self, text: str) -> None:
         """Add a line to the run's output."""
         self.write(text if text.endswith("\n") else text + "\n")
 
-    def write(self, text: str) -> None:
-        """Add text as it comes to the run's output."""
+    def write(self, text: str | bytes) -> None:
+        """Add text as it comes to the run's output; bytes are shown as UTF-8, and what is wrong in them readable."""
         if text:
             if self._output is None:
-                self._output = CappedText()
-            self._output.add(storable(text))
+                self._output = self._make_output()
+                self._output.mask = self.mask
+            self._output.add(text)
             self._mark()
 
     def _mark(self) -> None:
@@ -156,12 +197,12 @@ class RunContext:
     def request_cancel(self) -> None:
         self._cancelled = True
 
-    def take_report(self, *, final: bool = False) -> tuple[str | None, str | None, str | None]:
-        """Progress and totals as JSON, and the output since the last call; None for what was never said."""
+    def take_report(self, *, final: bool = False) -> tuple[str | None, str | None, Sequence[OutputPart]]:
+        """Progress and totals as JSON, None for what was never said; and the output since the last call."""
         self._is_dirty = False
-        progress = None if self._progress is None else msgspec.json.encode(self._progress).decode()
-        totals = None if self._totals is None else msgspec.json.encode(self._totals).decode()
-        output = None
+        progress = None if self._progress is None else self.mask.hide_json(msgspec.json.encode(self._progress).decode())
+        totals = None if self._totals is None else self.mask.hide_json(msgspec.json.encode(self._totals).decode())
+        output: Sequence[OutputPart] = ()
         if self._output is not None:
             output = self._output.take_all() if final else self._output.take()
         return progress, totals, output

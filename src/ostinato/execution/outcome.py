@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
@@ -31,6 +32,8 @@ class OutcomeKind(Enum):
     SKIPPED = auto()
     CUT_OFF = auto()
     """The node drains: somebody else starts it anew."""
+    PUT_OFF = auto()
+    """It has not begun, and goes back to the queue until the delay is over: it was no attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,15 @@ class Outcome:
     error: str | None = None
     result: str | None = None
     delay: timedelta | None = None
+    """How long to wait before the next try: of a snooze, or what the other side asked for."""
+    breaks: bool = False
+    """Its schedule cannot succeed until a person does something: it breaks at once."""
+    counts: bool = False
+    """For a skip: it counts towards the breaker, as a failure does."""
+    conversation: str | None = None
+    """The id of the conversation that it leaves behind."""
+    recorded: Callable[[], None] | None = None
+    """Called once the ledger has it: what was kept until then can go."""
 
 
 RETURNED_NOTHING = Outcome(OutcomeKind.RETURNED)

@@ -10,6 +10,7 @@ from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.output import storable
+from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, end_of_cancel
 from ostinato.models.states import RunState, Trigger, check_transition
@@ -47,21 +48,26 @@ def decide(
         case OutcomeKind.RETURNED:
             _succeeded(finish, run, policy, errors)
         case OutcomeKind.FAILED:
-            if run.attempt <= policy.retry.max:
-                _retried(finish, run, policy, random)
+            if run.attempt <= policy.retry.max and not outcome.breaks:
+                _retried(finish, run, policy, outcome.delay, random)
             else:
-                _failed(finish, run, policy)
+                _failed(finish, run, policy, at_once=outcome.breaks)
         case OutcomeKind.ABORTED:
-            _failed(finish, run, policy)
+            _failed(finish, run, policy, at_once=outcome.breaks)
         case OutcomeKind.SNOOZED:
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(now + delay, LATEST), "snoozed", counted=False)
         case OutcomeKind.CUT_OFF:
             _requeued(finish, max(now, run.ready_at), None, counted=False)
+        case OutcomeKind.PUT_OFF:
+            delay = micros_of(outcome.delay) if outcome.delay is not None else 0
+            _requeued(finish, min(now + delay, LATEST), None, counted=False)
         case OutcomeKind.CANCELLED:
             finish.state = end_of_cancel(finish.reason)
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
+            if outcome.counts:
+                _count(finish, run, policy, finish.reason or "skipped")
         case _:
             assert_never(outcome.kind)
     check_transition(RunState.RUNNING, finish.state)
@@ -72,7 +78,9 @@ def decide(
 
 def undecided(run: ClaimedRun, error: Exception, now: Micros) -> Finish:
     """The end of a run whose real one cannot be told: rather this than a run that is under way for ever."""
-    return _finish(run, RunState.FAILED, now, f"its outcome could not be recorded: {one_line(error)}")
+    finish = _finish(run, RunState.FAILED, now, f"its outcome could not be recorded: {one_line(error)}")
+    finish.cost, finish.abandoned = UNKNOWN, True
+    return finish
 
 
 def _finish(run: ClaimedRun, state: RunState, now: Micros, reason: str | None) -> Finish:
@@ -96,10 +104,17 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
         finish.broken = _broken(policy, f"it counted {errors:g} errors")
 
 
-def _failed(finish: Finish, run: ClaimedRun, policy: Policy) -> None:
+def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool) -> None:
     finish.state = RunState.FAILED
     reason = finish.reason or "failed"
     finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
+    _count(finish, run, policy, reason)
+    if at_once and finish.breaks:
+        finish.break_after, finish.broken = 1, reason
+
+
+def _count(finish: Finish, run: ClaimedRun, policy: Policy, reason: str) -> None:
+    """A scheduled run did not do its work: one more towards the breaker."""
     if run.trigger in _SCHEDULED:
         finish.breaks = True
         finish.break_after = policy.break_after
@@ -112,8 +127,11 @@ def _broken(policy: Policy, reason: str) -> str:
     return f"{policy.break_after} scheduled runs failed in a row; the last: {reason}"
 
 
-def _retried(finish: Finish, run: ClaimedRun, policy: Policy, random: Callable[[], float]) -> None:
-    ready_at = min(finish.finished_at + retry_delay(policy.retry, run.attempt, random), LATEST)
+def _retried(
+    finish: Finish, run: ClaimedRun, policy: Policy, least: timedelta | None, random: Callable[[], float]
+) -> None:
+    delay = max(retry_delay(policy.retry, run.attempt, random), 0 if least is None else micros_of(least))
+    ready_at = min(finish.finished_at + delay, LATEST)
     _requeued(finish, ready_at, "failed", counted=True)
     wait = _wait_text(ready_at - finish.finished_at)
     finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} failed, next in {wait}: {finish.reason}"

@@ -1,4 +1,4 @@
-"""One run, top to bottom: load → check → execute → outcome → decide → record.
+"""One run, top to bottom: load → prepare → execute → outcome → decide → record.
 
 `load` and `start` are the first half, on the way in; `_complete` is the second, when the executor is done. In between
 nothing waits: the cost of a run is a call, not a task and a future. Neighbours: the dispatcher above hands in claimed
@@ -11,25 +11,36 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 
 from ostinato.clock import Clock, Timer, micros_of
+from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
 from ostinato.execution.context import RunContext
+from ostinato.execution.executors.agent import Agents
 from ostinato.execution.executors.base import Call, Executor
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
+from ostinato.execution.executors.http import HttpCalls
 from ostinato.execution.executors.process import ProcessFunctions
+from ostinato.execution.executors.shell import Shells
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
-from ostinato.execution.registry import Registry, TaskDefinition
+from ostinato.execution.output import CappedText
+from ostinato.execution.preparation import Preparation, needs_preparation
+from ostinato.execution.registry import Registry
 from ostinato.execution.retry import decide, undecided
+from ostinato.execution.secrets import NO_SECRETS, Mask
 from ostinato.execution.threads import WorkerThreads
+from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import Policy, load_policy
+from ostinato.models.project import Conversation
 from ostinato.models.run import ClaimedRun, Finish, Report
-from ostinato.models.states import Trigger
-from ostinato.models.work import read_work
+from ostinato.models.work import Agent, Function, Http, Shell, Work, read_work
+from ostinato.stores.base import ProjectStore
 
 __all__ = ["ActiveRun", "Runner"]
 
@@ -52,11 +63,11 @@ class ActiveRun:
 
     __slots__ = (
         "call",
-        "checking",
         "claimed",
         "context",
         "executor",
         "policy",
+        "preparing",
         "refusal",
         "stop",
         "stop_reason",
@@ -70,8 +81,8 @@ class ActiveRun:
         self.call: Call | None = None
         self.refusal: Outcome | None = None
         """Why there is nothing to call."""
-        self.checking: asyncio.Task[dict[str, str]] | None = None
-        """The checks before the call, while they are under way."""
+        self.preparing: asyncio.Task[Outcome | None] | None = None
+        """What comes before the call, while it is under way."""
         self.executor: Executor | None = None
         self.timer: Timer | None = None
         self.stop: Stop | None = None
@@ -81,16 +92,30 @@ class ActiveRun:
 class Runner:
     """Executes claimed runs and hands each finish to `record`."""
 
-    def __init__(self, registry: Registry, clock: Clock, record: Callable[[Finish], None]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        record: Callable[[Finish], None],
+        projects: ProjectStore,
+        settings: Settings,
+    ) -> None:
         self._registry = registry
         self._clock = clock
         self._record = record
+        self._make_output = partial(CappedText, settings.output_cap, clock.now)
+        self._preparation = Preparation(registry, projects, settings, clock)
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
         self.threads = WorkerThreads()
         self._async = AsyncFunctions(STOP_SECONDS)
         self._threaded = ThreadFunctions(self.threads, STOP_SECONDS)
         self._process = ProcessFunctions()
+        self._executors: dict[str, Executor] = {
+            Shell.kind: Shells(settings),
+            Agent.kind: Agents(settings),
+            Http.kind: HttpCalls(settings, self.threads, clock.now),
+        }
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
@@ -103,23 +128,22 @@ class Runner:
 
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
-        active = ActiveRun(claimed, DEFAULT_POLICY, RunContext(claimed, self._mark_dirty))
+        context = RunContext(claimed, self._mark_dirty, self._make_output)
+        active = ActiveRun(claimed, DEFAULT_POLICY, context)
         try:
             active.policy = load_policy(claimed.policy)
             work = read_work(claimed.work, claimed.kind)
-            definition = self._registry.task(work.task)
+            definition = self._registry.task(work.task) if isinstance(work, Function) else None
         except (NotLoadable, NotFound) as error:
             active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}")
         except Exception as error:  # the others of the same claim go on
             active.refusal = _not_started(error)
         else:
-            active.call = Call(
-                definition, work.args, work.kwargs, active.context, lambda outcome: self._complete(active, outcome)
-            )
+            active.call = Call(work, context, lambda outcome: self._complete(active, outcome), definition)
         return active
 
     def start(self, active: ActiveRun) -> None:
-        """The rest of the first half: check, execute."""
+        """The rest of the first half: prepare, execute."""
         claimed = active.claimed
         claimed.started_at = self._clock.now()
         self._active[claimed.id] = active
@@ -127,10 +151,10 @@ class Runner:
         if active.call is None:
             assert active.refusal is not None
             self._complete(active, active.refusal)
-        elif active.policy.checks and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP):
-            checks = self._registry.failed_checks(active.policy.checks)
-            active.checking = asyncio.get_running_loop().create_task(checks)
-            active.checking.add_done_callback(lambda checking: self._checked(active, checking))
+        elif needs_preparation(claimed, active.policy, active.call.work):
+            prepare = self._preparation.prepare(claimed, active.policy, active.call)
+            active.preparing = asyncio.get_running_loop().create_task(prepare)
+            active.preparing.add_done_callback(lambda preparing: self._prepared(active, preparing))
         else:
             self._execute(active, active.call)
 
@@ -181,25 +205,24 @@ class Runner:
         self._dirty.add(context)
         self.on_report()
 
-    def _checked(self, active: ActiveRun, checking: asyncio.Task[dict[str, str]]) -> None:
-        """The checks are through, or were cancelled: execute, or record why not."""
-        active.checking = None
-        error = None if checking.cancelled() else checking.exception()
+    def _prepared(self, active: ActiveRun, preparing: asyncio.Task[Outcome | None]) -> None:
+        """What comes before is through, or was cancelled: execute, or record why not."""
+        active.preparing = None
+        error = None if preparing.cancelled() else preparing.exception()
         if active.call is None or self._active.get(active.claimed.id) is not active:
             return  # nobody waits for it any more
         if active.stop is not None:
             self._complete(active, _stopped(active, ended=True))
-        elif checking.cancelled() or error is not None:
-            self._complete(active, _not_started(error or asyncio.CancelledError("its checks were cancelled")))
-        elif failures := checking.result():
-            listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
-            self._complete(active, Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}"))
+        elif preparing.cancelled() or error is not None:
+            self._complete(active, _not_started(error or asyncio.CancelledError("its preparation was cancelled")))
+        elif (refusal := preparing.result()) is not None:
+            self._complete(active, refusal)
         else:
             self._execute(active, active.call)
 
     def _execute(self, active: ActiveRun, call: Call) -> None:
         try:
-            active.executor = self._pick(call.definition)
+            active.executor = self._pick(call)
             if active.policy.timeout is not None:
                 ends_at = self._clock.now() + micros_of(active.policy.timeout)
                 active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
@@ -207,7 +230,10 @@ class Runner:
         except Exception as error:  # no more threads, say: this attempt has failed, and the others start
             self._complete(active, _not_started(error))
 
-    def _pick(self, definition: TaskDefinition) -> Executor:
+    def _pick(self, call: Call) -> Executor:
+        definition = call.definition
+        if definition is None:
+            return self._executors[call.work.kind]
         if definition.isolation == "process":
             return self._process
         return self._async if definition.is_async else self._threaded
@@ -237,34 +263,67 @@ class Runner:
         """
         claimed = active.claimed
         if self._active.get(claimed.id) is not active:
+            if active.stop is not None and outcome.recorded is not None:
+                outcome.recorded()  # it was given up, and that is recorded
             return
         del self._active[claimed.id]
         _disarm(active)
+        work = None if active.call is None else active.call.work
+        recorded = outcome.recorded
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
         try:
-            finish = self._finish(active, outcome)
+            finish = self._finish(active, work, outcome)
         except Exception as error:
             log.exception("the outcome of run %s could not be recorded", claimed.id)
             finish = undecided(claimed, error, self._clock.now())
+        finish.recorded = recorded
         self._record(finish)
         if not self._active:
             self.idle.set()
 
-    def _finish(self, active: ActiveRun, outcome: Outcome) -> Finish:
-        context = active.context
+    def _finish(self, active: ActiveRun, work: Work | None, outcome: Outcome) -> Finish:
+        context, claimed = active.context, active.claimed
+        if context.mask is not NO_SECRETS:
+            outcome = _masked(outcome, context.mask)
         errors = context.totals.get("errors", 0)
-        finish = decide(active.claimed, active.policy, outcome, self._clock.now(), random.random, errors=errors)
+        finish = decide(claimed, active.policy, outcome, self._clock.now(), random.random, errors=errors)
         if context.has_report:
             finish.progress, finish.totals, finish.output = context.take_report(final=True)
+        if outcome.conversation is not None and isinstance(work, Agent):
+            finish.conversation = _conversation(work, claimed.project, outcome.conversation)
+        if active.policy.budget is not None and claimed.schedule_id is not None:
+            finish.cost = _cost(context, outcome)
         return finish
 
 
+def _conversation(work: Agent, project: str | None, id: str) -> Conversation | None:
+    key = work.conversation(project)
+    return None if key is None else Conversation(key, id, project if work.context == "group" else None)
+
+
+def _cost(context: RunContext, outcome: Outcome) -> int:
+    """What an attempt cost. Nobody knows of one that had begun to spend and never told."""
+    told = context.totals.get("cost_usd")
+    if told is None and context.spends and outcome.kind is not OutcomeKind.CUT_OFF:
+        return UNKNOWN
+    return max(0, round((told or 0) * MICRO))
+
+
+def _masked(outcome: Outcome, mask: Mask) -> Outcome:
+    return replace(
+        outcome,
+        reason=mask.hide_in(outcome.reason),
+        error=mask.hide_in(outcome.error),
+        result=outcome.result and mask.hide_json(outcome.result),
+    )
+
+
 def _halt(active: ActiveRun) -> None:
-    """Ask what is under way to end: the work, or the checks before it."""
-    if active.checking is not None:
-        active.checking.cancel()
+    """Ask what is under way to end: the work, or what comes before it."""
+    if active.preparing is not None:
+        active.preparing.cancel()
     elif active.executor is not None and active.call is not None:
         active.executor.stop(active.call)
 
@@ -289,7 +348,9 @@ def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
 def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
     reason = active.stop_reason
     if not ended:
-        reason += "; it did not end when told to and may still be running (isolation='process' can be killed)"
+        reason += "; it did not end when told to and may still be running"
+        if isinstance(active.executor, ThreadFunctions):
+            reason += " (isolation='process' can be killed)"
     match active.stop:
         case Stop.TIMED_OUT:
             return Outcome(OutcomeKind.FAILED, reason)

@@ -16,9 +16,12 @@ import msgspec
 
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import InvalidInput, NotLoadable
+from ostinato.models.budget import Budget
+from ostinato.models.work_checks import check_command
 
 __all__ = [
     "CatchUp",
+    "Gate",
     "Keep",
     "Overlap",
     "Policy",
@@ -102,6 +105,20 @@ class Keep:
         object.__setattr__(self, "count", None if count is None else check_whole("keep.count", count, 1))
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Gate:
+    """A command that runs before the work and says, as JSON on its last line, whether there is anything to do."""
+
+    command: str | tuple[str, ...]
+    timeout: timedelta
+
+    def __init__(self, command: str | Iterable[str], timeout: Duration = timedelta(seconds=30)) -> None:
+        held = command if isinstance(command, str) else tuple(command)
+        check_command(held, "gate")
+        object.__setattr__(self, "command", held)
+        object.__setattr__(self, "timeout", _positive_duration("gate.timeout", timeout))
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The defaults are those of docs/reference; each field is explained there."""
@@ -118,6 +135,9 @@ class Policy:
     priority: int = 0
     session: str | None = None
     checks: tuple[str, ...] = ()
+    gate: Gate | None = None
+    budget: Budget | None = None
+    notify: tuple[str, ...] = ()
     keep: Keep = Keep()
     remaining: int | None = None
     delete_after_run: bool = False
@@ -159,8 +179,12 @@ def _coerce(name: str, value: Any, base: Policy) -> Any:
             return parse_duration(value, field=name)
         case "timeout" | "max_age":
             return None if value is None else _positive_duration(name, value)
-        case "checks":
+        case "checks" | "notify":
             return _names(name, value)
+        case "gate":
+            return None if value is None else _gate(value)
+        case "budget":
+            return None if value is None else _budget(value, base.budget)
         case "lane":
             return _lane(value)
         case "session":
@@ -251,6 +275,26 @@ def _keep(value: Any, base: Keep) -> Keep:
     return replace(base, age=parse_duration(value, field="keep"))
 
 
+def _gate(value: Any) -> Gate:
+    if isinstance(value, Gate):
+        return value
+    try:
+        return Gate(**value) if isinstance(value, Mapping) else Gate(value)
+    except TypeError as error:
+        hint = "give a command, or {'command': …, 'timeout': '30s'}"
+        raise InvalidInput(f"gate cannot be {value!r}", field="gate", hint=hint) from error
+
+
+def _budget(value: Any, base: Budget | None) -> Budget:
+    if isinstance(value, Budget):
+        return value
+    try:
+        return Budget(**value) if base is None else replace(base, **value)
+    except TypeError as error:
+        hint = "its fields are per_run_usd, per_day_usd, per_day_runs"
+        raise InvalidInput(f"budget cannot be {value!r}", field="budget", hint=hint) from error
+
+
 def policy_json(policy: Policy) -> dict[str, Any]:
     """Every field as scripts see it; durations are text."""
     return {field.name: _plain(getattr(policy, field.name)) for field in fields(Policy)}
@@ -264,7 +308,7 @@ def _plain(value: Any) -> Any:
             return str(value)
         case tuple():
             return list(value)
-        case Retry() | Keep():
+        case Retry() | Keep() | Gate() | Budget():
             return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
         case _:
             return value

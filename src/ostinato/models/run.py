@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.output import OutputPart
+from ostinato.models.project import Conversation
 from ostinato.models.states import ENDS, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
@@ -80,6 +83,7 @@ class Run:
     key: str
     node: str | None
     work: Work | Unreadable
+    project: str | None = None
 
     @property
     def ended(self) -> bool:
@@ -118,6 +122,7 @@ class NewRun:
     later: bool = False
     """Whether it queues up in its session only when it is ready, and holds up nobody before."""
     key: str | None = None
+    project: str | None = None
 
 
 @dataclass(slots=True)
@@ -141,6 +146,7 @@ class ClaimedRun:
     count: int = 1
     node: NodeId | None = None
     started_at: Micros | None = None
+    project: str | None = None
 
 
 @dataclass(slots=True)
@@ -160,7 +166,7 @@ class Finish:
     result: str | None = None
     totals: str | None = None
     progress: str | None = None
-    output: str | None = None
+    output: Sequence[OutputPart] = ()
     schedule_id: ScheduleId | None = None
     session: str | None = None
     ready_at: Micros | None = None
@@ -173,12 +179,21 @@ class Finish:
     break_after: int = 0
     broken: str | None = None
     """The reason that the schedule gets when the breaker trips."""
+    abandoned: bool = False
+    """Nobody is left to say what the attempt printed last: what was seen of it stays."""
     throttled: bool | None = None
     """Whether its session goes one at a time from now on; None leaves what was said last."""
+    conversation: Conversation | None = None
+    """What the next run of the same conversation resumes."""
+    cost: int | None = None
+    """For a run with a budget: what this attempt cost, in millionths of a dollar, instead of what it reserved, if it
+    did; budget.UNKNOWN counts as all of that."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
     """The schedule's name, for the log."""
+    recorded: Callable[[], None] | None = None
+    """Called by the recorder when this is written, or is nobody's business any more."""
 
 
 INTERRUPTED = "interrupted by a newer message of its session"
@@ -207,6 +222,8 @@ def unstorable(finish: Finish, why: str) -> Finish:
         reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
         schedule_id=finish.schedule_id,
         session=finish.session,
+        cost=None if finish.cost is None else UNKNOWN,
+        abandoned=True,
     )
 
 
@@ -226,7 +243,7 @@ class Report:
     token: int
     progress: str | None = None
     totals: str | None = None
-    output: str | None = None
+    output: Sequence[OutputPart] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +253,7 @@ class RunFilter:
     schedule_id: ScheduleId | None = None
     task: str | None = None
     session: str | None = None
+    project: str | None = None
     states: tuple[RunState, ...] = ()
     due_from: Micros | None = None
     due_until: Micros | None = None

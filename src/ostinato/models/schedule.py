@@ -14,7 +14,16 @@ from ostinato.models.policy import Policy
 from ostinato.models.run import NewRun, Run
 from ostinato.models.work import Unreadable, Work
 
-__all__ = ["REMOVED", "DueSchedule", "FirePlan", "Schedule", "ScheduleChange", "ScheduleDraft", "ScheduleFilter"]
+__all__ = [
+    "REMOVED",
+    "DueSchedule",
+    "FirePlan",
+    "Hold",
+    "Schedule",
+    "ScheduleChange",
+    "ScheduleDraft",
+    "ScheduleFilter",
+]
 
 
 REMOVED = "its schedule was removed"
@@ -40,6 +49,9 @@ class Schedule:
     note: str | None
     next_run_at: datetime | None
     next_run_reason: str | None
+    """Why it is not due, or for what it is held until it is."""
+    held_since: datetime | None
+    """The first due time that it leaves out, while it is held."""
     remaining: int | None
     failures: int
     last_run: Run | None
@@ -48,6 +60,11 @@ class Schedule:
     updated_at: datetime
     anchor_at: datetime
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether it is on but held until its next due time: its budget is used up."""
+        return self.held_since is not None and self.next_run_at is not None
 
 
 @dataclass(slots=True)
@@ -87,12 +104,25 @@ class ScheduleChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Hold:
+    """A schedule that stays on but does not run for a while: its budget is used up.
+
+    Its due times from `since` on become one skipped row when the hold ends: at `next_at`, or before.
+    """
+
+    since: Micros
+    next_at: Micros
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleFilter:
     """Which schedules to list, the soonest first."""
 
     names: tuple[str, ...] = ()
     search: str | None = None
     owner: str | None = None
+    project: str | None = None
     enabled: bool | None = None
     limit: int | None = None
 
@@ -113,6 +143,9 @@ class DueSchedule:
     next_at: Micros
     remaining: int | None
     version: int
+    project: str | None
+    held_since: Micros | None
+    held_reason: str | None
     active: tuple[RunId, ...]
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]

@@ -18,6 +18,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy
 from ostinato.models.run import NewRun
 from ostinato.models.states import RunState
+from ostinato.models.work import Agent, Work
 
 __all__ = [
     "DROPPED",
@@ -40,6 +41,7 @@ __all__ = [
     "message_key",
     "queued_message",
     "skipped_message",
+    "with_turn",
 ]
 
 DROPPED = "dropped: its session's queue was full and a newer message came"
@@ -105,6 +107,14 @@ class Delivery(StrEnum):
     """The queue is full, and `drop` says that the new one goes."""
     STALE = "stale"
     """The session was stopped after it was sent."""
+
+
+def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:
+    """The policy with a session if its work continues a conversation: those go one after the other."""
+    if policy.session is not None or not isinstance(work, Agent):
+        return policy
+    conversation = work.conversation(project)
+    return policy if conversation is None else replace(policy, session=f"agent:{conversation}")
 
 
 def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:

@@ -10,11 +10,21 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.policy import DEFAULT, Policy, make_policy, policy_text
+from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
-from ostinato.models.work import Function, Work, work_text
+from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
 from ostinato.timing import Timing, parse_timing
 
-__all__ = ["Code", "ScheduleSpec", "TaskLike", "first_due", "make_draft", "policy_for_enqueue"]
+__all__ = [
+    "Code",
+    "ScheduleSpec",
+    "TaskLike",
+    "WorkLike",
+    "first_due",
+    "make_draft",
+    "policy_for_enqueue",
+    "resolve_work",
+]
 
 
 @runtime_checkable
@@ -74,8 +84,8 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
     """Check everything and compute the first due time; wrong input is told by its field."""
     _check_name(spec.name)
     placed = _place(spec.timing, spec.tz or zone, now)
-    work, options = _resolve_work(spec.work, code)
-    policy = make_policy({**options, **spec.policy} if options or spec.policy else {})
+    work, options = resolve_work(spec.work, code)
+    policy = _in_turn(work, make_policy(_given(work, {**options, **spec.policy} if options or spec.policy else {})))
     return ScheduleDraft(
         name=spec.name,
         timing=placed.text,
@@ -84,7 +94,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         kind=work.kind,
         task=work.task,
         policy=policy_text(policy),
-        project=spec.project,
+        project=None if spec.project in (None, NO_PROJECT) else check_project(spec.project),
         owner=spec.owner,
         origin=spec.origin,
         enabled=spec.enabled,
@@ -94,6 +104,23 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         after_finish=placed.after_finish,
         remaining=policy.remaining,
     )
+
+
+def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The policy that was given, with the timeout of this kind of work if none was."""
+    timeout = default_timeout(work.kind)
+    return options if timeout is None or "timeout" in options else {**options, "timeout": timeout}
+
+
+def _in_turn(work: Work, policy: Policy) -> Policy:
+    """The policy, unless it sends a continued conversation into a session where another run could continue it too."""
+    if policy.session is not None and isinstance(work, Agent) and work.context != "isolated":
+        raise InvalidInput(
+            f"an agent of context {work.context!r} waits its turn in the session of its conversation",
+            field="session",
+            hint="leave out session, or use context isolated",
+        )
+    return policy
 
 
 def _check_name(name: str) -> None:
@@ -139,7 +166,7 @@ def first_due(timing: Timing, now: Micros) -> Micros | None:
     return None if due is None else to_micros(due)
 
 
-def _resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
+def resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
     """The work that is stored, and the policy that comes with its task, where the task is known."""
     if isinstance(work, str) and work:
         return _function(work), code.options_of(work)
@@ -147,8 +174,12 @@ def _resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
         return work, code.options_of(work.task)
     if isinstance(work, TaskLike):  # the dearest of these looks, so the last
         return Function(work.name), work.options
+    if isinstance(work, (Shell, Agent, Http)):
+        return work, {}
     raise InvalidInput(
-        f"work cannot be {work!r}", field="work", hint="give a task, the name of a task, or Function('task', [args])"
+        f"work cannot be {work!r}",
+        field="work",
+        hint="give a task or its name, Function('task', [args]), Shell('command'), Agent('prompt') or Http('GET', url)",
     )
 
 
@@ -157,9 +188,13 @@ def _function(task: str) -> Function:
     return Function(task)
 
 
-def policy_for_enqueue(options: Mapping[str, Any]) -> Policy:
+def policy_for_enqueue(options: Mapping[str, Any], work: Work | None = None) -> Policy:
     """The policy of a run that was asked for directly: lane main, unless its task or its caller says another."""
-    return make_policy(options, _ENQUEUED)
+    return (
+        make_policy(options, _ENQUEUED)
+        if work is None
+        else _in_turn(work, make_policy(_given(work, options), _ENQUEUED))
+    )
 
 
 _ENQUEUED = make_policy({"lane": "main"}, DEFAULT)

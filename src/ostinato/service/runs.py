@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,13 +13,15 @@ from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
 from ostinato.models.ids import RunId
-from ostinato.models.policy import check_key, policy_text
+from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
+from ostinato.models.policy import Policy, check_key, make_policy, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
-from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent
+from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent, with_turn
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import Function, Unreadable, work_text
-from ostinato.service.drafts import policy_for_enqueue
+from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.lanes import LaneService
+from ostinato.service.projects import ProjectService
 from ostinato.stores.base import Store
 
 __all__ = ["EnqueueSpec", "RunService", "fresh"]
@@ -41,40 +43,79 @@ class EnqueueSpec:
 class RunService:
     """What can be done with runs."""
 
-    def __init__(self, store: Store, clock: Clock, lanes: LaneService, draining: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        lanes: LaneService,
+        projects: ProjectService,
+        code: Code,
+        draining: Callable[[], bool],
+    ) -> None:
         self._store = store
         self._clock = clock
         self._lanes = lanes
+        self._projects = projects
+        self._code = code
         self._draining = draining
 
     async def enqueue(
         self, spec: EnqueueSpec, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> Sequence[RunId]:
         """One run for each call, all in one transaction. A key that is active already answers its run."""
+        works = [Function(spec.task, list(args), dict(kwargs)) for args, kwargs in calls]
+        return await self._enqueue(spec, works, await self._lanes.settle(policy_for_enqueue(spec.options)))
+
+    async def enqueue_work(
+        self,
+        /,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Any,
+    ) -> RunId:
+        """Run this work soon, on any node: Shell, Agent, Http, a task or Function."""
+        _check_budget(policy)
+        found, options = resolve_work(work, self._code)
+        spec = EnqueueSpec(found.task or "", policy, key, delay, at)
+        (id,) = await self._enqueue(spec, [found], await self._policy(found, {**options, **policy}, project), project)
+        return id
+
+    async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Any) -> NewRun:
+        """The run that `enqueue_work` would queue, for whoever executes it right away, once."""
+        _check_budget(policy)
+        found, options = resolve_work(work, self._code)
+        settled = await self._policy(found, {**options, **policy, "retry": 0}, project)
+        if isinstance(found, Agent) and settled.session is not None:
+            await self._check_idle(settled.session)
+        spec = EnqueueSpec(found.task or "")
+        (run,) = _new_runs(spec, [found], settled, project, self._clock.now())
+        return replace(run, trigger=Trigger.MANUAL, session=None)
+
+    async def _check_idle(self, session: str) -> None:
+        """Two runs must not continue one conversation at once."""
+        found = await self._store.sessions.get_session(session)
+        if found is not None and found.running + found.queued:
+            raise Conflict(
+                f"its conversation is in use: 'ostinato session show {session}' says by which run; wait for it, "
+                "or use context isolated"
+            )
+
+    async def _policy(self, work: Work, options: Mapping[str, Any], project: str | None) -> Policy:
+        if project is not None:
+            await self._projects.get(project)
+        return with_turn(await self._lanes.settle(policy_for_enqueue(options, work)), work, project)
+
+    async def _enqueue(
+        self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None
+    ) -> Sequence[RunId]:
         if self._draining():
             raise Draining("this node is shutting down: enqueue on another one, or again when it is back")
         now = self._clock.now()
-        policy = await self._lanes.settle(policy_for_enqueue(spec.options))
-        text = policy_text(policy)
-        ready_at = _ready_at(spec, now)
-        expires_at = None if policy.max_age is None else ready_at + micros_of(policy.max_age)
-        runs = [
-            NewRun(
-                kind=Function.kind,
-                task=spec.task,
-                work=work_text(Function(spec.task, list(args), dict(kwargs))),
-                policy=text,
-                trigger=Trigger.API,
-                due_at=ready_at,
-                ready_at=ready_at,
-                lane=policy.lane,
-                priority=policy.priority,
-                expires_at=expires_at,
-                session=policy.session,
-                key=spec.key,
-            )
-            for args, kwargs in calls
-        ]
+        runs = _new_runs(spec, works, policy, project, now)
         if spec.key is not None:
             _check_key(spec.key)
         if spec.key is not None and len(runs) > 1:
@@ -97,6 +138,7 @@ class RunService:
         schedule: str | None = None,
         task: str | None = None,
         session: str | None = None,
+        project: str | None = None,
         state: RunState | str | Iterable[RunState | str] | None = None,
         before: int | None = None,
         limit: int = 50,
@@ -114,14 +156,37 @@ class RunService:
             schedule_id=schedule_id,
             task=task,
             session=session,
+            project=project,
             states=_states(state),
             before_id=None if before is None else RunId(before),
             limit=limit,
         )
         return await self._store.runs.list_runs(wanted)
 
-    async def output(self, id: int) -> str:
-        """What the run logged or printed."""
+    async def output(self, id: int, *, stamps: bool = False) -> str:
+        """What the run has logged or printed so far; with stamps, each line says when it came."""
+        return output_text(await self._parts(id), stamps=stamps)
+
+    async def lines(self, id: int, *, after: int = 0) -> Sequence[OutputLine]:
+        """The same as lines, behind the first `after` ones: ask again with the last number to follow it."""
+        return list(output_lines(await self._parts(id), after))
+
+    async def follow(self, id: int, *, only_running: bool = False) -> AsyncIterator[OutputLine]:
+        """Its lines as they come, no line twice, until it has ended; or, if `only_running`, is queued again."""
+        seen, pause = 0, _FIRST_LOOK
+        while True:
+            # The state first: what is printed before an end is in the output that is read after it.
+            run = await self.get(id)
+            is_over = run.ended or (only_running and run.state is RunState.QUEUED)
+            pause = min(pause * 2, _LONGEST_LOOK)
+            for line in lines_to_tell(await self.lines(id, after=seen), ended=is_over):
+                seen, pause = line.number or seen, _FIRST_LOOK
+                yield line
+            if is_over:
+                return
+            await asyncio.sleep(pause)
+
+    async def _parts(self, id: int) -> Sequence[OutputPart]:
         await self.get(id)
         return await self._store.runs.read_output(RunId(id))
 
@@ -169,11 +234,48 @@ class RunService:
             pause = min(pause * 2, _LONGEST_LOOK)
 
 
+def _new_runs(
+    spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None, now: Micros
+) -> list[NewRun]:
+    text = policy_text(policy)
+    ready_at = _ready_at(spec, now)
+    expires_at = None if policy.max_age is None else ready_at + micros_of(policy.max_age)
+    return [
+        NewRun(
+            kind=work.kind,
+            task=work.task,
+            work=work_text(work),
+            policy=text,
+            trigger=Trigger.API,
+            due_at=ready_at,
+            ready_at=ready_at,
+            lane=policy.lane,
+            priority=policy.priority,
+            expires_at=expires_at,
+            session=policy.session,
+            key=spec.key,
+            project=project,
+        )
+        for work in works
+    ]
+
+
 def fresh(run: Run) -> Run:
     """The run, unless its session was stopped while it was on its way into the queue."""
     if run.reason == STALE:
         raise MessageStale(f"session {run.session!r} was stopped while this was on its way: it is not queued")
     return run
+
+
+def _check_budget(policy: Mapping[str, Any]) -> None:
+    """A day's budget is one of a schedule: of a run without one, nothing would hold it."""
+    budget = make_policy({"budget": policy.get("budget")}).budget
+    if budget is not None and (budget.per_day_usd is not None or budget.per_day_runs is not None):
+        raise InvalidInput(
+            "a run without a schedule has no budget of a day",
+            field="budget",
+            hint="give per_run_usd, or add a schedule",
+        )
 
 
 def _check_key(key: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,11 +14,12 @@ from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput,
 from ostinato.models.policy import Overlap, load_policy, make_policy, policy_json, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
-from ostinato.models.session import in_turn
+from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Trigger
-from ostinato.models.work import Function, Unreadable, Work, work_text
-from ostinato.service.drafts import Code, ScheduleSpec, TaskLike, first_due, make_draft
+from ostinato.models.work import Function, Unreadable, default_timeout, work_text
+from ostinato.service.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
 from ostinato.service.lanes import LaneService
+from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
@@ -41,12 +42,14 @@ class ScheduleService:
         clock: Clock,
         zone: str,
         lanes: LaneService,
+        projects: ProjectService,
         code: Code,
     ) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._lanes = lanes
+        self._projects = projects
         self._code = code
 
     async def add(
@@ -54,7 +57,7 @@ class ScheduleService:
         /,
         name: str,
         timing: Timing | str,
-        work: Work | TaskLike | str,
+        work: WorkLike,
         *,
         tz: str | None = None,
         enabled: bool = True,
@@ -93,8 +96,13 @@ class ScheduleService:
     async def _batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
         """Checked drafts, many at a time."""
         batch: list[ScheduleDraft] = []
+        projects: set[str] = set()
         for index, spec in enumerate(specs, 1):
-            draft = await self._checked(make_draft(spec, self._zone, now, self._code), spec)
+            drafted = make_draft(spec, self._zone, now, self._code)
+            if drafted.project is not None and drafted.project not in projects:
+                await self._projects.get(drafted.project)
+                projects.add(drafted.project)
+            draft = await self._checked(drafted, spec)
             if draft is not None:
                 batch.append(draft)
             if len(batch) == _BATCH:
@@ -167,12 +175,15 @@ class ScheduleService:
         *,
         search: str | None = None,
         owner: str | None = None,
+        project: str | None = None,
         enabled: bool | None = None,
         limit: int | None = None,
     ) -> Sequence[Schedule]:
         """Schedules, the soonest first."""
+        if project is not None:
+            await self._projects.get(project)
         found = await self._store.schedules.list_schedules(
-            ScheduleFilter(search=search, owner=owner, enabled=enabled, limit=limit)
+            ScheduleFilter(search=search, owner=owner, project=project, enabled=enabled, limit=limit)
         )
         return await self._with_unknown_tasks(found)
 
@@ -182,12 +193,13 @@ class ScheduleService:
         name: str,
         *,
         timing: Timing | str | None = None,
-        work: Work | TaskLike | str | None = None,
+        work: WorkLike | None = None,
         tz: str | None = None,
         note: str | None = None,
+        project: str | None = None,
         **policy: Any,
     ) -> Schedule:
-        """Change only what is given."""
+        """Change only what is given; project "none" takes it out of its project."""
         current = await self._stored(name)
         if work is None and isinstance(current.work, Unreadable):
             raise Conflict(f"the work of schedule {name!r} cannot be read ({current.work.reason}): give it a new one")
@@ -197,20 +209,20 @@ class ScheduleService:
             work if work is not None else current.work,  # type: ignore[arg-type]  # Unreadable was refused above
             tz or current.zone,
             note=note,
-            project=current.project,
+            project=project or current.project,
             owner=current.owner,
-            policy=policy_json(make_policy(policy, current.policy)),
+            policy=_edited_policy(policy, current, work),
         )
         await self.add_many([spec])
         return await self.get(name)
 
     async def enable(self, name: str) -> Schedule:
-        """Switch it on and clear what broke it; its checks must pass."""
+        """Switch it on, clear what broke it and end a pause; its checks must pass."""
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
             if schedule.orphaned:
                 raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
-            if schedule.enabled and schedule.broken is None:
+            if schedule.enabled and schedule.broken is None and not schedule.paused:
                 return None
             failures = await self._code.failed_checks(schedule.policy.checks)
             if failures:
@@ -258,6 +270,7 @@ class ScheduleService:
             await self._cancel_active(schedule, now)
         allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
         policy = await self._lanes.settle(schedule.policy)
+        turn = with_turn(policy, schedule.work, schedule.project)
         run = NewRun(
             kind=schedule.work.kind,
             task=schedule.work.task,
@@ -269,9 +282,10 @@ class ScheduleService:
             lane=policy.lane,
             schedule_id=schedule.id,
             priority=policy.priority,
+            project=schedule.project,
         )
-        if policy.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
-            run = in_turn(run, name, policy)
+        if turn.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
+            run = in_turn(run, name, turn)
         id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
             raise AlreadyActive(
@@ -308,3 +322,12 @@ class ScheduleService:
                 break
             times.append(following)
         return times
+
+
+def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> dict[str, Any]:
+    """The policy with what was given; work of another kind comes with that kind's timeout."""
+    policy = policy_json(make_policy(given, current.policy))
+    kind = getattr(work, "kind", Function.kind)
+    if work is not None and kind != current.work.kind and "timeout" not in given:
+        policy["timeout"] = default_timeout(kind)
+    return policy

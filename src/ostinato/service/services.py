@@ -8,6 +8,7 @@ from ostinato.clock import Clock
 from ostinato.service.drafts import Code
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
+from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules import ScheduleService
 from ostinato.service.sessions import SessionService
@@ -23,8 +24,9 @@ class Services:
 
     def __init__(self, store: Store, clock: Clock, zone: str, code: Code, draining: Callable[[], bool]) -> None:
         self.lanes = LaneService(store, clock)
-        self.schedules = ScheduleService(store, clock, zone, self.lanes, code)
-        self.runs = RunService(store, clock, self.lanes, draining)
+        self.projects = ProjectService(store, clock)
+        self.schedules = ScheduleService(store, clock, zone, self.lanes, self.projects, code)
+        self.runs = RunService(store, clock, self.lanes, self.projects, code, draining)
         self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
         self.nodes = NodeService(store, clock)
         self.upkeep = UpkeepService(store, clock)

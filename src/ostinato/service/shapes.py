@@ -11,7 +11,9 @@ from typing import Any
 from ostinato.models.event import Event
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
+from ostinato.models.output import OutputLine
 from ostinato.models.policy import policy_json
+from ostinato.models.project import Project
 from ostinato.models.run import Attempt, Progress, Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.session import Session
@@ -21,7 +23,9 @@ from ostinato.service.why import Why
 __all__ = [
     "event_shape",
     "lane_shape",
+    "line_shape",
     "node_shape",
+    "project_shape",
     "rfc3339",
     "run_shape",
     "schedule_shape",
@@ -57,6 +61,7 @@ def schedule_shape(schedule: Schedule) -> dict[str, Any]:
         "note": schedule.note,
         "next_run_at": _time(schedule.next_run_at),
         "next_run_reason": schedule.next_run_reason,
+        "held_since": _time(schedule.held_since),
         "remaining": schedule.remaining,
         "failures": schedule.failures,
         "last_run": None if schedule.last_run is None else run_shape(schedule.last_run),
@@ -90,6 +95,7 @@ def run_shape(run: Run) -> dict[str, Any]:
         "lane": run.lane,
         "priority": run.priority,
         "session": run.session,
+        "project": run.project,
         "key": run.key,
         "node": run.node,
         "work": work_json(run.work),
@@ -108,6 +114,22 @@ def _attempt_shape(attempt: Attempt) -> dict[str, Any]:
 
 def _progress_shape(progress: Progress) -> dict[str, Any]:
     return {"done": progress.done, "total": progress.total, "text": progress.text}
+
+
+def project_shape(project: Project) -> dict[str, Any]:
+    """A project as JSON."""
+    return {
+        "name": project.name,
+        "folder": project.folder,
+        "env": dict(project.env),
+        "schedules": project.schedules,
+        "created_at": rfc3339(project.created_at),
+    }
+
+
+def line_shape(line: OutputLine) -> dict[str, Any]:
+    """A line of a run's output as JSON."""
+    return {"number": line.number, "at": _time(line.at), "line": line.text}
 
 
 def lane_shape(lane: Lane) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class WhyService:
             return Why(name, at, _of_run(run), due or run.due_at, run, facts)
         if due is None or due < schedule.created_at:
             return Why(name, at, _not_due(schedule, moment), None, run, facts)
-        answer = _no_row(schedule, due, nodes)
+        answer = _no_row(schedule, due, from_micros(now), nodes)
         return Why(name, at, answer, due, None, facts)
 
     async def _run_at(self, schedule: Schedule, until: Micros) -> Run | None:
@@ -116,10 +116,13 @@ def _not_due(schedule: Schedule, moment: datetime) -> str:
     return f"It is not due: {schedule.next_run_reason}."
 
 
-def _no_row(schedule: Schedule, due: datetime, nodes: list[Node]) -> str:
+def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node]) -> str:
     when = f"{due:%Y-%m-%d %H:%M:%S} UTC"
-    if schedule.next_run_at is None:
-        return f"It did not run at {when}: {schedule.next_run_reason}."
+    missing = "It did not run" if due <= now else "It will not run"
+    if schedule.next_run_at is None or _is_held_at(schedule, due):
+        return f"{missing} at {when}: {schedule.next_run_reason}."
+    if now < due and schedule.next_run_at <= due:
+        return f"It is due at {when}, which is yet to come."
     if schedule.next_run_at <= due and not nodes:
         return f"It was due at {when}, but no engine is running: start one with 'ostinato up'."
     if schedule.next_run_at <= due:
@@ -130,11 +133,18 @@ def _no_row(schedule: Schedule, due: datetime, nodes: list[Node]) -> str:
     )
 
 
+def _is_held_at(schedule: Schedule, due: datetime) -> bool:
+    """Whether it is one of the due times that the schedule leaves out while it is paused."""
+    if schedule.held_since is None or schedule.next_run_at is None:
+        return False
+    return schedule.held_since <= due < schedule.next_run_at
+
+
 def _facts(schedule: Schedule, nodes: list[Node]) -> tuple[str, ...]:
     facts = [schedule.sentence or f"timing {schedule.timing!r}"]
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
-    elif schedule.next_run_at is not None:
+    if schedule.next_run_at is not None:
         facts.append(f"due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC")
     if not nodes:
         facts.append("no engine is running on this database")

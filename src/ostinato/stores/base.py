@@ -11,14 +11,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ostinato.clock import Micros
+from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.event import Event
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node, NodeBeat
+from ostinato.models.output import OutputPart
+from ostinato.models.project import Ground, Project
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.schedule import (
     DueSchedule,
     FirePlan,
+    Hold,
     Schedule,
     ScheduleChange,
     ScheduleDraft,
@@ -36,6 +40,7 @@ __all__ = [
     "Glance",
     "LaneStore",
     "NodeStore",
+    "ProjectStore",
     "PruneCursor",
     "Pruned",
     "RunStore",
@@ -59,7 +64,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A node asks for work: what is ready until `horizon`, at most `room` runs, of tasks that it knows."""
+    """A node asks for work: what is ready until `horizon`, at most `room` runs, of tasks that it knows or of none."""
 
     node: NodeId
     now: Micros
@@ -160,7 +165,8 @@ class ScheduleStore(Protocol):
     async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Insert each draft, or update the schedule of its name where timing, work, policy, project, owner or
         note differ. A switch set by a person stays; `next_at` and `anchor_at` change only with the timing, which
-        also clears `broken` (and enables again what the breaker had disabled)."""
+        also clears `broken` (and enables again what the breaker had disabled). Another timing or budget ends a hold;
+        after another budget it is due at its next due time."""
         ...
 
     async def get_schedule(self, name: str) -> Schedule | None: ...
@@ -174,6 +180,13 @@ class ScheduleStore(Protocol):
 
     async def remove_schedule(self, id: ScheduleId) -> bool:
         """Delete it with its runs, attempts and output."""
+        ...
+
+    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
+        """Put off an enabled schedule, if its version still is what was read and it is still due at `hold.since`. The
+        next fire that is recorded ends it, and so does whatever changes its switch, its timing or its budget, orphans
+        or breaks it; then the due times left out until now get their one skipped row in the same transaction. What is
+        held already keeps its first `since`."""
         ...
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
@@ -199,6 +212,11 @@ class RunStore(Protocol):
         """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit)."""
         ...
 
+    async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
+        """Insert a run that this node executes itself, claimed already: no lane and no session is asked. A key that
+        is active already is an error."""
+        ...
+
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run."""
         ...
@@ -207,7 +225,7 @@ class RunStore(Protocol):
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         """Write each finish whose token holds, with what follows from it (attempts, breaker, turn of the session,
-        next due time after a finish), and claim more work in the same transaction."""
+        next due time after a finish, conversation, budget), and claim more work in the same transaction."""
         ...
 
     async def report_runs(self, reports: Sequence[Report]) -> None: ...
@@ -231,10 +249,42 @@ class RunStore(Protocol):
 
     async def list_runs(self, wanted: RunFilter) -> list[Run]: ...
 
-    async def read_output(self, id: RunId) -> str: ...
+    async def read_output(self, id: RunId) -> list[OutputPart]:
+        """What the run has printed so far, in order; a tail comes last."""
+        ...
 
     async def count_active(self, now: Micros) -> int:
         """How many runs are queued and ready, waiting for their turn, or running."""
+        ...
+
+
+class ProjectStore(Protocol):
+    """Projects, and what work must know and be granted before it starts."""
+
+    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> None:
+        """Add a project, or change the one of this name."""
+        ...
+
+    async def remove_project(self, name: str) -> bool:
+        """Delete a project that no schedule belongs to, with its conversations; False if there is none to delete."""
+        ...
+
+    async def list_projects(self, name: str | None = None) -> list[Project]:
+        """All of them by name, or the one of this name."""
+        ...
+
+    async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
+        """Where work of this project runs, and the id of the conversation of this key; None if there is no such
+        project."""
+        ...
+
+    async def reserve(self, wanted: Reservation) -> Grant:
+        """Ask the budget of a schedule for one run, in one transaction: what is granted is reserved until the run's
+        finish is written. A run whose token no longer holds is refused."""
+        ...
+
+    async def read_spending(self, schedule_id: ScheduleId, now: Micros) -> Spending:
+        """What the runs of a schedule have used of the budget of this day, which is one of its zone."""
         ...
 
 
@@ -342,6 +392,9 @@ class Store(Protocol):
 
     @property
     def runs(self) -> RunStore: ...
+
+    @property
+    def projects(self) -> ProjectStore: ...
 
     @property
     def lanes(self) -> LaneStore: ...

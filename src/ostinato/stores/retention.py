@@ -6,16 +6,24 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from ostinato.clock import Micros, micros_of
 from ostinato.errors import NotLoadable
+from ostinato.models.budget import day_of
 from ostinato.models.policy import Keep, load_policy
 from ostinato.stores.base import PruneCursor, UpkeepStore
 
-__all__ = ["EVENTS_KEPT", "NODE_KEPT", "keep_of", "past_age", "sweep"]
+__all__ = ["EVENTS_KEPT", "NODE_KEPT", "keep_of", "old_day", "past_age", "sweep"]
 
 NODE_KEPT: Micros = 24 * 3_600 * 1_000_000
 """How long a lost node stays visible."""
 EVENTS_KEPT: Micros = 7 * NODE_KEPT
 """How long events stay, and sessions in which nothing happens."""
+_SPENDING_KEPT: Micros = 30 * NODE_KEPT
+"""How long it is known what a day of a budget has used."""
 _STEP = 1_000
+
+
+def old_day(now: Micros) -> str:
+    """Days before this one are no longer asked what they have used of a budget, in whatever zone."""
+    return day_of(now - _SPENDING_KEPT, "UTC")
 
 
 def keep_of(policy: str) -> Keep:

@@ -17,8 +17,10 @@ from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node
+from ostinato.models.output import OutputPart
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import Policy, load_policy
+from ostinato.models.project import Ground, Project
 from ostinato.models.run import Attempt, ClaimedRun, Progress, Run
 from ostinato.models.schedule import DueSchedule, Schedule
 from ostinato.models.session import Session
@@ -32,14 +34,19 @@ __all__ = [
     "DUE_COLUMNS",
     "EVENT_COLUMNS",
     "NODE_COLUMNS",
+    "PROJECT_COLUMNS",
     "RUN_COLUMNS",
     "SCHEDULE_COLUMNS",
+    "TAIL",
     "load_attempt",
     "load_claimed",
     "load_due",
     "load_event",
+    "load_ground",
     "load_lane",
     "load_node",
+    "load_part",
+    "load_project",
     "load_run",
     "load_schedule",
     "load_session",
@@ -51,23 +58,30 @@ T = TypeVar("T")
 RUN_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, r.started_at, "
     "r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, r.key, "
-    "r.node, r.work"
+    "r.node, r.work, r.project"
 )
 ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
-    "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at"
+    "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
+    "s.held_since, s.held_reason"
 )
 DUE_COLUMNS = (
-    "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version"
+    "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
+    "s.project, s.held_since, s.held_reason"
 )
 CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
-    "s.name, r.session, r.key, r.count, r.node, r.started_at"
+    "s.name, r.session, r.key, r.count, r.node, r.started_at, r.project"
 )
+PROJECT_COLUMNS = "p.name, p.folder, p.env, (SELECT count(*) FROM schedules WHERE project = p.name), p.created_at"
 EVENT_COLUMNS = "id, at, kind, session, run_id, data"
 NODE_COLUMNS = "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services"
 
+TAIL = 2**31 - 1
+"""The number of the part of a run's output that is replaced while it runs."""
+
+_decode_env = msgspec.json.Decoder(dict[str, str]).decode
 _decode_totals = msgspec.json.Decoder(dict[str, float]).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
 _decode_json = msgspec.json.Decoder().decode
@@ -97,7 +111,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     """A run from RUN_COLUMNS; the attempt under way or last ended is in the row itself."""
     # fmt: off
     (id, schedule, task, state, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
-     attempt, totals, progress, result, error, lane, priority, session, key, node, work) = row
+     attempt, totals, progress, result, error, lane, priority, session, key, node, work, project) = row
     # fmt: on
     attempts = tuple(earlier)
     if started_at is not None and state != RunState.QUEUED:
@@ -127,12 +141,31 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         key=key or f"run-{id}",
         node=node,
         work=load_work(work),
+        project=project,
     )
 
 
 def load_claimed(row: Row) -> ClaimedRun:
     """A claimed run, from CLAIM_COLUMNS."""
     return ClaimedRun(*row)
+
+
+def load_project(row: Row) -> Project:
+    """A project, from PROJECT_COLUMNS."""
+    name, folder, env, schedules, created_at = row
+    return Project(name, folder, _decoded(_decode_env, env, {}), schedules, from_micros(created_at))
+
+
+def load_ground(row: Row) -> Ground:
+    """Where work runs, and the conversation that it continues: folder, env, id of the conversation."""
+    folder, env, conversation = row
+    return Ground(folder, {} if env is None else _decode_env(env), conversation)
+
+
+def load_part(row: Row) -> OutputPart:
+    """A part of a run's output: its number, text, what was cut before it."""
+    part, text, cut_lines, cut = row
+    return OutputPart(text, cut_lines, cut, part == TAIL)
 
 
 def load_lane(row: Row) -> Lane:
@@ -184,7 +217,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     """A schedule from SCHEDULE_COLUMNS; what cannot be read is told in `broken`."""
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
-     after_finish, remaining, failures, version, created_at, updated_at, anchor_at) = row
+     after_finish, remaining, failures, version, created_at, updated_at, anchor_at, held_since, held_reason) = row
     # fmt: on
     work = load_work(work_text)
     sentence, unreadable = _sentence(timing, zone)
@@ -196,6 +229,8 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     reason = None
     if runs_next is None:
         reason = _why_not(enabled, broken, orphaned, note, after_finish is not None and active, remaining)
+    elif held_since is not None:
+        reason = f"paused: {held_reason}"
     return Schedule(
         id=ScheduleId(id),
         name=name,
@@ -212,6 +247,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         note=note,
         next_run_at=_moment(runs_next),
         next_run_reason=reason,
+        held_since=_moment(held_since),
         remaining=remaining,
         failures=failures,
         last_run=last_run,

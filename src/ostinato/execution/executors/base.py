@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from ostinato.execution.context import RunContext
 from ostinato.execution.outcome import Outcome
 from ostinato.execution.registry import TaskDefinition
+from ostinato.models.work import Work
 
-__all__ = ["Call", "Executor"]
+__all__ = ["Call", "Executor", "Surroundings"]
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What work outside of this process finds around it: made by preparation.py just before it starts.
+
+    References to secrets are resolved in here, so it is never stored nor logged.
+    """
+
+    folder: Path
+    """Where it runs; it exists."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """All of it, the OSTINATO_ variables included, but for OSTINATO_REPORT, which the executor makes."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Of an HTTP request."""
+    conversation: str | None = None
+    """The id of the conversation to resume."""
+    allowance: float | None = None
+    """How many dollars the run may cost."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One execution of a function, from its start to its outcome."""
+    """One execution of a work, from its start to its outcome."""
 
-    definition: TaskDefinition
-    args: list[Any]
-    kwargs: dict[str, Any]
+    work: Work
     context: RunContext
     done: Callable[[Outcome], None]
     """Called once, on the loop, when the execution has ended."""
+    definition: TaskDefinition | None = None
+    """The task of a function."""
+    surroundings: Surroundings | None = None
+    """Of any other work."""
     handle: Any = None
     """The executor's own hold on it: a task, a process."""
 

@@ -10,6 +10,7 @@ from ostinato.execution.context import current_context
 from ostinato.execution.executors.base import Call
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.threads import WorkerThreads
+from ostinato.models.work import Function
 
 __all__ = ["AsyncFunctions", "ThreadFunctions"]
 
@@ -17,8 +18,10 @@ STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 
 
 def _invoke(call: Call) -> Any:
-    definition = call.definition
-    args, kwargs = bind_context(definition.context_parameter, call.args, call.kwargs, call.context)
+    definition, work = call.definition, call.work
+    assert definition is not None
+    assert isinstance(work, Function)
+    args, kwargs = bind_context(definition.context_parameter, work.args, work.kwargs, call.context)
     return definition.function(*args, **kwargs)
 
 

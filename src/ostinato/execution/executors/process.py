@@ -7,28 +7,26 @@ process group is killed when the call ends, or this process does, so nothing tha
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import os
-import signal
 import sys
-from collections.abc import Coroutine
 from datetime import timedelta
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ostinato.execution.context import RunContext
+from ostinato.execution.executors import group
 from ostinato.execution.executors.base import Call
+from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.pipes import Ear
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.models.work import Function
 
 __all__ = ["ProcessFunctions"]
 
-KILL_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL."""
-DRAIN_SECONDS = 2.0
-"""How long an ended process's last words are waited for: what it started may have fled and hold the pipes open."""
 _LINE_LIMIT = 64 * 1024 * 1024
+_STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -37,7 +35,7 @@ class ProcessFunctions:
 
     @property
     def stop_seconds(self) -> float:
-        return KILL_SECONDS + 5
+        return group.KILL_SECONDS + 5
 
     def start(self, call: Call) -> None:
         call.handle = _Child(call)
@@ -64,128 +62,103 @@ class _Answer(msgspec.Struct):
 
 
 class _Child:
+    """One call, from its start to its outcome."""
+
     def __init__(self, call: Call) -> None:
         self._call = call
-        self._process: asyncio.subprocess.Process | None = None
+        self._group: ProcessGroup | None = None
+        self._begun: list[bytes] = []
+        """What has come of a message that is not whole yet."""
         self._answer: Outcome | None = None
+        self._nonsense: Exception | None = None
         self._is_stopping = False
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def terminate(self) -> None:
-        """SIGTERM to the group now, SIGKILL later if it does not go."""
-        if not self._is_stopping:
-            self._is_stopping = True
-            self._signal(signal.SIGTERM)
-            asyncio.get_running_loop().call_later(KILL_SECONDS, self._signal, signal.SIGKILL)
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process is not None and self._process.returncode is None:
-            self._signal_group(self._process, number)
-
-    def _signal_group(self, process: asyncio.subprocess.Process, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+        if self._group is not None:
+            self._group.terminate()
+        self._is_stopping = self._group is None or self._group.was_terminated
 
     async def _run(self) -> None:
         try:
-            outcome = await self._execute()
+            outcome = _STOPPED if self._is_stopping else await self._execute()
+        except NotStarted as error:
+            kind = OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED
+            outcome = Outcome(kind, f"its process could not be started: {error}")
         except Exception as error:  # whatever the child did, the run gets its outcome
-            what = "could not be started" if self._process is None else "could not be understood"
-            outcome = Outcome(OutcomeKind.FAILED, f"its process {what}: {one_line(error)}", raised(error).error)
+            outcome = Outcome(OutcomeKind.FAILED, f"its process was lost: {one_line(error)}", raised(error).error)
+        except asyncio.CancelledError:
+            outcome = _STOPPED
         self._call.done(outcome)
 
     async def _execute(self) -> Outcome:
         request = _request(self._call)
         with contextlib.ExitStack() as ours:
             with contextlib.ExitStack() as theirs:
-                stdin, questions = _pipe(theirs, ours)
-                output, stdout = _pipe(ours, theirs)
-                answers, channel = _pipe(ours, theirs)
-                # Pipes of our own: asyncio's would make wait() wait for everybody who holds them.
-                process = self._process = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    "-m",
-                    "ostinato.execution.child",
-                    str(channel.fileno()),
-                    stdin=stdin,
-                    stdout=stdout,
-                    stderr=asyncio.subprocess.STDOUT,
-                    pass_fds=(channel.fileno(),),
-                    start_new_session=True,
+                answers, channel = os.pipe()
+                theirs.callback(os.close, channel)
+                ear = Ear(answers, self._heard)
+                ours.callback(ear.close)
+                self._group = await ProcessGroup.start(
+                    [sys.executable, "-m", "ostinato.execution.child", str(channel)],
+                    folder=Path.cwd(),
+                    environment=os.environ,
+                    stdout=self._call.context.write,
+                    # Left open until the end: the child goes when it closes, even by a kill of this process.
+                    stdin=request + b"\n",
+                    keep_stdin=True,
+                    pass_fds=(channel,),
                 )
-            ours.callback(self._signal_group, process, signal.SIGKILL)
-            if self._is_stopping:
-                self._signal(signal.SIGTERM)
-            # Left open until the end: the child goes when it closes, even by a kill of this process.
-            writer, _ = await asyncio.get_running_loop().connect_write_pipe(asyncio.BaseProtocol, questions)
-            ours.callback(_abort, writer)
-            writer.write(request + b"\n")
-            return await self._converse(process, await _reader(answers, ours), await _reader(output, ours))
+            if self._is_stopping:  # it was told so while it waited for its turn
+                self._group.terminate()
+            status = await self._group.wait()
+            if not ear.ended.done():
+                await asyncio.wait([ear.ended], timeout=group.DRAIN_SECONDS)
+        if self._group.was_terminated:
+            return _STOPPED
+        if self._nonsense is not None:
+            reason = f"its process could not be understood: {one_line(self._nonsense)}"
+            return Outcome(OutcomeKind.FAILED, reason, raised(self._nonsense).error)
+        return self._answer or Outcome(
+            OutcomeKind.FAILED, reason=f"its process {end_of(status)} before the function returned"
+        )
 
-    async def _converse(
-        self, process: asyncio.subprocess.Process, answers: asyncio.StreamReader, output: asyncio.StreamReader
-    ) -> Outcome:
-        listening = asyncio.ensure_future(self._or_kill(self._listen(answers)))
-        capturing = asyncio.ensure_future(self._or_kill(_capture(output, self._call.context)))
-        status = await process.wait()
-        # Whatever the function started goes with it, and lets go of the pipes.
-        self._signal_group(process, signal.SIGKILL)
-        _, late = await asyncio.wait({listening, capturing}, timeout=DRAIN_SECONDS)
-        for task in (listening, capturing):
-            if task in late:
-                task.cancel()
-            else:
-                task.result()
-        if self._is_stopping:
-            return Outcome(OutcomeKind.CANCELLED, reason="cancelled")
-        return self._answer or Outcome(OutcomeKind.FAILED, reason=_silent_end(status))
-
-    async def _or_kill(self, conversation: Coroutine[Any, Any, None]) -> None:
-        """Nobody reads on after an error: without a kill, the child would wait for that."""
+    def _heard(self, data: bytes) -> None:
+        """Pass on what the child reports, and keep its answer."""
+        first, *more = data.split(b"\n")
+        self._begun.append(first)
         try:
-            await conversation
-        except Exception:
-            self._signal(signal.SIGKILL)
-            raise
+            for line in more:
+                self._take(b"".join(self._begun))
+                self._begun = [line]
+            if sum(map(len, self._begun)) > _LINE_LIMIT:
+                raise ValueError("it sent more than 64 MB without a line end")
+        except Exception as error:  # whatever is wrong with it
+            self._begun.clear()
+            self._nonsense = self._nonsense or error
+            if self._group is not None:
+                self._group.kill()
 
-    async def _listen(self, answers: asyncio.StreamReader) -> None:
-        """Pass on what the child reports, until its end, and keep its answer."""
+    def _take(self, line: bytes) -> None:
+        if self._nonsense is not None:
+            return
         context = self._call.context
-        while line := await answers.readline():
-            message = _decode(line)
-            if "progress" in message:
-                context.progress(**message["progress"])
-            elif "count" in message:
-                context.count(**message["count"])
-            else:
-                self._answer = msgspec.convert(message, _Answer).outcome
-
-
-def _pipe(readers: contextlib.ExitStack, writers: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
-    """A new pipe; each stack closes its end."""
-    reading, writing = os.pipe()
-    return (
-        readers.enter_context(os.fdopen(reading, "rb", buffering=0)),
-        writers.enter_context(os.fdopen(writing, "wb", buffering=0)),
-    )
-
-
-def _abort(writer: asyncio.WriteTransport) -> None:
-    if not writer.is_closing():  # it closes by itself when the child does
-        writer.abort()
-
-
-async def _reader(pipe: IO[bytes], stack: contextlib.ExitStack) -> asyncio.StreamReader:
-    reader = asyncio.StreamReader(limit=_LINE_LIMIT)
-    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), pipe
-    )
-    stack.callback(transport.close)
-    return reader
+        message = _decode(line)
+        if "progress" in message:
+            context.progress(**message["progress"])
+        elif "count" in message:
+            context.count(**message["count"])
+        elif "total" in message:
+            context.set_total(**message["total"])
+        else:
+            self._answer = msgspec.convert(message, _Answer).outcome
 
 
 def _request(call: Call) -> bytes:
-    function = call.definition.function
+    definition, work = call.definition, call.work
+    assert definition is not None
+    assert isinstance(work, Function)
+    function = definition.function
     main = sys.modules.get("__main__")
     return msgspec.json.encode(
         {
@@ -193,23 +166,9 @@ def _request(call: Call) -> bytes:
             "function": function.__qualname__,
             "main": getattr(main, "__file__", None) if function.__module__ == "__main__" else None,
             "path": sys.path,
-            "args": call.args,
-            "kwargs": call.kwargs,
-            "context_parameter": call.definition.context_parameter,
+            "args": work.args,
+            "kwargs": work.kwargs,
+            "context_parameter": definition.context_parameter,
             "run": call.context.claimed,
         }
     )
-
-
-async def _capture(stream: asyncio.StreamReader, context: RunContext) -> None:
-    """What the child prints is the run's output; bytes that are not UTF-8 stay readable."""
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="backslashreplace")
-    while chunk := await stream.read(65_536):
-        context.write(decoder.decode(chunk))
-    context.write(decoder.decode(b"", final=True))
-
-
-def _silent_end(status: int) -> str:
-    if status < 0:
-        return f"its process was killed by {signal.Signals(-status).name} before the function returned"
-    return f"its process exited with status {status} before the function returned"

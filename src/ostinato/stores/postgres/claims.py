@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from ostinato.models.ids import RunId
 from ostinato.models.lane import JUMPED
+from ostinato.models.run import end_of_cancel
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
-from ostinato.stores.postgres.ends import end_queued
+from ostinato.stores.postgres.ends import end_queued, lock_ends
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.query import Connection, fetch, texts
 from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
@@ -60,8 +61,8 @@ candidate AS MATERIALIZED (
             ) p CROSS JOIN LATERAL (
                 SELECT id FROM runs
                 WHERE {_QUEUED} AND lane = o.lane AND priority = p.priority AND ready_at <= %(horizon)s
-                  AND task = ANY (%(tasks)s::text[]) AND (expires_at IS NULL OR expires_at > %(now)s)
-                  AND (NOT burst OR ready_at <= %(now)s)
+                  AND (task IS NULL OR task = ANY (%(tasks)s::text[]))
+                  AND (expires_at IS NULL OR expires_at > %(now)s) AND (NOT burst OR ready_at <= %(now)s)
                 ORDER BY ready_at, id LIMIT greatest(least(o.free, o.tokens, %(room)s), 0) FOR UPDATE SKIP LOCKED
             ) r LIMIT greatest(least(o.free, o.tokens, %(room)s), 0)
         ) first_ready
@@ -92,7 +93,7 @@ taken AS (
         SELECT c.id FROM share s JOIN candidate c ON c.position = s.position WHERE c.place <= s.taken
     ))
     RETURNING id, token, kind, task, work, policy, trigger, due_at, ready_at, attempt, schedule_id, session, key,
-              count, node, NULL::bigint AS started_at, lane, priority, state, reason, mode
+              count, node, NULL::bigint AS started_at, project, lane, priority, state, reason, mode
 ),
 started AS ({telling("%(now)s", "'started'", "taken")}),
 spent AS (
@@ -115,12 +116,14 @@ SELECT least(
 FROM (VALUES (1)) always LEFT JOIN (taken r LEFT JOIN schedules s ON s.id = r.schedule_id) ON true
 ORDER BY r.lane, r.priority DESC, r.ready_at, r.id
 """
-_GIVE_BACK = """
+_CLAIMED = "state = 'running' AND node = %(node)s AND started_at = %(now)s"
+_GIVE_BACK = f"""
 WITH back AS (
     UPDATE runs SET state = 'queued', node = NULL, started_at = NULL, attempt = attempt - 1
-    WHERE state = 'running' AND node = %s AND started_at = %s RETURNING id
-)
-DELETE FROM events WHERE at = %s AND kind = 'started' AND run_id IN (SELECT id FROM back)
+    WHERE {_CLAIMED} RETURNING id, cancel
+),
+untold AS (DELETE FROM events WHERE at = %(now)s AND kind = 'started' AND run_id IN (SELECT id FROM back))
+SELECT id, cancel FROM back WHERE cancel IS NOT NULL
 """
 _EXPIRED = "SELECT id, session FROM runs WHERE state = 'queued' AND expires_at <= %s LIMIT 1000"
 
@@ -166,7 +169,15 @@ async def send_claim(
 async def give_back(connection: Connection, claim: Claim) -> Answer[None]:
     """Undo a claim of which nobody knows whether it was committed: its node never heard what it got."""
     # The tokens of its lanes stay taken: a rate says how many may start, and they come back by themselves.
-    await connection.execute(_GIVE_BACK, (claim.node, claim.now, claim.now))
+    claimed = {"node": claim.node, "now": claim.now}
+    rows = await fetch(connection, f"SELECT id FROM runs WHERE {_CLAIMED} AND cancel IS NOT NULL", claimed)
+    await lock_ends(connection, [RunId(id) for (id,) in rows])
+    # What somebody wanted to stop meanwhile must not be claimed again.
+    asked: dict[str, list[RunId]] = {}
+    for id, reason in await fetch(connection, _GIVE_BACK, claimed):
+        asked.setdefault(reason, []).append(RunId(id))
+    for reason, ids in asked.items():
+        await end_queued(connection, ids, end_of_cancel(reason), reason, claim.now)
 
     async def nothing() -> None:
         return None

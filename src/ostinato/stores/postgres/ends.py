@@ -17,7 +17,7 @@ from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers
 from ostinato.stores.postgres.turns import TELL, give_turns, lock_sessions_of
 
-__all__ = ["count_from_finish", "end_queued"]
+__all__ = ["count_from_finish", "end_queued", "lock_ends"]
 
 _LOCK_OF_RUNS = """
 SELECT id FROM schedules WHERE after_finish IS NOT NULL
@@ -36,6 +36,7 @@ WITH moved AS (
 UPDATE schedules s SET next_at = f.finished_at + s.after_finish
 FROM unnest(%s::bigint[], %s::bigint[]) f (id, finished_at)
 WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS NULL AND NOT s.orphaned
+  AND s.held_since IS NULL
   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 RETURNING 1
 ) {TELL}
@@ -47,14 +48,19 @@ async def end_queued(connection: Connection, ids: Sequence[RunId], state: str, r
     check_transition(RunState.QUEUED, RunState(state))
     if not ids:
         return []
-    wanted = numbers(sorted(ids))
-    await lock_sessions_of(connection, ids)
-    await connection.execute(_LOCK_OF_RUNS, (wanted,))
+    await lock_ends(connection, ids)
     kind = EventKind.DROPPED if state == RunState.SKIPPED else EventKind.FINISHED
-    rows = await fetch(connection, _END, (state, reason, now, wanted, now, kind))
+    rows = await fetch(connection, _END, (state, reason, now, numbers(sorted(ids)), now, kind))
     await count_from_finish(connection, {row[1]: now for row in rows if row[1] is not None})
     await give_turns(connection, {row[2] for row in rows if row[2] is not None})
     return [RunId(row[0]) for row in rows]
+
+
+async def lock_ends(connection: Connection, ids: Sequence[RunId]) -> None:
+    """Hold what the end of these runs may change, before the runs themselves."""
+    if ids:
+        await lock_sessions_of(connection, ids)
+        await connection.execute(_LOCK_OF_RUNS, (numbers(sorted(ids)),))
 
 
 async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId, Micros]) -> None:

@@ -1,7 +1,8 @@
 """Final writes in PostgreSQL: each is fenced by its token, and carries what follows from it into the same transaction.
 
 The plain end (no schedule, no session, no output, no retry) is one statement for the whole batch, whose answer is
-read after the commit. Whatever more there is to do is done only where a finish asks for it.
+read after the commit. Whatever more there is to do is done only where a finish asks for it. Neighbours: output.py,
+budgets.py, projects.py (conversations), ends.py, turns.py.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from collections.abc import Sequence
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
+from ostinato.stores.postgres.budgets import settle_costs
 from ostinato.stores.postgres.ends import count_from_finish
 from ostinato.stores.postgres.events import telling
+from ostinato.stores.postgres.holds import end_holds, find_held
+from ostinato.stores.postgres.output import add_output, drop_tails, keep_tails
+from ostinato.stores.postgres.projects import keep_conversations
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer
 
-__all__ = ["Written", "add_output", "send_finishes"]
+__all__ = ["Written", "send_finishes"]
 
 Written = tuple[list[RunId], list[ScheduleId]]
 """The runs whose token no longer held, and the schedules whose breaker tripped."""
@@ -69,15 +74,10 @@ SELECT id FROM schedules WHERE id = ANY (%s::bigint[])
    AND (after_finish IS NOT NULL OR failures > 0 OR id = ANY (%s::bigint[])) ORDER BY id FOR NO KEY UPDATE
 """
 _TRIP = """
-UPDATE schedules SET enabled = false, broken = %s, next_at = NULL, version = version + 1, updated_at = %s
+UPDATE schedules SET enabled = false, broken = %s, version = version + 1, updated_at = %s
 WHERE id = %s AND failures >= %s AND enabled RETURNING id
 """
-_OUTPUT = """
-INSERT INTO output (run_id, part, text)
-SELECT o.run_id, (SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = o.run_id), o.text
-FROM unnest(%s::bigint[], %s::text[]) o (run_id, text)
-"""
-
+_REST = "UPDATE schedules SET next_at = NULL WHERE id = ANY (%s::bigint[])"
 _DELETE_FINISHED = """
 DELETE FROM schedules s WHERE id = ANY (%s::bigint[]) AND next_at IS NULL AND broken IS NULL AND NOT orphaned
    AND (enabled OR remaining = 0)
@@ -88,9 +88,7 @@ DELETE FROM schedules s WHERE id = ANY (%s::bigint[]) AND next_at IS NULL AND br
 async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> Answer[Written]:
     """Write the finishes whose token holds, inside the caller's transaction."""
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
-    if len(ended) == len(finishes) and not any(
-        finish.schedule_id is not None or finish.session is not None or finish.output for finish in ended
-    ):
+    if len(ended) == len(finishes) and all(map(_is_plain, ended)):
         cursor = await connection.execute(_END, _end_values(ended))
 
         async def answer() -> Written:
@@ -106,6 +104,17 @@ async def send_finishes(connection: Connection, finishes: Sequence[Finish]) -> A
     return known
 
 
+def _is_plain(finish: Finish) -> bool:
+    """Whether its row is all that there is to write."""
+    return (
+        finish.schedule_id is None
+        and finish.session is None
+        and not finish.output
+        and not finish.abandoned
+        and finish.conversation is None
+    )
+
+
 async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Written:
     """Finishes of every kind, with all that follows."""
     await _lock_schedules(connection, finishes)
@@ -117,7 +126,7 @@ async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Wri
     lost += await _requeue(connection, [finish for finish in finishes if finish.state is RunState.QUEUED])
     # What was written before had its consequences then.
     gone = {finish.id for finish in ended}.difference(id for (id,) in written).union(lost)
-    await add_output(connection, [(f.id, f.output) for f in finishes if f.output and f.id not in gone])
+    await _leave(connection, [finish for finish in finishes if finish.id not in gone])
     return lost, await _follow(connection, [finish for finish in ended if finish.id not in gone])
 
 
@@ -208,6 +217,17 @@ async def _lock_schedules(connection: Connection, ended: Sequence[Finish]) -> No
         await connection.execute(_LOCK_SCHEDULES, (numbers(ids), numbers(failing)))
 
 
+async def _leave(connection: Connection, written: Sequence[Finish]) -> None:
+    """What attempts leave behind: output, a conversation, the rest of what they reserved."""
+    said = [finish for finish in written if finish.output]
+    if said:
+        await drop_tails(connection, [finish.id for finish in said])
+        await add_output(connection, [(finish.id, finish.output) for finish in said])
+    await keep_tails(connection, [finish.id for finish in written if finish.abandoned and not finish.output])
+    await keep_conversations(connection, written)
+    await settle_costs(connection, written)
+
+
 async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
     """What ends mean for schedules and sessions; answers the schedules that broke."""
     scheduled = [(finish.schedule_id, finish) for finish in ended if finish.schedule_id is not None]
@@ -235,7 +255,7 @@ async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Fini
     if counted and not any(finish.breaks for _, finish in counted):
         await connection.execute(reset, (numbers([id for id, _ in counted]),))
         return []
-    tripped = []
+    tripping = []
     for id, finish in counted:
         # One by one: the order of a failure and a success of the same schedule matters.
         if not finish.breaks:
@@ -243,14 +263,11 @@ async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Fini
             continue
         await connection.execute("UPDATE schedules SET failures = failures + 1 WHERE id = %s", (id,))
         reason = readable(finish.broken) if finish.broken is not None else None
-        tripped.append(await connection.execute(_TRIP, (reason, finish.finished_at, id, finish.break_after)))
-    return [ScheduleId(id) for cursor in tripped for (id,) in await cursor.fetchall()]
-
-
-async def add_output(connection: Connection, parts: Sequence[tuple[RunId, str]]) -> None:
-    """Append to the output of runs."""
-    joined: dict[RunId, str] = {}
-    for id, text in parts:
-        joined[id] = joined.get(id, "") + text
-    if joined:
-        await connection.execute(_OUTPUT, (numbers(joined), texts(list(joined.values()))))
+        tripping.append(await connection.execute(_TRIP, (reason, finish.finished_at, id, finish.break_after)))
+    tripped = [ScheduleId(id) for cursor in tripping for (id,) in await cursor.fetchall()]
+    if tripped:
+        ids = numbers(tripped)
+        held = await find_held(connection, "s.id = ANY (%s::bigint[])", (ids,))
+        await end_holds(connection, held, max(finish.finished_at for _, finish in counted))
+        await connection.execute(_REST, (ids,))
+    return tripped

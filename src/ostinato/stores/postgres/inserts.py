@@ -24,14 +24,13 @@ __all__ = ["insert_all", "insert_fires", "let_in", "send_arrivals", "send_insert
 
 _COLUMNS = (
     "kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at, count, "
-    "priority, expires_at, session, waiting, mode, burst, later, key, "
-    "finished_at"
+    "priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at"
 )
 _GIVEN = f"""
 FROM unnest(
     %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
     %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[],
-    %s::text[], %s::boolean[], %s::boolean[], %s::text[], %s::bigint[]
+    %s::text[], %s::boolean[], %s::boolean[], %s::text[], %s::text[], %s::bigint[]
 ) WITH ORDINALITY n ({_COLUMNS}, place) ORDER BY place
 """
 _INSERT = f"INSERT INTO runs ({_COLUMNS}) SELECT {_COLUMNS} {_GIVEN}"
@@ -161,5 +160,6 @@ def _values(runs: Sequence[NewRun]) -> tuple[Any, ...]:
         booleans([run.burst for run in runs]),
         booleans([run.later for run in runs]),
         texts([run.key for run in runs]),
+        texts([run.project for run in runs]),
         numbers([run.ready_at if run.state in ENDS else None for run in runs]),
     )

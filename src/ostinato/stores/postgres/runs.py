@@ -9,13 +9,16 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
 from ostinato.models.ids import NodeId, RunId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
+from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
-from ostinato.stores.postgres.finishes import Written, add_output, send_finishes
+from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
+from ostinato.stores.postgres.output import add_output, read_output
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
@@ -30,12 +33,16 @@ WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING 
 """
 # In a session of people's it waits its turn again.
 _REPEAT = """
-INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, session,
-                  mode, waiting)
-SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s,
+INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
+                  session, mode, waiting)
+SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s, project,
        CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
 FROM runs WHERE id = %s RETURNING id, session
 """
+_START = """
+UPDATE runs SET state = 'running', token = 1, attempt = 1, node = %s, started_at = %s WHERE id = %s
+"""
+_CLAIMED = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = %s"
 _SESSIONS = "SELECT DISTINCT session FROM runs WHERE id = ANY (%s::bigint[]) AND session IS NOT NULL"
 _STALE = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id LEFT JOIN nodes n ON n.id = r.node
@@ -106,6 +113,15 @@ class PostgresRuns:
         sessions = () if run.session is None else (run.session,)
         return await self._database.write(trigger, wakes=True, repeatable=run.key is not None, sessions=sessions)
 
+    async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
+        async def start(connection: Connection) -> ClaimedRun:
+            ((id,),) = await (await send_insert(connection, [run])).fetchall()
+            await connection.execute(_START, (node, now, id))
+            (row,) = await fetch(connection, _CLAIMED, (id,))
+            return load_claimed(row)
+
+        return await self._database.write(start, repeatable=False)
+
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         async def repeat(connection: Connection) -> RunId | None:
             await lock_sessions_of(connection, [id])
@@ -127,7 +143,7 @@ class PostgresRuns:
         async def finish(connection: Connection) -> Answer[Written]:
             return await send_finishes(connection, finishes)
 
-        sessions = {finish.session for finish in finishes if finish.session is not None}
+        sessions = {finish.session for finish in finishes if finish.session is not None} | budget_locks(finishes)
         if claim is None:
             if not finishes:
                 return Finished()
@@ -170,7 +186,7 @@ class PostgresRuns:
         return undo
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
-        # The last word of each run counts, and its output is joined: one statement updates a row once.
+        # The last word of each run counts: one statement updates a row once.
         said: dict[tuple[RunId, int], tuple[str | None, str | None]] = {}
         for one in reports:
             progress, totals = said.get((one.id, one.token), (None, None))
@@ -186,8 +202,7 @@ class PostgresRuns:
 
         async def report(connection: Connection) -> None:
             held = set(await fetch(connection, _REPORT, values))
-            parts = [(one.id, one.output) for one in reports if one.output and (one.id, one.token) in held]
-            await add_output(connection, parts)
+            await add_output(connection, [(one.id, one.output) for one in reports if (one.id, one.token) in held])
 
         await self._database.write(report)
 
@@ -242,6 +257,9 @@ class PostgresRuns:
         if wanted.task is not None:
             clauses.append("r.task = %s")
             values.append(wanted.task)
+        if wanted.project is not None:
+            clauses.append("r.project = %s")
+            values.append(wanted.project)
         if wanted.session is not None:
             clauses.append("r.session = %s AND r.mode IS NOT NULL")
             values.append(wanted.session)
@@ -278,10 +296,8 @@ class PostgresRuns:
 
         return await self._database.read(look)
 
-    async def read_output(self, id: RunId) -> str:
-        query = "SELECT text FROM output WHERE run_id = %s ORDER BY part"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (id,)))
-        return "".join(text for (text,) in rows)
+    async def read_output(self, id: RunId) -> list[OutputPart]:
+        return await self._database.read(lambda connection: read_output(connection, id))
 
     async def count_active(self, now: Micros) -> int:
         count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, {"now": now}))

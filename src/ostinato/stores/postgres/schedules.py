@@ -7,11 +7,12 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.schedule import REMOVED, FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.schedule import REMOVED, FirePlan, Hold, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.stores.base import Due
 from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.postgres.inserts import insert_fires
-from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, texts
+from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.runs import cancel_now
 from ostinato.stores.postgres.turns import give_turns, lock_sessions
 from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
@@ -20,6 +21,8 @@ __all__ = ["PostgresSchedules"]
 
 # `timing` and `zone` together are what a person calls the timing.
 _RETIMED = "((excluded.timing, excluded.zone) IS DISTINCT FROM (s.timing, s.zone))"
+# Held since end_changed_holds has looked, and not one that it left alone: no due time has been left out yet.
+_JUST_HELD = "(s.held_since IS NOT NULL AND excluded.policy IS DISTINCT FROM s.policy AND s.name <> ALL (%s::text[]))"
 _PUT_COLUMNS = (
     "name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at, next_at, "
     "after_finish, remaining"
@@ -38,10 +41,12 @@ ON CONFLICT (name) DO UPDATE SET
     enabled = CASE WHEN {_RETIMED} AND s.broken IS NOT NULL THEN true ELSE s.enabled END,
     anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE s.anchor_at END,
     next_at = CASE
-        WHEN NOT ({_RETIMED} OR s.orphaned) THEN s.next_at
+        WHEN NOT ({_RETIMED} OR s.orphaned) THEN CASE WHEN {_JUST_HELD} THEN s.held_since ELSE s.next_at END
         WHEN s.enabled OR s.broken IS NOT NULL THEN excluded.next_at
     END,
     broken = CASE WHEN {_RETIMED} THEN NULL ELSE s.broken END,
+    held_since = CASE WHEN {_RETIMED} OR {_JUST_HELD} THEN NULL ELSE s.held_since END,
+    held_reason = CASE WHEN {_RETIMED} OR {_JUST_HELD} THEN NULL ELSE s.held_reason END,
     failures = CASE WHEN {_RETIMED} THEN 0 ELSE s.failures END,
     remaining = CASE
         WHEN excluded.policy IS DISTINCT FROM s.policy OR {_RETIMED} THEN excluded.remaining ELSE s.remaining
@@ -54,11 +59,20 @@ WHERE {_RETIMED} OR s.orphaned OR (excluded.note IS NOT NULL AND excluded.note I
 """
 # A new schedule that is disabled has no due time; an old one that a person enabled takes the draft's.
 _NOT_DUE = "UPDATE schedules SET next_at = NULL WHERE name = ANY (%s::text[]) AND NOT enabled AND next_at IS NOT NULL"
+_RUN = 1 + len(SCHEDULE_COLUMNS.split(","))
+"""Where the last run begins in a row: after the schedule, and whether something of it is active."""
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 _CHANGE = """
 UPDATE schedules SET enabled = %s, broken = %s, note = %s, anchor_at = %s, next_at = %s, remaining = %s, failures = 0,
                      version = version + 1, updated_at = %s
 WHERE id = %s AND version = %s RETURNING id
+"""
+# Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
+_HOLD = """
+UPDATE schedules SET next_at = %(next_at)s, held_since = coalesce(held_since, %(since)s), held_reason = %(reason)s,
+                     updated_at = %(now)s
+WHERE id = %(id)s AND version = %(version)s AND next_at = %(since)s AND enabled AND broken IS NULL AND NOT orphaned
+RETURNING id
 """
 _TAKE_BACK = """
 DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' AND due_at > %s
@@ -72,9 +86,11 @@ _SESSIONS = """
 SELECT DISTINCT session FROM runs
 WHERE schedule_id = %s AND state IN ('queued', 'running') AND session IS NOT NULL
 """
-_ORPHAN = """
-UPDATE schedules SET orphaned = true, next_at = NULL, version = version + 1, updated_at = %s
-WHERE owner = 'code' AND origin = %s AND NOT orphaned AND name <> ALL (%s::text[]) RETURNING name
+_UNDECLARED = "s.owner = 'code' AND s.origin = %s AND NOT s.orphaned AND s.name <> ALL (%s::text[])"
+_ORPHAN = f"""
+UPDATE schedules s SET orphaned = true, next_at = NULL, held_since = NULL, held_reason = NULL,
+                       version = version + 1, updated_at = %s
+WHERE {_UNDECLARED} RETURNING name
 """
 _DUE = f"""
 SELECT {DUE_COLUMNS},
@@ -85,6 +101,7 @@ FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
 """
 _MOVE = f"""
 UPDATE schedules s SET next_at = p.next_at, remaining = p.remaining, enabled = p.enabled, broken = p.broken,
+    held_since = NULL, held_reason = NULL,
     version = s.version + (s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken)::int
 FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::boolean[], %s::bigint[], %s::bigint[], %s::boolean[],
             %s::text[])
@@ -109,7 +126,8 @@ class PostgresSchedules:
         resting = texts([draft.name for draft in unique if not draft.enabled])
 
         async def put(connection: Connection) -> None:
-            await connection.execute(_PUT, values)
+            still_held = texts(await end_changed_holds(connection, unique, now))
+            await connection.execute(_PUT, (*values, still_held, still_held, still_held))
             if resting != "{}":
                 await connection.execute(_NOT_DUE, (resting,))
 
@@ -131,6 +149,9 @@ class PostgresSchedules:
         if wanted.owner is not None:
             clauses.append("s.owner = %s")
             values.append(wanted.owner)
+        if wanted.project is not None:
+            clauses.append("s.project = %s")
+            values.append(wanted.project)
         if wanted.enabled is not None:
             clauses.append("s.enabled = %s")
             values.append(wanted.enabled)
@@ -158,6 +179,10 @@ class PostgresSchedules:
         )
 
         async def write(connection: Connection) -> bool:
+            # Locked in a statement of its own, so that the next one sees a hold that began meanwhile.
+            await connection.execute("SELECT id FROM schedules WHERE id = %s FOR NO KEY UPDATE", (id,))
+            held = await find_held(connection, "s.id = %s AND s.version = %s", (id, version))
+            await end_holds(connection, held, now)
             if not await fetch(connection, _CHANGE, values):
                 return False
             if not change.enabled:
@@ -180,6 +205,11 @@ class PostgresSchedules:
 
         return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
 
+    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
+        held: dict[str, Any] = {"id": id, "version": version, "now": now}
+        held |= {"since": hold.since, "next_at": hold.next_at, "reason": readable(hold.reason)}
+        return bool(await self._database.write(lambda connection: fetch(connection, _HOLD, held)))
+
     async def _sessions_of(self, id: ScheduleId) -> list[str]:
         """Looked up beforehand, for the writer to lock them in its order; later ones are locked on the way."""
         rows = await self._database.read(lambda connection: fetch(connection, _SESSIONS, (id,)))
@@ -187,13 +217,17 @@ class PostgresSchedules:
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         values = (now, origin, texts(declared))
-        rows = await self._database.write(lambda connection: fetch(connection, _ORPHAN, values))
-        return sorted(name for (name,) in rows)
+
+        async def mark(connection: Connection) -> list[str]:
+            await end_holds(connection, await find_held(connection, _UNDECLARED, values[1:]), now)
+            return sorted(name for (name,) in await fetch(connection, _ORPHAN, values))
+
+        return await self._database.write(mark)
 
     async def due_schedules(self, horizon: Micros, limit: int) -> Due:
         async def look(connection: Connection) -> Due:
             rows = await fetch(connection, _DUE, (horizon, limit))
-            due = [load_due(row[:12], tuple(map(RunId, row[12])), tuple(map(RunId, row[13]))) for row in rows]
+            due = [load_due(row[:-2], tuple(map(RunId, row[-2])), tuple(map(RunId, row[-1]))) for row in rows]
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             return Due(
@@ -270,5 +304,5 @@ async def _give_up_turns(connection: Connection, sessions: Sequence[Row]) -> Non
 
 
 def _load(row: Row) -> Schedule:
-    last_run = load_run(row[21:]) if row[21] is not None else None
-    return load_schedule(row[:20], last_run, row[20])
+    last_run = load_run(row[_RUN:]) if row[_RUN] is not None else None
+    return load_schedule(row[: _RUN - 1], last_run, row[_RUN - 1])

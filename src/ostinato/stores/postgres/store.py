@@ -5,6 +5,7 @@ from __future__ import annotations
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
+from ostinato.stores.postgres.projects import PostgresProjects
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.sessions import PostgresSessions
@@ -21,6 +22,7 @@ class PostgresStore:
         self._database = Database(url, schema)
         self.schedules = PostgresSchedules(self._database)
         self.runs = PostgresRuns(self._database)
+        self.projects = PostgresProjects(self._database)
         self.lanes = PostgresLanes(self._database)
         self.sessions = PostgresSessions(self._database)
         self.nodes = PostgresNodes(self._database)

@@ -7,7 +7,7 @@ from ostinato.models.states import ACTIVE
 from ostinato.stores.base import PruneCursor, Pruned, Status
 from ostinato.stores.postgres.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
-from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, past_age
+from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, old_day, past_age
 
 __all__ = ["PostgresUpkeep"]
 
@@ -30,6 +30,10 @@ DELETE FROM sessions WHERE sent_at < %(past)s AND key = ANY (ARRAY(
       AND NOT EXISTS (SELECT 1 FROM runs WHERE session = s.key AND NOT waiting AND state IN ('queued', 'running'))
     ORDER BY sent_at LIMIT %(limit)s
 )) RETURNING 1
+"""
+_OLD_SPENDING = """
+DELETE FROM spending s USING (SELECT schedule_id, day FROM spending WHERE day < %s ORDER BY day LIMIT %s) old
+WHERE s.schedule_id = old.schedule_id AND s.day = old.day RETURNING 1
 """
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
@@ -78,7 +82,8 @@ class PostgresUpkeep:
         async def remove(connection: Connection) -> Pruned:
             events = await fetch(connection, _OLD_EVENTS, (past, limit))
             sessions = await fetch(connection, _IDLE_SESSIONS, {"past": past, "limit": limit})
-            if limit in (len(events), len(sessions)):
+            spending = await fetch(connection, _OLD_SPENDING, (old_day(now), limit))
+            if limit in (len(events), len(sessions), len(spending)):
                 return Pruned(cursor=cursor)
             nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
             return Pruned(nodes=len(nodes))

@@ -32,7 +32,7 @@ _PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting =
 _PICK = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
-  AND r.task IN (SELECT value FROM json_each(?)) AND (r.expires_at IS NULL OR r.expires_at > ?)
+  AND (r.task IS NULL OR r.task IN (SELECT value FROM json_each(?))) AND (r.expires_at IS NULL OR r.expires_at > ?)
   AND (r.burst = 0 OR r.ready_at <= ?)
 ORDER BY r.ready_at, r.id LIMIT ?
 """
@@ -57,7 +57,7 @@ _NEVER = 1 << 62
 
 def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
     """Take ready runs for a node, inside the caller's transaction; nothing for one that was declared lost."""
-    if not claim.tasks or fetch(connection, _IS_LOST, (claim.node,)):
+    if fetch(connection, _IS_LOST, (claim.node,)):
         return Claimed()
     _expire(connection, claim.now)
     next_turn_at = give_late_turns(connection, claim.horizon)

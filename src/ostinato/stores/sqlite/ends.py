@@ -43,7 +43,7 @@ def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, fini
     """Set the next due time of a schedule that counts from the end of its last run."""
     connection.execute(
         "UPDATE schedules SET next_at = ? + after_finish WHERE id = ? AND after_finish IS NOT NULL "
-        "AND enabled AND broken IS NULL AND NOT orphaned AND NOT EXISTS "
+        "AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND NOT EXISTS "
         "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
         (finished_at, schedule_id),
     )

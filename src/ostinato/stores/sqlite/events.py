@@ -16,13 +16,15 @@ __all__ = ["note", "note_runs"]
 # What a run's own row says goes into its event; a run in no session of people's has none.
 _OF_RUNS = """
 INSERT INTO events (at, kind, session, run_id, data)
-SELECT ?, ?, session, id, json_object('state', state, 'attempt', attempt, 'reason', reason)
+SELECT coalesce(?, finished_at), ?, session, id, json_object('state', state, 'attempt', attempt, 'reason', reason)
 FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND mode IS NOT NULL ORDER BY id
 """
 
 
-def note_runs(connection: apsw.Connection, kind: EventKind, ids: Sequence[RunId], now: Micros) -> int:
-    """One event for each of the runs that is in a session of people's, as its row is now; answers how many."""
+def note_runs(connection: apsw.Connection, kind: EventKind, ids: Sequence[RunId], now: Micros | None) -> int:
+    """One event for each of the runs that is in a session of people's, as its row is now; answers how many.
+
+    None tells it of the instant at which each has ended."""
     connection.execute(_OF_RUNS, (now, kind, msgspec.json.encode(ids).decode()))
     return connection.changes()
 

@@ -11,12 +11,16 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
+from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sqlite.holds import end_holds, find_held
+from ostinato.stores.sqlite.output import add_output, drop_tail, keep_tail
+from ostinato.stores.sqlite.projects import keep_conversation
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.turns import give_turns
 
-__all__ = ["add_output", "finish_now"]
+__all__ = ["finish_now"]
 
 _END = """
 UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
@@ -71,12 +75,16 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
     lost: list[RunId] = []
     if len(written) != len(ended):
         lost = _lost(connection, [finish for finish in ended if finish.id not in written])
+        # What was written before had its consequences then.
         ended = [finish for finish in ended if finish.id in written]
     for finish in finishes:
-        if finish.state is RunState.QUEUED and not _requeue(connection, finish):
-            lost.append(finish.id)
-        elif finish.output and finish.id not in lost:
-            add_output(connection, finish.id, finish.output)
+        if finish.state is RunState.QUEUED:
+            if not _requeue(connection, finish):
+                lost.append(finish.id)
+                continue
+        elif finish.id not in written:
+            continue
+        _leave(connection, finish)
     return lost, _follow(connection, ended)
 
 
@@ -135,6 +143,19 @@ def _requeue(connection: apsw.Connection, finish: Finish) -> bool:
     return bool(connection.changes())
 
 
+def _leave(connection: apsw.Connection, finish: Finish) -> None:
+    """What an attempt leaves behind: output, a conversation, the rest of what it reserved."""
+    if finish.output:
+        drop_tail(connection, finish.id)
+        add_output(connection, finish.id, finish.output)
+    elif finish.abandoned:
+        keep_tail(connection, finish.id)
+    if finish.conversation is not None:
+        keep_conversation(connection, finish.conversation, finish.finished_at)
+    if finish.cost is not None:
+        settle_cost(connection, finish.id, finish.cost)
+
+
 def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
     """What ends mean for schedules and sessions; answers the schedules that broke."""
     broken: list[ScheduleId] = []
@@ -160,7 +181,7 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
 
 def _end_turns(connection: apsw.Connection, ended: Sequence[Finish]) -> None:
     """Tell the ends of runs in sessions, and let the next ones go."""
-    note_runs(connection, EventKind.FINISHED, [finish.id for finish in ended], ended[-1].finished_at)
+    note_runs(connection, EventKind.FINISHED, [finish.id for finish in ended], None)
     connection.executemany(
         "UPDATE sessions SET throttled = ?2 WHERE key = ?1 AND throttled <> ?2",
         [(finish.session, finish.throttled) for finish in ended if finish.throttled is not None],
@@ -175,17 +196,12 @@ def _breaker(connection: apsw.Connection, finish: Finish) -> bool:
         return False
     connection.execute("UPDATE schedules SET failures = failures + 1 WHERE id = ?", (finish.schedule_id,))
     connection.execute(
-        "UPDATE schedules SET enabled = 0, broken = ?, next_at = NULL, version = version + 1, updated_at = ? "
+        "UPDATE schedules SET enabled = 0, broken = ?, version = version + 1, updated_at = ? "
         "WHERE id = ? AND failures >= ? AND enabled",
         (finish.broken, finish.finished_at, finish.schedule_id, finish.break_after),
     )
-    return bool(connection.changes())
-
-
-def add_output(connection: apsw.Connection, id: RunId, text: str) -> None:
-    """Append to a run's output."""
-    connection.execute(
-        "INSERT INTO output (run_id, part, text) "
-        "SELECT ?, (SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = ?), ?",
-        (id, id, text),
-    )
+    if not connection.changes():
+        return False
+    end_holds(connection, find_held(connection, "s.id = ?", (finish.schedule_id,)), finish.finished_at)
+    connection.execute("UPDATE schedules SET next_at = NULL WHERE id = ?", (finish.schedule_id,))
+    return True

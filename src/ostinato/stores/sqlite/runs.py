@@ -1,4 +1,4 @@
-"""The ledger in SQLite: rows in, rows read, runs cancelled. Neighbours: claims.py, finishes.py, ends.py."""
+"""The ledger in SQLite: runs put in, read and cancelled. Neighbours: inserts.py, claims.py, finishes.py, ends.py."""
 
 from __future__ import annotations
 
@@ -10,36 +10,30 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
-from ostinato.models.session import STALE
 from ostinato.models.states import ENDS, RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
 from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
-from ostinato.stores.sqlite.finishes import add_output, finish_now
+from ostinato.stores.sqlite.finishes import finish_now
+from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
+from ostinato.stores.sqlite.output import add_output, read_output
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.turns import arrived, is_cut_off
 
-__all__ = ["SqliteRuns", "cancel_now", "insert_all", "insert_fires", "tell_to_stop"]
-
-_INSERT = """
-INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
-                  count, priority, expires_at, session, waiting, mode, burst, later, key,
-                  finished_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-
+__all__ = ["SqliteRuns", "cancel_now", "tell_to_stop"]
 
 # In a session of people's it waits its turn again.
 _REPEAT = """
-INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, session,
-                  mode, waiting)
-SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?1, ?1,
+INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
+                  session, mode, waiting)
+SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?1, ?1, project,
        CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
 FROM runs WHERE id = ?2 RETURNING id, session
 """
+_CLAIMED = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ?"
 _UNHAPPY = ENDS - {RunState.SUCCEEDED}
 
 
@@ -64,10 +58,22 @@ class SqliteRuns:
                     return None
             (id,) = insert_all(connection, [run])
             if run.session is not None:
-                _let_in(connection, run.session, id, run.ready_at)
+                let_in(connection, run.session, id, run.ready_at)
             return id
 
         return await self._database.write(trigger, wakes=True)
+
+    async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
+        def start(connection: apsw.Connection) -> ClaimedRun:
+            id = insert_one(connection, run)
+            connection.execute(
+                "UPDATE runs SET state = 'running', token = 1, attempt = 1, node = ?, started_at = ? WHERE id = ?",
+                (node, now, id),
+            )
+            (row,) = fetch(connection, _CLAIMED, (id,))
+            return load_claimed(row)
+
+        return await self._database.write(start)
 
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         def repeat(connection: apsw.Connection) -> RunId | None:
@@ -76,7 +82,7 @@ class SqliteRuns:
                 return None
             new, session = RunId(rows[0][0]), rows[0][1]
             if session is not None:
-                _let_in(connection, session, new, now)
+                let_in(connection, session, new, now)
             return new
 
         return await self._database.write(repeat, wakes=True)
@@ -155,6 +161,9 @@ class SqliteRuns:
         if wanted.task is not None:
             clauses.append("r.task = ?")
             values.append(wanted.task)
+        if wanted.project is not None:
+            clauses.append("r.project = ?")
+            values.append(wanted.project)
         if wanted.session is not None:
             clauses.append("r.session = ? AND r.mode IS NOT NULL")
             values.append(wanted.session)
@@ -196,10 +205,8 @@ class SqliteRuns:
 
         return await self._database.read(look)
 
-    async def read_output(self, id: RunId) -> str:
-        query = "SELECT text FROM output WHERE run_id = ? ORDER BY part"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (id,)))
-        return "".join(text for (text,) in rows)
+    async def read_output(self, id: RunId) -> list[OutputPart]:
+        return await self._database.read(lambda connection: read_output(connection, id))
 
     async def count_active(self, now: Micros) -> int:
         # One count for each partial index: together in one WHERE they would be a scan of the whole ledger.
@@ -210,75 +217,6 @@ class SqliteRuns:
                  + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1
                     AND state IN ('queued', 'running') AND (later = 0 OR ready_at <= ?1))"""
         return int(await self._database.read(lambda connection: fetch_value(connection, query, (now,))))
-
-
-def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
-    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
-    plain = [run for run in runs if run.session is None]
-    if plain:
-        connection.executemany(f"{_INSERT} ON CONFLICT DO NOTHING", [_values(run) for run in plain])
-    for run in runs:
-        if run.session is not None:
-            run.later = run.mode is not None and run.ready_at > now
-            for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
-                _let_in(connection, run.session, RunId(id), now)
-
-
-def _let_in(connection: apsw.Connection, session: str, id: RunId, now: Micros) -> None:
-    """A run was put into a session by something that began at this instant: let it queue up, unless it is too late."""
-    if is_cut_off(connection, session, now, now):
-        end_queued(connection, [id], RunState.SKIPPED, STALE, now)
-    else:
-        arrived(connection, session, [id], now)
-
-
-def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:
-    """Insert rows inside the caller's transaction. Where a key is active already, the answer is that run's id."""
-    if not runs:
-        return []
-    if any(run.key is not None for run in runs):
-        return [_insert_keyed(connection, run) for run in runs]
-    connection.executemany(_INSERT, [_values(run) for run in runs])
-    # Nobody else writes during the transaction, so the ids are consecutive.
-    last = connection.last_insert_rowid()
-    return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
-
-
-def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
-    if run.key is not None:
-        known = fetch(connection, "SELECT id FROM runs WHERE key = ? AND state IN ('queued', 'running')", (run.key,))
-        if known:
-            return RunId(known[0][0])
-    connection.execute(_INSERT, _values(run))
-    return RunId(connection.last_insert_rowid())
-
-
-def _values(run: NewRun) -> tuple[Any, ...]:
-    ended = run.state in ENDS
-    return (
-        run.kind,
-        run.task,
-        run.work,
-        run.policy,
-        run.trigger,
-        run.due_at,
-        run.ready_at,
-        run.lane,
-        run.state,
-        run.reason,
-        run.schedule_id,
-        run.last_due_at,
-        run.count,
-        run.priority,
-        run.expires_at,
-        run.session,
-        run.waiting,
-        run.mode,
-        run.burst,
-        run.later,
-        run.key,
-        run.ready_at if ended else None,
-    )
 
 
 def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:

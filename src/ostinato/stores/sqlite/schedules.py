@@ -12,12 +12,14 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import NewRun
-from ostinato.models.schedule import REMOVED, FirePlan, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.schedule import REMOVED, FirePlan, Hold, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.stores.base import Due
 from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
 from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.holds import end_changed_holds, end_holds, find_held
+from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import fetch
-from ostinato.stores.sqlite.runs import cancel_now, insert_fires
+from ostinato.stores.sqlite.runs import cancel_now
 from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["SqliteSchedules"]
@@ -47,11 +49,19 @@ WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS 
    OR (excluded.origin IS NOT NULL AND excluded.origin IS NOT origin)
    OR (excluded.work, excluded.policy, excluded.project, excluded.owner) IS NOT (work, policy, project, owner)
 """
+# Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
+_HOLD = """
+UPDATE schedules SET next_at = ?1, held_since = coalesce(held_since, ?2), held_reason = ?3, updated_at = ?4
+WHERE id = ?5 AND version = ?6 AND next_at = ?2 AND enabled AND broken IS NULL AND NOT orphaned
+"""
+_UNDECLARED = "s.owner = 'code' AND s.origin = ? AND NOT s.orphaned AND s.name NOT IN (SELECT value FROM json_each(?))"
 _DETACH = """
 UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?)
 WHERE schedule_id = ? AND state = 'running' AND mode IS NOT NULL
 """
 _IN_SESSION = "schedule_id = ? AND state IN ('queued', 'running') AND session IS NOT NULL"
+_RUN = 1 + len(SCHEDULE_COLUMNS.split(","))
+"""Where the last run begins in a row: after the schedule, and whether something of it is active."""
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 
 
@@ -65,6 +75,7 @@ class SqliteSchedules:
         rows = [(*_fields(draft), now) for draft in drafts]
 
         def put(connection: apsw.Connection) -> None:
+            end_changed_holds(connection, drafts, now)
             connection.executemany(_PUT, rows)
 
         await self._database.write(put, wakes=True)
@@ -85,6 +96,9 @@ class SqliteSchedules:
         if wanted.owner is not None:
             clauses.append("s.owner = :owner")
             values["owner"] = wanted.owner
+        if wanted.project is not None:
+            clauses.append("s.project = :project")
+            values["project"] = wanted.project
         if wanted.enabled is not None:
             clauses.append("s.enabled = :enabled")
             values["enabled"] = wanted.enabled
@@ -99,9 +113,11 @@ class SqliteSchedules:
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
         def write(connection: apsw.Connection) -> bool:
+            end_holds(connection, find_held(connection, "s.id = ? AND s.version = ?", (id, version)), now)
             connection.execute(
                 "UPDATE schedules SET enabled = ?, broken = ?, note = ?, anchor_at = ?, next_at = ?, remaining = ?, "
-                "failures = 0, version = version + 1, updated_at = ? WHERE id = ? AND version = ?",
+                "failures = 0, version = version + 1, updated_at = ? "
+                "WHERE id = ? AND version = ?",
                 (
                     change.enabled,
                     change.broken,
@@ -141,16 +157,23 @@ class SqliteSchedules:
 
         return await self._database.write(remove, wakes=True)
 
+    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
+        def write(connection: apsw.Connection) -> bool:
+            connection.execute(_HOLD, (hold.next_at, hold.since, hold.reason, now, id, version))
+            return bool(connection.changes())
+
+        return await self._database.write(write)
+
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
-        names = msgspec.json.encode(declared).decode()
+        values = (now, origin, msgspec.json.encode(declared).decode())
 
         def mark(connection: apsw.Connection) -> list[str]:
+            end_holds(connection, find_held(connection, _UNDECLARED, values[1:]), now)
             rows = fetch(
                 connection,
-                "UPDATE schedules SET orphaned = 1, next_at = NULL, version = version + 1, updated_at = ? "
-                "WHERE owner = 'code' AND origin = ? AND NOT orphaned "
-                "AND name NOT IN (SELECT value FROM json_each(?)) RETURNING name",
-                (now, origin, names),
+                "UPDATE schedules AS s SET orphaned = 1, next_at = NULL, version = version + 1, updated_at = ? "
+                f"WHERE {_UNDECLARED} RETURNING name",
+                values,
             )
             return sorted(name for (name,) in rows)
 
@@ -179,6 +202,7 @@ class SqliteSchedules:
             for plan in plans:
                 connection.execute(
                     "UPDATE schedules SET next_at = ?, remaining = ?, enabled = ?, broken = ?, "
+                    "held_since = NULL, held_reason = NULL, "
                     "version = version + (enabled <> ? OR broken IS NOT ?) "
                     "WHERE id = ? AND next_at = ? AND version = ? AND NOT (? AND EXISTS "
                     "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running')))",
@@ -214,8 +238,8 @@ _fields = attrgetter(
 
 
 def _load(row: tuple[Any, ...]) -> Schedule:
-    last_run = load_run(row[21:]) if row[21] is not None else None
-    return load_schedule(row[:20], last_run, bool(row[20]))
+    last_run = load_run(row[_RUN:]) if row[_RUN] is not None else None
+    return load_schedule(row[: _RUN - 1], last_run, bool(row[_RUN - 1]))
 
 
 def _active_runs(

@@ -35,8 +35,9 @@ from ostinato.stores.rows import EVENT_COLUMNS, load_event, load_session
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note, note_runs
+from ostinato.stores.sqlite.inserts import insert_all
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.runs import cancel_now, insert_all, tell_to_stop
+from ostinato.stores.sqlite.runs import cancel_now, tell_to_stop
 from ostinato.stores.sqlite.turns import arrived, give_turns, is_cut_off, remember
 
 __all__ = ["SqliteSessions"]

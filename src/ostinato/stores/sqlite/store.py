@@ -5,6 +5,7 @@ from __future__ import annotations
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
+from ostinato.stores.sqlite.projects import SqliteProjects
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
 from ostinato.stores.sqlite.sessions import SqliteSessions
@@ -21,6 +22,7 @@ class SqliteStore:
         self._database = Database(path)
         self.schedules = SqliteSchedules(self._database)
         self.runs = SqliteRuns(self._database)
+        self.projects = SqliteProjects(self._database)
         self.lanes = SqliteLanes(self._database)
         self.sessions = SqliteSessions(self._database)
         self.nodes = SqliteNodes(self._database)

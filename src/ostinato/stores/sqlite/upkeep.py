@@ -8,7 +8,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
 from ostinato.stores.base import PruneCursor, Pruned, Status
-from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, past_age
+from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, old_day, past_age
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
@@ -21,6 +21,12 @@ DELETE FROM sessions WHERE key IN (
     SELECT key FROM sessions s WHERE sent_at < ?1 AND coalesce(cutoff_at, 0) < ?1 AND NOT EXISTS
     (SELECT 1 FROM runs WHERE session = s.key AND state IN ('queued', 'running')) LIMIT ?2
 )
+"""
+
+
+_OLD_SPENDING = """
+DELETE FROM spending WHERE (schedule_id, day) IN
+    (SELECT schedule_id, day FROM spending WHERE day < ? ORDER BY day LIMIT ?)
 """
 
 
@@ -71,7 +77,9 @@ class SqliteUpkeep:
             connection.execute(_OLD_EVENTS, (now - EVENTS_KEPT, limit))
             events = connection.changes()
             connection.execute(_IDLE_SESSIONS, (now - EVENTS_KEPT, limit))
-            if limit in (events, connection.changes()):
+            sessions = connection.changes()
+            connection.execute(_OLD_SPENDING, (old_day(now), limit))
+            if limit in (events, sessions, connection.changes()):
                 return Pruned(cursor=cursor)
             connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
             return Pruned(nodes=connection.changes())

@@ -1,0 +1,90 @@
+"""What `ostinato doctor` finds in the work of schedules: folders, agents and tasks that are not there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ostinato.cli.finding import Finding, named
+
+if TYPE_CHECKING:
+    from ostinato.cli.opening import Visit
+    from ostinato.config import Settings
+    from ostinato.models.node import Node
+    from ostinato.models.schedule import Schedule
+
+__all__ = ["examine_work"]
+
+_MOST = 1_000
+"""How many queued runs are looked at."""
+
+
+def examine_work(visit: Visit, schedules: Sequence[Schedule], alive: Sequence[Node]) -> Iterator[Finding]:
+    """Everything that schedules need besides the database."""
+    known = {*visit.app.registry.tasks, *(task for node in alive for task in node.tasks)}
+    yield _tasks(schedules, known, alive)
+    yield from _queued(visit, known, alive)
+    yield from _projects(visit)
+    yield from _agents(schedules, visit.app.settings)
+
+
+def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]) -> Finding:
+    from ostinato.models.work import Function
+
+    wanted = {one.work.task for one in schedules if isinstance(one.work, Function) and one.next_run_at is not None}
+    missing = sorted(wanted - known)
+    if not missing:
+        return Finding("tasks", "ok", f"{len(wanted)} are scheduled, all of them known")
+    fix = "start a node whose --app registers them, or edit the schedules"
+    return Finding("tasks", "warn", f"not registered on {_where(alive)}: {named(missing)}", fix)
+
+
+def _where(alive: Sequence[Node]) -> str:
+    return "any running node" if alive else "this app, and no engine is running"
+
+
+def _queued(visit: Visit, known: set[str], alive: Sequence[Node]) -> Iterator[Finding]:
+    """Runs that wait for a task that nobody has."""
+    queued = visit.ask(visit.services.runs.list(state="queued", limit=_MOST))
+    waiting = [run for run in queued if run.task is not None and run.task not in known]
+    if waiting:
+        tasks = named(sorted({str(run.task) for run in waiting}))
+        many = f"{len(waiting)} queued runs wait" if len(waiting) > 1 else f"run {waiting[0].id} waits"
+        fix = "start a node whose --app registers them, or cancel the runs with 'ostinato run cancel'"
+        yield Finding("queue", "warn", f"{many} for tasks that are not registered on {_where(alive)}: {tasks}", fix)
+
+
+def _projects(visit: Visit) -> Iterator[Finding]:
+    projects = visit.ask(visit.services.projects.list())
+    missing = [project for project in projects if not os.path.isdir(project.folder)]
+    for project in missing:
+        fix = f"make it, or correct it with 'ostinato project add {project.name} FOLDER'"
+        yield Finding("projects", "warn", f"the folder of {project.name!r}, {project.folder}, is not here", fix)
+    if projects and not missing:
+        yield Finding("projects", "ok", f"{len(projects)}, all of their folders are here")
+
+
+def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Finding]:
+    """Agents that schedules name: each must be set, and its program be found."""
+    from ostinato.models.work import Agent
+
+    wanted: dict[str, list[str]] = {}
+    for schedule in schedules:
+        if isinstance(schedule.work, Agent) and schedule.next_run_at is not None:
+            wanted.setdefault(schedule.work.cli, []).append(schedule.name)
+    good = 0
+    for name, users in sorted(wanted.items()):
+        cli = settings.agent_clis.get(name)
+        if cli is None:
+            fix = f"write [agents.{name}] with its command into ostinato.toml, or edit the schedules"
+            yield Finding("agents", "warn", f"{named(users)} want {name!r}, which is not set", fix)
+        elif shutil.which(cli.command[0]) is None:
+            fix = f"install it, or set its whole path as command of [agents.{name}] in ostinato.toml"
+            text = f"{named(users)} want {name!r}, whose program {cli.command[0]!r} is not in PATH here"
+            yield Finding("agents", "warn", text, fix)
+        else:
+            good += 1
+    if wanted and good == len(wanted):
+        yield Finding("agents", "ok", f"found {named(sorted(wanted))}")

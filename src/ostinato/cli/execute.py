@@ -1,0 +1,87 @@
+"""`ostinato exec`: run something once, in this process, recorded as every run, with live output and its exit code."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ostinato.cli.console import emit_json_line, say
+from ostinato.cli.opening import Visit, opened
+from ostinato.cli.options import NO_COMMON, NO_WORK, Common, Text, WorkFlags
+from ostinato.cli.policy import gate_option, limit_option
+from ostinato.cli.run_view import tell
+from ostinato.cli.work import NOTHING, placed, work_of
+
+if TYPE_CHECKING:
+    from ostinato.models.run import Run
+    from ostinato.models.work import Work
+
+__all__ = ["execute"]
+
+FAILED = 1
+
+
+def execute(
+    *,
+    work: WorkFlags = NO_WORK,
+    project: str | None = None,
+    timeout: str | None = None,
+    gate: Text = None,
+    gate_timeout: str | None = None,
+    common: Common = NO_COMMON,
+) -> int:
+    """Run something once, here and now; `main.py` has the words for its help.
+
+    Parameters
+    ----------
+    project
+        The project in whose folder it runs. [default: none, it runs in the current folder]
+    timeout
+        How long it may take, such as 1h; 'none' for ever. [default: shell 5m, agent 30m, http 1m, task none]
+    gate
+        A command before it, whose last line {"wake": false} skips it; or a JSON array.
+    gate_timeout
+        How long the gate may take. [default: 30s]
+    """
+    home = None if project == NOTHING else project
+    what = _here(work_of(work), home)
+    options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **gate_option(gate, gate_timeout)}
+    with opened(common) as visit:
+        from ostinato.cli.attended import INTERRUPTED, Attended
+
+        _check_task(visit, what)
+        draft = visit.ask(visit.services.runs.draft(what, project=home, **options))
+        attended = Attended(as_json=common.json)
+        run = visit.with_house(lambda house: attended.execute(house, draft))
+        if common.json:
+            from ostinato.service.shapes import run_shape
+
+            emit_json_line(run_shape(run))
+        else:
+            say(tell(run))
+    if attended.is_unread:
+        raise BrokenPipeError
+    return INTERRUPTED if attended.signals and run.state == "cancelled" else _exit_code(run)
+
+
+def _here(work: Work, project: str | None) -> Work:
+    """The work in the current folder, which is recorded: a later retry may be elsewhere."""
+    from ostinato.models.work import Agent, Shell
+
+    if project is None and isinstance(work, (Shell, Agent)) and work.folder is None:
+        return replace(work, folder=os.getcwd())
+    return placed(work, project)
+
+
+def _check_task(visit: Visit, work: Work) -> None:
+    """Only what this process knows can be run in it."""
+    if work.task is not None:
+        visit.app.registry.task(work.task)
+
+
+def _exit_code(run: Run) -> int:
+    if run.state == "succeeded":
+        return 0
+    code = run.result.get("exit_code") if isinstance(run.result, dict) else None
+    return code if isinstance(code, int) and code else FAILED

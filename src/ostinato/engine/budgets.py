@@ -1,0 +1,76 @@
+"""Budgets that are used up: the schedule is held until its next day begins, and says so.
+
+The recorder names the schedules of runs with a budget that have ended. Should a look fail, the next due run is refused
+and its end asks again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ostinato.clock import Clock, Micros, Signal, from_micros, to_micros
+from ostinato.models.budget import end_of_day, spent_up
+from ostinato.models.schedule import Hold, Schedule
+from ostinato.stores.base import Store
+from ostinato.timing import parse_timing
+
+__all__ = ["BudgetKeeper"]
+
+log = logging.getLogger("ostinato.engine")
+
+
+class BudgetKeeper:
+    """Holds schedules whose budget of the day is used up."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._settled: set[str] = set()
+        self._signal = Signal()
+
+    def settled(self, schedules: Iterable[str]) -> None:
+        """Runs of these schedules were settled against their budgets."""
+        self._settled.update(schedules)
+        if self._settled:
+            self._signal.set()
+
+    async def run(self) -> None:
+        """Look whenever something was settled."""
+        while True:
+            await self._signal.wait()
+            await self.look()
+
+    async def look(self) -> None:
+        """See to the schedules that were named."""
+        while self._settled:
+            name = self._settled.pop()
+            try:
+                await self._look(name)
+            except Exception:  # whatever is wrong with this schedule, the others are looked at
+                log.exception("the budget of schedule %r could not be looked at", name)
+
+    async def _look(self, name: str) -> None:
+        schedule = await self._store.schedules.get_schedule(name)
+        if schedule is None or schedule.policy.budget is None or schedule.next_run_at is None:
+            return
+        now = self._clock.now()
+        why = spent_up(schedule.policy.budget, await self._store.projects.read_spending(schedule.id, now))
+        hold = None if why is None else _hold(schedule, why, now)
+        if hold is not None and await self._store.schedules.hold_schedule(schedule.id, schedule.version, hold, now):
+            log.warning("schedule %r is paused: %s", name, hold.reason)
+
+
+def _hold(schedule: Schedule, why: str, now: Micros) -> Hold | None:
+    """Until the first due time of the next day; None if nothing is due before that."""
+    assert schedule.next_run_at is not None
+    tomorrow = end_of_day(now, schedule.zone)
+    if schedule.next_run_at >= tomorrow:
+        return None
+    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
+    resumes = tomorrow if timing.after_finish else timing.next_after(from_micros(to_micros(tomorrow) - 1))
+    if resumes is None:
+        return None
+    local = resumes.astimezone(tomorrow.tzinfo)
+    reason = f"budget: {why}; it goes on at {local:%Y-%m-%d %H:%M} {schedule.zone}"
+    return Hold(to_micros(schedule.next_run_at), to_micros(resumes), reason)

@@ -1,0 +1,261 @@
+"""Agents: a prompt is given to a command line that speaks with a model, and its answer becomes the result.
+
+agent_command.py says how it is called, agent_stream.py and agent_output.py read what it prints, agent_verdict.py
+judges it, agent_report.py keeps its report; the process itself is group.py's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+import msgspec
+
+from ostinato.config import AgentCli, Settings
+from ostinato.execution.executors.agent_command import (
+    Invocation,
+    can_continue,
+    invocation,
+    prompt_text,
+    system_text,
+)
+from ostinato.execution.executors.agent_heard import Heard
+from ostinato.execution.executors.agent_output import Complaints
+from ostinato.execution.executors.agent_report import ReportFile
+from ostinato.execution.executors.agent_stream import reader_for
+from ostinato.execution.executors.agent_verdict import has_vanished, judge
+from ostinato.execution.executors.base import Call, Surroundings
+from ostinato.execution.executors.group import KILL_SECONDS, NotStarted, ProcessGroup
+from ostinato.execution.executors.report import ReportChannel
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.output import storable
+from ostinato.models.work import Agent
+
+__all__ = ["Agents"]
+
+
+class Agents:
+    """A process group for each call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def stop_seconds(self) -> float:
+        return KILL_SECONDS + 5
+
+    def start(self, call: Call) -> None:
+        call.handle = _AgentCall(call, self._settings)
+
+    def stop(self, call: Call) -> None:
+        call.context.request_cancel()
+        started: _AgentCall = call.handle
+        started.terminate()
+
+
+@dataclass(slots=True)
+class _Ended:
+    """One call of the command line, from its beginning to its end."""
+
+    called: Invocation
+    heard: Heard
+    status: int
+
+
+class _AgentCall:
+    def __init__(self, call: Call, settings: Settings) -> None:
+        assert isinstance(call.work, Agent)
+        assert call.surroundings is not None
+        self._call = call
+        self._work: Agent = call.work
+        self._surroundings: Surroundings = call.surroundings
+        self._settings = settings
+        self._group: ProcessGroup | None = None
+        self._is_stopping = False
+        self._report: ReportFile | None = None
+        self._fault: Exception | None = None
+        """What went wrong with what it said."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def terminate(self) -> None:
+        """SIGTERM to the group now, SIGKILL later if it does not go."""
+        self._is_stopping = True
+        if self._group is not None:
+            self._group.terminate()
+
+    async def _run(self) -> None:
+        try:
+            outcome = await self._execute()
+        except NotStarted as error:
+            outcome = self._not_started(error)
+        except Exception as error:  # whatever the agent did, the run gets its outcome
+            outcome = Outcome(
+                OutcomeKind.FAILED, f"the agent could not be attended to: {one_line(error)}", raised(error).error
+            )
+        # The report stays until the ledger has it.
+        self._call.done(outcome if self._report is None else replace(outcome, recorded=self._report.remove))
+
+    async def _execute(self) -> Outcome:
+        work, surroundings = self._work, self._surroundings
+        cli = self._settings.agent_clis.get(work.cli)
+        if cli is None or (work.context != "isolated" and not can_continue(cli)):
+            return _impossible(work, self._settings)
+        report = self._report = self._make_report()
+        note = None
+        with self._environment(cli) as environment:
+            ended = await self._converse(cli, environment, report, surroundings.conversation)
+            if surroundings.conversation and not self._is_stopping and has_vanished(ended.heard, ended.status):
+                note = f"conversation {surroundings.conversation} is not there any more, and a new one was begun"
+                self._call.context.log(f"ostinato: {note}")
+                ended = await self._converse(cli, environment, report, None)
+        for name, value in ended.heard.totals.items():
+            self._call.context.set_total(name, value)
+        return self._outcome(ended, self._read_report(report), note)
+
+    async def _converse(
+        self, cli: AgentCli, environment: dict[str, str], report: ReportFile | None, resumed: str | None
+    ) -> _Ended:
+        """Call the command line once, and hear it out."""
+        called = self._invocation(cli, report, resumed)
+        context = self._call.context
+        heard, show = Heard(context.mask), context.write
+        printed, complaints = reader_for(cli.output, heard, show), Complaints(heard, show)
+        group = self._group = await ProcessGroup.start(
+            called.command,
+            folder=self._surroundings.folder,
+            environment=environment,
+            stdout=self._guarded(printed.feed),
+            stderr=self._guarded(complaints.feed),
+            stdin=called.stdin,
+        )
+        context.spends = True
+        if self._is_stopping:
+            group.terminate()
+        status = await group.wait()
+        self._group = None
+        if self._fault is not None:
+            raise self._fault
+        complaints.close()
+        printed.close()
+        return _Ended(called, heard, status)
+
+    def _invocation(self, cli: AgentCli, report: ReportFile | None, resumed: str | None) -> Invocation:
+        context, work = self._call.context, self._work
+        values = {
+            "report": None if report is None else str(report.path),
+            "run": str(context.id),
+            "schedule": context.schedule or "(none)",
+            "due_at": context.due_at.isoformat().replace("+00:00", "Z"),
+        }
+        return invocation(
+            cli,
+            work,
+            prompt=prompt_text(work.prompt, context.gate),
+            system=system_text(self._settings.agent_prompt, values, work.system),
+            report=values["report"],
+            new=str(uuid4()),
+            resumed=resumed,
+            allowance=self._surroundings.allowance,
+        )
+
+    def _guarded(self, feed: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """Nobody reads on after an error: without a kill, the agent would wait for that."""
+
+        def take(data: bytes) -> None:
+            if self._fault is None:
+                try:
+                    feed(data)
+                except Exception as error:
+                    self._fault = error
+                    if self._group is not None:
+                        self._group.kill()
+
+        return take
+
+    @contextlib.contextmanager
+    def _environment(self, cli: AgentCli) -> Iterator[dict[str, str]]:
+        """The environment of the command line, with the side channel while it is needed."""
+        environment = dict(self._surroundings.environment)
+        if cli.speaks_claude:
+            environment.pop("CLAUDECODE", None)  # inside of another Claude Code it refuses to start
+        with ReportChannel.made(self._call.context) as path:
+            yield {**environment, "OSTINATO_REPORT": path}
+
+    def _make_report(self) -> ReportFile | None:
+        try:
+            return ReportFile(self._surroundings.folder, self._call.context.id)
+        except OSError as error:
+            self._call.context.log(
+                f"ostinato: this run has no report: .ostinato cannot be made in {self._surroundings.folder} ({error})"
+            )
+            return None
+
+    def _read_report(self, report: ReportFile | None) -> str | None:
+        try:
+            return None if report is None else self._call.context.mask.hide_in(report.read())
+        except OSError as error:
+            self._call.context.log(f"ostinato: the report of this run cannot be read: {error}")
+            return None
+
+    def _outcome(self, ended: _Ended, report: str | None, note: str | None) -> Outcome:
+        heard, context = ended.heard, self._call.context
+        outcome = judge(self._work.cli, heard, ended.status, self._surroundings.allowance)
+        if outcome.kind is not OutcomeKind.RETURNED and report:
+            # The result of an attempt that is repeated is not kept, but its output is.
+            context.log(f"ostinato: the report of this attempt:\n{report}")
+        if self._is_stopping and outcome.kind is not OutcomeKind.RETURNED:
+            return Outcome(OutcomeKind.CANCELLED, reason="cancelled")
+        left = None if outcome.breaks else _conversation(ended)
+        if left is None and self._work.context != "isolated" and outcome.kind is OutcomeKind.RETURNED:
+            context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")
+        result = {  # its secrets are hidden already: as JSON, some would look different
+            "text": storable(heard.text),
+            "session_id": left or ended.called.conversation,
+            "report": None if report is None else storable(report),
+        }
+        return replace(
+            outcome,
+            reason="; ".join(filter(None, (outcome.reason, note))) or None,
+            result=msgspec.json.encode(result).decode(),
+            conversation=left,
+        )
+
+    def _not_started(self, error: NotStarted) -> Outcome:
+        if error.may_pass:
+            return Outcome(OutcomeKind.FAILED, str(error))
+        install = "npm install -g @anthropic-ai/claude-code, or " if self._work.cli == "claude" else ""
+        return Outcome(
+            OutcomeKind.ABORTED,
+            f"the agent {self._work.cli!r} cannot be started: {error}; "
+            f"{install}set command under [agents.{self._work.cli}] in ostinato.toml",
+        )
+
+
+def _impossible(work: Agent, settings: Settings) -> Outcome:
+    table = f"[agents.{work.cli}] in ostinato.toml"
+    if work.cli in settings.agent_clis:
+        reason = (
+            f"the agent {work.cli!r} cannot continue a conversation, as context={work.context!r} wants: "
+            f"set resume under {table}, or use context='isolated'"
+        )
+    else:
+        known = ", ".join(sorted(settings.agent_clis))
+        reason = f"there is no agent {work.cli!r}, only {known}: set its command under {table}"
+    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}")
+
+
+def _conversation(ended: _Ended) -> str | None:
+    """The conversation that the next run continues; None if it is the same as before, or unknown.
+
+    The id may change with every call. Only a result names one that is surely there: at the beginning of a continued
+    conversation, some versions name one that is not.
+    """
+    heard, called = ended.heard, ended.called
+    if heard.session_id is not None:
+        return heard.session_id
+    if called.is_continued:
+        return called.conversation if heard.answered else None
+    return heard.begun or (called.conversation if heard.answered and ended.status == 0 else None)

@@ -1,0 +1,181 @@
+"""The body of an answer: unpacked, decoded and written as it comes, however long it is.
+
+Of what is no text only the size is told. The beginning is kept: for the result if it is JSON, and for reasons.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from email.message import Message
+from typing import Any
+
+import msgspec
+
+from ostinato.execution.executors.http_request import Refusal, Trouble
+from ostinato.execution.secrets import NO_SECRETS, Mask
+
+__all__ = ["Body"]
+
+MOST_JSON = 64 * 1024
+"""How long a JSON body may be to become part of the result."""
+MOST_UNPACKED = 256 * 1024 * 1024
+"""How much a packed body may unpack to: a small one could go on for ever."""
+_STEP = 64 * 1024
+_TEXT = re.compile(
+    r"text/.*|message/.*|.*[/+](json|xml|yaml)|application/"
+    r"(x-ndjson|ndjson|jsonl|json-seq|javascript|ecmascript|x-javascript|x-yaml|toml|graphql|sql|x-sh|x-www-form-urlencoded)"
+)
+_NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"})
+_LONGEST_LINE = 200
+
+
+class Body:
+    """Takes the pieces of one body."""
+
+    def __init__(self, headers: Message, write: Callable[[str], None], mask: Mask = NO_SECRETS) -> None:
+        self._mask = mask
+        self.type = _type(headers)
+        self.size = 0
+        """In bytes, unpacked."""
+        self._write = write
+        self._unpack = _unpacker(headers.get("Content-Encoding", ""))
+        self._is_text = self._unpack is not None and (self.type is None or bool(_TEXT.fullmatch(self.type)))
+        self._charset = _charset(headers)
+        self._decoder = codecs.getincrementaldecoder(self._charset)("backslashreplace")
+        self._begin = bytearray()
+
+    def add(self, piece: bytes) -> None:
+        """The next piece, as it came."""
+        for data in (piece,) if self._unpack is None else self._unpack.add(piece):
+            if not self.size and self.type is None and b"\0" in data:
+                self._is_text = False
+            self.size += len(data)
+            self._begin += data[: MOST_JSON + 1 - len(self._begin)]
+            if self._is_text:
+                self._write(self._decoder.decode(data))
+
+    def end(self) -> None:
+        """That was all."""
+        if self._unpack is not None:
+            self._unpack.end()
+        if self._is_text:
+            self._write(self._decoder.decode(b"", final=True))
+        elif self.size:
+            self._write(f"ostinato: {self.size} bytes of {self.type or 'unknown type'}, not shown\n")
+
+    @property
+    def json(self) -> Any:
+        """What it says, if it is JSON and not too long."""
+        begin = bytes(self._begin)
+        labelled = self.type is not None and self.type.endswith(("/json", "+json"))
+        if not self._is_text or len(begin) > MOST_JSON or not (labelled or begin.lstrip()[:1] in (b"{", b"[")):
+            return None
+        try:
+            return msgspec.json.decode(begin.removeprefix(codecs.BOM_UTF8))
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return None
+
+    @property
+    def gist(self) -> str:
+        """What it says on one line, as far as that helps: nothing of a page or of what is no text."""
+        if not self._is_text or (self.type is not None and self.type.endswith(("html", "xml"))):
+            return ""
+        text = ""
+        found = self.json
+        if isinstance(found, dict):
+            said = (found.get(name) for name in ("detail", "message", "error_description", "error", "title"))
+            text = next((value for value in said if isinstance(value, str) and value.strip()), "")
+        if not text:
+            is_cut = self.size > len(self._begin)
+            decoder = codecs.getincrementaldecoder(self._charset)("backslashreplace")
+            text = self._mask.hide_cut(decoder.decode(self._begin, final=not is_cut), end=is_cut)
+        line = next((line for line in self._mask.hide(text).splitlines() if line.strip()), "")
+        line = "".join(letter if letter.isprintable() else " " for letter in line)
+        return self._mask.shortened(line, _LONGEST_LINE)
+
+
+class _Unpacked:
+    """As it is."""
+
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        yield piece
+
+    def end(self) -> None:
+        pass
+
+
+class _Packed:
+    """Undoes gzip and deflate in small steps, so that no piece grows beyond them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._zlib = zlib.decompressobj(wbits=31 if name == "gzip" else 15)
+        self._unpacked = 0
+        self._has_begun = False
+
+    def add(self, piece: bytes) -> Iterator[bytes]:
+        while piece:
+            try:
+                data = self._step(piece)
+            except zlib.error as error:
+                raise Trouble(f"the body that came cannot be unpacked: it is no {self._name} ({error})") from error
+            piece = self._zlib.unconsumed_tail
+            if self._zlib.eof and not piece:
+                # One packed file may follow another; zeros may follow the last.
+                piece = self._zlib.unused_data.lstrip(b"\0") if self._name == "gzip" else b""
+                if piece:
+                    self._zlib = zlib.decompressobj(wbits=31)
+            self._unpacked += len(data)
+            if self._unpacked > MOST_UNPACKED:
+                raise Refusal(f"the body unpacks to more than {MOST_UNPACKED // 1024**2} MB: that is not taken")
+            if data:
+                yield data
+
+    def _step(self, piece: bytes) -> bytes:
+        was_begun, self._has_begun = self._has_begun, True
+        try:
+            return self._zlib.decompress(piece, _STEP)
+        except zlib.error:
+            if was_begun or self._name == "gzip":
+                raise
+            # Some mean by deflate the bare stream, without its frame.
+            self._zlib = zlib.decompressobj(wbits=-15)
+            return self._zlib.decompress(piece, _STEP)
+
+    def end(self) -> None:
+        if self._has_begun and not self._zlib.eof:
+            raise Trouble(f"the body that came cannot be unpacked: its {self._name} broke off")
+
+
+def _unpacker(encoding: str) -> _Unpacked | _Packed | None:
+    """None for an encoding that nobody here knows."""
+    match encoding.strip().lower():
+        case "" | "identity":
+            return _Unpacked()
+        case "gzip" | "x-gzip":
+            return _Packed("gzip")
+        case "deflate":
+            return _Packed("deflate")
+        case _:
+            return None
+
+
+def _type(headers: Message) -> str | None:
+    """The media type, without its parameters; None if there is none."""
+    said = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return said if re.fullmatch(r"[\w.+-]+/[\w.+-]+", said) and len(said) <= 100 else None
+
+
+def _charset(headers: Message) -> str:
+    found = re.search(r";\s*charset\s*=\s*\"?([\w.:+-]{1,40})", headers.get("Content-Type", ""), re.IGNORECASE)
+    if found is None:
+        return "utf-8"
+    try:
+        name = codecs.lookup(found[1]).name
+        b"x".decode(name, "replace")
+    except (LookupError, ValueError):  # unknown, or no encoding of text
+        return "utf-8"
+    return "utf-8" if name.replace("-", "_") in _NOT_CHARSETS else name

@@ -1,0 +1,199 @@
+"""Shell commands: a text through `/bin/sh -c`, a list as it is, each in a process group of its own.
+
+What it prints is the run's output, as it comes; what it says through `$OSTINATO_REPORT` are totals and progress. Its
+exit status decides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import pwd
+import resource
+import signal
+from collections.abc import Mapping
+
+from ostinato.config import Settings
+from ostinato.execution.context import RunContext
+from ostinato.execution.executors import group
+from ostinato.execution.executors.base import Call
+from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.report import ReportChannel
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.output import readable
+from ostinato.models.work import Shell
+
+__all__ = ["LastLine", "Shells", "command_of"]
+
+_WINDOW = 4_096
+"""How many of the last bytes are looked at for a last line."""
+_LINE = 200
+"""How much of it goes into a reason."""
+_CPU_GRACE = 5
+"""How many seconds of processor time it has after SIGXCPU, before SIGKILL."""
+
+_STOPPED = Outcome(OutcomeKind.CANCELLED, "cancelled")
+
+
+class Shells:
+    """A process group for each call."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def stop_seconds(self) -> float:
+        return group.KILL_SECONDS + 5
+
+    def start(self, call: Call) -> None:
+        call.handle = _Command(call)
+
+    def stop(self, call: Call) -> None:
+        call.context.request_cancel()
+        command: _Command = call.handle
+        command.terminate()
+
+
+class _Command:
+    """One command, from its start to its outcome."""
+
+    def __init__(self, call: Call) -> None:
+        assert isinstance(call.work, Shell)
+        self._call = call
+        self._work = call.work
+        self._group: ProcessGroup | None = None
+        self._is_stopping = False
+        self._last = LastLine(call.context)
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def terminate(self) -> None:
+        if self._group is None:
+            self._is_stopping = True
+        else:
+            self._group.terminate()
+            self._is_stopping = self._group.was_terminated  # what had ended by itself keeps its own outcome
+
+    async def _run(self) -> None:
+        try:
+            outcome = _STOPPED if self._is_stopping else await self._execute()
+        except Exception as error:  # whatever happened, the run gets its outcome
+            outcome = Outcome(OutcomeKind.FAILED, f"its command was lost: {one_line(error)}", raised(error).error)
+        except asyncio.CancelledError:
+            outcome = _STOPPED
+        self._call.done(outcome)
+
+    async def _execute(self) -> Outcome:
+        surroundings, work = self._call.surroundings, self._work
+        assert surroundings is not None
+        try:
+            found = None if work.user is None else _user(work.user)
+            command = _limited(work, found)
+            with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
+                self._group = await ProcessGroup.start(
+                    command,
+                    folder=surroundings.folder,
+                    environment={**surroundings.environment, **_home(found), "OSTINATO_REPORT": path},
+                    stdout=self._heard,
+                    user=work.user,
+                )
+                if self._is_stopping:  # it was told so while it waited for its turn
+                    self._group.terminate()
+                return self._outcome(await self._group.wait())
+        except NotStarted as error:
+            return Outcome(OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED, str(error))
+
+    def _heard(self, data: bytes) -> None:
+        self._last.add(data)
+        self._call.context.write(data)
+
+    def _outcome(self, status: int) -> Outcome:
+        if self._is_stopping:
+            return _STOPPED
+        # As shells say it: 128 and the number of the signal.
+        code = status if status >= 0 else 128 - status
+        result = f'{{"exit_code":{code}}}'
+        if status == 0:
+            return Outcome(OutcomeKind.RETURNED, result=result)
+        reason = end_of(status)
+        if self._work.cpu is not None and code == 128 + signal.SIGXCPU:
+            reason += f": it used up its {_whole_seconds(self._work.cpu)} s of processor time"
+        elif last := self._last.text:
+            reason += f": {last}"
+        return Outcome(OutcomeKind.FAILED, reason, result=result)
+
+
+class LastLine:
+    """The last line of what a command prints, for the reason of its failure."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self._end = b""
+        self._is_whole = True
+
+    def add(self, data: bytes) -> None:
+        """Text as it comes."""
+        if len(self._end) + len(data) > _WINDOW:
+            self._is_whole = False
+        self._end = (self._end + data[-_WINDOW:])[-_WINDOW:]
+
+    @property
+    def text(self) -> str:
+        """The last line that is not empty, without secrets; empty if there is none, or it is too long to be found."""
+        mask, end = self._context.mask, self._end
+        if not self._is_whole:
+            end = end[next((at for at in range(3) if end[at] & 0xC0 != 0x80), 0) :]  # not the rest of a character
+        text = mask.hide_cut(readable(end), begin=not self._is_whole, end=True)
+        lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
+        return mask.shortened(lines[-1], _LINE) if lines else ""
+
+
+def command_of(command: str | list[str] | tuple[str, ...]) -> list[str]:
+    """What is executed: a text goes through a shell."""
+    return ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+
+
+def _user(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        raise NotStarted(f"there is no user {name!r} on this machine: add it, or correct user") from None
+
+
+def _home(user: pwd.struct_passwd | None) -> Mapping[str, str]:
+    if user is None:
+        return {}
+    return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
+
+
+def _limited(work: Shell, user: pwd.struct_passwd | None) -> list[str]:
+    """The command, behind a small script that sets what was asked for."""
+    command = command_of(work.command)
+    steps = []
+    if work.memory is not None:
+        assert isinstance(work.memory, int)
+        steps.append(f"ulimit -v {_within(resource.RLIMIT_AS, work.memory) // 1024}")
+    if work.cpu is not None:
+        seconds = _within(resource.RLIMIT_CPU, _whole_seconds(work.cpu))
+        steps.append(f"ulimit -S -t {seconds} && ulimit -H -t {_within(resource.RLIMIT_CPU, seconds + _CPU_GRACE)}")
+    if work.nice is None:
+        run = 'exec "$@"'
+    else:
+        uid = os.geteuid() if user is None else user.pw_uid
+        if work.nice < 0 and uid != 0:
+            raise NotStarted(f"nice={work.nice} needs root, and it runs as uid {uid}: give 0 to 19")
+        run = f'exec nice -n {work.nice} "$@"'
+    if not steps and work.nice is None:
+        return command
+    return ["/bin/sh", "-c", " && ".join([*steps, run]), "sh", *command]
+
+
+def _within(limit: int, wanted: int) -> int:
+    """What was asked for, or less if the engine itself may not have as much."""
+    hardest = resource.getrlimit(limit)[1]
+    return wanted if hardest == resource.RLIM_INFINITY else min(wanted, hardest)
+
+
+def _whole_seconds(cpu: float | str) -> int:
+    assert not isinstance(cpu, str)
+    return math.ceil(cpu)

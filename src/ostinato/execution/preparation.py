@@ -1,0 +1,238 @@
+"""What comes before the work, in this order: checks, surroundings, gate, budget. Each can say no with an Outcome.
+
+Only work that asks for one of them comes here: a plain function is called at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+
+from ostinato.clock import Clock, from_micros
+from ostinato.config import Settings, absolute_db, passwords_in
+from ostinato.errors import InvalidInput, StoreUnavailable
+from ostinato.execution.context import RunContext
+from ostinato.execution.executors.base import Call, Surroundings
+from ostinato.execution.gate import Passed, ask_gate
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.registry import Registry
+from ostinato.execution.secrets import Mask, embedded, resolve_all
+from ostinato.execution.threads import on_own_thread
+from ostinato.models.budget import MICRO, Reservation, grant
+from ostinato.models.policy import Policy
+from ostinato.models.project import Ground
+from ostinato.models.run import ClaimedRun
+from ostinato.models.states import Trigger
+from ostinato.models.work import Agent, Function, Http, Shell, Work
+from ostinato.stores.base import ProjectStore
+
+__all__ = ["Preparation", "needs_preparation"]
+
+_WAIT = timedelta(seconds=30)
+"""Until a run looks again whether others have used what they reserved of its budget."""
+_OUTAGE = timedelta(seconds=5)
+LOOK_SECONDS = 30.0
+"""How long a folder and the files of secrets may take to be found: they may be on another machine."""
+_OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT"})
+"""The engine may be started by a run of another one; what that was given is not for ours."""
+
+
+def needs_preparation(claimed: ClaimedRun, policy: Policy, work: Work) -> bool:
+    """Whether anything comes before this work."""
+    return (
+        not isinstance(work, Function)
+        or policy.gate is not None
+        or policy.budget is not None
+        or _is_checked(claimed, policy)
+    )
+
+
+def _is_checked(claimed: ClaimedRun, policy: Policy) -> bool:
+    return bool(policy.checks) and claimed.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP)
+
+
+class Preparation:
+    """Makes calls ready. It is the only part of execution that asks the store."""
+
+    def __init__(self, registry: Registry, projects: ProjectStore, settings: Settings, clock: Clock) -> None:
+        self._registry = registry
+        self._projects = projects
+        self._clock = clock
+        # Read once: an environment is slow to read, and what the work adds to it is little.
+        self._environment = {name: value for name, value in os.environ.items() if name not in _OF_OUTER_RUN}
+        if (place := absolute_db(settings.db)) is not None:
+            self._environment["OSTINATO_DB"] = place  # for commands that call `ostinato`, in whatever folder
+        self._passwords = passwords_in(settings.db) + passwords_in(self._environment.get("OSTINATO_DB", ""))
+
+    async def prepare(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Outcome | None:
+        """Make the call ready to be started; an Outcome if it is not to be."""
+        try:
+            return await self._prepare(claimed, policy, call)
+        except StoreUnavailable as error:
+            return Outcome(OutcomeKind.PUT_OFF, f"the database cannot be reached: {error}", delay=_OUTAGE)
+
+    async def _prepare(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Outcome | None:
+        if _is_checked(claimed, policy) and (failures := await self._registry.failed_checks(policy.checks)):
+            listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
+            return Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}")
+        if not isinstance(call.work, Function) or policy.gate is not None:
+            found = await self._surround(claimed, policy, call)
+            if isinstance(found, Outcome):
+                return found
+            call.surroundings = found
+            if policy.gate is not None:
+                if (refusal := await self._foresee(claimed, policy)) is not None:
+                    return refusal
+                verdict = await ask_gate(policy.gate, found, call.context)
+                if isinstance(verdict, Outcome):
+                    return verdict
+                _hand_over(verdict, found, call)
+        return await self._reserve(claimed, policy, call)
+
+    async def _surround(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Surroundings | Outcome:
+        work = call.work
+        key = work.conversation(claimed.project) if isinstance(work, Agent) else None
+        ground: Ground | None = Ground()
+        if claimed.project is not None or key is not None:
+            ground = await self._projects.find_ground(claimed.project, key)
+        if ground is None:
+            return _impossible(
+                f"there is no project {claimed.project!r} any more: add it again with 'ostinato project add "
+                f"{claimed.project} FOLDER', or give the schedule another one"
+            )
+        home = Path.cwd() if ground.folder is None else Path(ground.folder)
+        folder = home if isinstance(work, (Function, Http)) or work.folder is None else home / work.folder
+        variables = {**ground.env, **({} if isinstance(work, (Function, Http)) else work.env)}
+        if isinstance(work, Http) and policy.gate is None:
+            variables = {}  # a request has no environment
+        headers = work.headers if isinstance(work, Http) else {}
+        is_plain = ground.folder is None and folder == home and not _has_files(variables, headers)
+        try:
+            if is_plain:
+                found = _look(home, None, variables, headers)
+            else:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    found = await on_own_thread(lambda: _look(home, folder, variables, headers))
+        except TimeoutError:
+            return Outcome(
+                OutcomeKind.FAILED,
+                f"nothing was heard of {folder}, or of a file: of its secrets, in "
+                f"{LOOK_SECONDS:g}s: look at the file system that it is on",
+            )
+        if isinstance(found, InvalidInput):
+            return _impossible(str(found))
+        if found is None:
+            of = f"the folder of project {claimed.project!r}" if folder == home and claimed.project else "its folder"
+            return _impossible(f"{of}, {folder}, does not exist on this node: make it, or correct it")
+        # Before anything is said in its output.
+        if found.secrets or self._passwords:
+            call.context.mask = Mask([*found.secrets, *self._passwords])
+        _tell_embedded(call.context, {**embedded(variables), **embedded(headers, headers=True)})
+        return Surroundings(
+            folder,
+            {**self._environment, **found.environment, **_said_of(claimed, call.context)},
+            found.headers,
+            ground.conversation,
+        )
+
+    async def _foresee(self, claimed: ClaimedRun, policy: Policy) -> Outcome | None:
+        """Whether the budget would refuse, before a gate does its own work in vain."""
+        if policy.budget is None or claimed.schedule_id is None:
+            return None
+        day = await self._projects.read_spending(claimed.schedule_id, self._clock.now())
+        answer = grant(policy.budget, day, counted=claimed.attempt > 1)
+        return None if answer.refusal is None else _refused(claimed, answer.refusal, is_final=answer.is_final)
+
+    async def _reserve(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Outcome | None:
+        """Ask the budget."""
+        budget = policy.budget
+        if budget is None:
+            return None
+        amount: float | None = budget.per_run_usd
+        if claimed.schedule_id is not None:
+            wanted = Reservation(claimed.id, claimed.token, claimed.schedule_id, budget, self._clock.now())
+            answer = await self._projects.reserve(wanted)
+            if answer.refusal is not None:
+                return _refused(claimed, answer.refusal, is_final=answer.is_final)
+            amount = None if answer.amount is None else answer.amount / MICRO
+        if call.surroundings is not None:
+            call.surroundings.allowance = amount
+        return None
+
+
+def _refused(claimed: ClaimedRun, why: str, *, is_final: bool) -> Outcome:
+    """What a run does that its budget does not let start. One that was tried before has failed."""
+    if not is_final:
+        return Outcome(OutcomeKind.PUT_OFF, f"budget: {why}", delay=_WAIT)
+    if claimed.attempt > 1:
+        return Outcome(
+            OutcomeKind.ABORTED, f"attempt {claimed.attempt - 1} failed, and the budget lets it try no more: {why}"
+        )
+    return Outcome(OutcomeKind.SKIPPED, f"budget: {why}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is there for the work."""
+
+    environment: dict[str, str]
+    headers: dict[str, str]
+    secrets: list[str]
+
+
+def _has_files(*values: Mapping[str, str]) -> bool:
+    """Whether one of them may be read from a file."""
+    return any("file:" in value for each in values for value in each.values())
+
+
+def _look(
+    home: Path, folder: Path | None, variables: Mapping[str, str], headers: Mapping[str, str]
+) -> _Found | InvalidInput | None:
+    """What the disk says, which may take its time: what was found; what is wrong; None if there is no such folder."""
+    try:
+        if folder is not None and not folder.is_dir():
+            return None
+        environment, secrets = resolve_all(variables, os.environ, home)
+        resolved, more = resolve_all(headers, os.environ, home, headers=True)
+    except InvalidInput as error:
+        return error
+    except (OSError, ValueError) as error:
+        return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
+    return _Found(environment, resolved, secrets + more)
+
+
+def _tell_embedded(context: RunContext, references: Mapping[str, str]) -> None:
+    for name, reference in references.items():
+        context.log(
+            f"ostinato: {name} has {reference} within its value, which is handed on as it is: "
+            "a reference must be the whole value; in a header, a word may stand before it"
+        )
+
+
+def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
+    """What scripts may rely on in their environment."""
+    return {
+        "OSTINATO_RUN_ID": str(claimed.id),
+        "OSTINATO_SCHEDULE": claimed.schedule or "",
+        "OSTINATO_PROJECT": claimed.project or "",
+        "OSTINATO_DUE_AT": from_micros(claimed.due_at).isoformat().replace("+00:00", "Z"),
+        "OSTINATO_ATTEMPT": str(claimed.attempt),
+        "OSTINATO_KEY": context.key,
+    }
+
+
+def _hand_over(verdict: Passed, surroundings: Surroundings, call: Call) -> None:
+    call.context.gate = verdict.data
+    if isinstance(call.work, Shell):  # an agent has it in its prompt, a function in its context
+        said = "" if verdict.data is None else msgspec.json.encode(verdict.data).decode()
+        surroundings.environment = {**surroundings.environment, "OSTINATO_GATE": said}
+
+
+def _impossible(reason: str) -> Outcome:
+    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}")

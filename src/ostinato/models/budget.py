@@ -1,0 +1,152 @@
+"""What a schedule may cost: a budget, what is spent of it, and the pure decision whether one more run may start.
+
+Money is in millionths of a dollar, whole numbers, so that sums are exact on every database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from ostinato.clock import Micros, from_micros
+from ostinato.errors import InvalidInput
+
+__all__ = [
+    "MICRO",
+    "UNKNOWN",
+    "Budget",
+    "Grant",
+    "Reservation",
+    "Spending",
+    "day_of",
+    "dollars",
+    "end_of_day",
+    "grant",
+    "spent_up",
+]
+
+UNKNOWN = -1
+"""The cost of a run that nobody could tell: it counts as all that was reserved for it."""
+
+MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
+
+    `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
+    that is left of the day.
+    """
+
+    per_run_usd: float | None = None
+    per_day_usd: float | None = None
+    per_day_runs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("per_run_usd", "per_day_usd"):
+            _check_money(name, getattr(self, name))
+        runs = self.per_day_runs
+        if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs < 2**31):
+            raise InvalidInput(
+                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint="give a whole number from 1"
+            )
+        if self.per_run_usd is None and self.per_day_usd is None and runs is None:
+            raise InvalidInput("an empty budget bounds nothing", field="budget", hint="Budget(per_day_usd=5)")
+        if self.per_run_usd is not None and self.per_day_usd is not None and self.per_run_usd > self.per_day_usd:
+            raise InvalidInput(
+                f"a run may cost {self.per_run_usd:g} but a day only {self.per_day_usd:g}: none would ever start",
+                field="budget",
+                hint="make per_run_usd the smaller one",
+            )
+
+
+def _check_money(name: str, value: Any) -> None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
+    ):
+        raise InvalidInput(f"budget.{name} cannot be {value!r}", field="budget", hint="give dollars, such as 0.5")
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What a schedule has used of one day: runs that were started, money spent, and money reserved by what runs."""
+
+    runs: int = 0
+    spent: int = 0
+    reserved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A run asks to be let start."""
+
+    run: int
+    token: int
+    schedule_id: int
+    budget: Budget
+    now: Micros
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The answer: an amount to reserve (None: no bound on money), or why not."""
+
+    amount: int | None = None
+    refusal: str | None = None
+    is_final: bool = False
+    """With a refusal: the day's budget is used up. Else it is only reserved by others, who may not use all of it."""
+
+
+def grant(budget: Budget, day: Spending, *, counted: bool) -> Grant:
+    """Whether a run may start on a day on which this much is used. `counted`: it is one of the day's runs already."""
+    # A further attempt of a run was counted with its first.
+    used = replace(day, runs=day.runs - 1) if counted else day
+    if (why := spent_up(budget, used)) is not None:
+        return Grant(refusal=why, is_final=True)
+    if budget.per_day_usd is None:
+        return Grant(None if budget.per_run_usd is None else _micro(budget.per_run_usd))
+    left = _micro(budget.per_day_usd) - day.spent - day.reserved
+    wanted = left if budget.per_run_usd is None else _micro(budget.per_run_usd)
+    if left <= 0 or wanted > left:
+        return Grant(refusal=f"{_spent(budget, day)}, {dollars(day.reserved)} more reserved by what runs")
+    return Grant(wanted)
+
+
+def spent_up(budget: Budget, day: Spending) -> str | None:
+    """Why nothing more may start on this day; None if something may."""
+    if budget.per_day_usd is not None:
+        left = _micro(budget.per_day_usd) - day.spent
+        if left <= 0:
+            return _spent(budget, day)
+        if budget.per_run_usd is not None and left < _micro(budget.per_run_usd):
+            return f"{_spent(budget, day)}, and a run may cost {dollars(_micro(budget.per_run_usd))}"
+    if budget.per_day_runs is not None and day.runs >= budget.per_day_runs:
+        return f"{day.runs} of {budget.per_day_runs} runs used today"
+    return None
+
+
+def _spent(budget: Budget, day: Spending) -> str:
+    return f"{dollars(day.spent)} of {dollars(_micro(budget.per_day_usd or 0))} spent today"
+
+
+def day_of(now: Micros, zone: str) -> str:
+    """The day of an instant in a schedule's zone, as it is stored: 2026-11-16."""
+    return f"{from_micros(now).astimezone(ZoneInfo(zone)):%Y-%m-%d}"
+
+
+def end_of_day(now: Micros, zone: str) -> datetime:
+    """When the next day begins there."""
+    tomorrow = from_micros(now).astimezone(ZoneInfo(zone)).date() + timedelta(days=1)
+    return datetime.combine(tomorrow, time(), ZoneInfo(zone))
+
+
+def _micro(amount: float) -> int:
+    return round(amount * MICRO)
+
+
+def dollars(amount: int) -> str:
+    """`$1.25`, with as many digits as it takes to see a small sum."""
+    return f"${amount / MICRO:.2f}" if amount % 10_000 == 0 else f"${amount / MICRO:.4f}"

@@ -1,0 +1,90 @@
+"""What becomes of a schedule that was held, pure: the row of the due times it left out, and when it is due again.
+
+The planner asks when a fire ends the hold; the stores ask when something else does, inside their transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ostinato.clock import Micros, from_micros, to_micros
+from ostinato.errors import NotLoadable
+from ostinato.models.policy import load_policy
+from ostinato.models.run import NewRun
+from ostinato.models.schedule import DueSchedule, ScheduleDraft
+from ostinato.models.states import RunState, Trigger
+from ostinato.timing import Timing, parse_timing
+
+__all__ = ["due_again", "ends_hold", "held_run", "held_runs"]
+
+log = logging.getLogger("ostinato")
+
+
+def held_run(schedule: DueSchedule, until: Micros) -> NewRun | None:
+    """One skipped row for its due times from the first one that it left out up to and with `until`.
+
+    None if there is none: it is not held, none has come, or its due times count from the end of its runs.
+    """
+    since, timing = schedule.held_since, _timing(schedule)
+    previous = timing.previous(from_micros(until)) if timing.after_finish is None else None
+    if since is None or previous is None or to_micros(previous) < since:
+        return None
+    return NewRun(
+        kind=schedule.kind,
+        task=schedule.task,
+        work=schedule.work,
+        policy=schedule.policy,
+        trigger=Trigger.SCHEDULE,
+        due_at=since,
+        ready_at=since,
+        lane=load_policy(schedule.policy).lane,
+        state=RunState.SKIPPED,
+        reason=schedule.held_reason or "it was held",
+        schedule_id=schedule.id,
+        last_due_at=to_micros(previous),
+        count=1 + timing.count_between(from_micros(since), previous),
+        project=schedule.project,
+    )
+
+
+def held_runs(schedules: Iterable[DueSchedule], now: Micros) -> list[NewRun]:
+    """The rows of schedules whose hold ends now; one that cannot be computed is left out, and the hold ends."""
+    runs = []
+    for schedule in schedules:
+        try:
+            # From `next_at` on it was not held any more, only nobody was there to fire it.
+            run = held_run(schedule, min(now, schedule.next_at - 1))
+        except Exception as error:  # whatever a timing raises, the write that ends the hold goes on
+            log.warning("schedule %r: the due times it was paused for get no row: %s", schedule.name, error)
+            continue
+        if run is not None:
+            runs.append(run)
+    return runs
+
+
+def due_again(schedule: DueSchedule, now: Micros) -> Micros | None:
+    """The next due time of a held schedule on its own grid, if its hold ends now."""
+    if schedule.held_since is not None and schedule.held_since > now:
+        return schedule.held_since
+    try:
+        following = _timing(schedule).next_after(from_micros(now))
+    except Exception:  # the planner breaks it when it is due, and says why
+        return schedule.next_at
+    return None if following is None else to_micros(following)
+
+
+def ends_hold(schedule: DueSchedule, draft: ScheduleDraft) -> bool:
+    """Whether the draft changes what a held schedule is held by: its timing, or its budget."""
+    if (draft.timing, draft.zone) != (schedule.timing, schedule.zone):
+        return True
+    if draft.policy == schedule.policy:
+        return False
+    try:
+        return load_policy(draft.policy).budget != load_policy(schedule.policy).budget
+    except NotLoadable:
+        return True
+
+
+def _timing(schedule: DueSchedule) -> Timing:
+    return parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))

@@ -1,0 +1,73 @@
+"""Projects: add, get, list, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ostinato.clock import Clock
+from ostinato.errors import Conflict, InvalidInput, NotFound
+from ostinato.models.project import Project, check_project
+from ostinato.models.schedule import ScheduleFilter
+from ostinato.models.work_checks import check_env
+from ostinato.stores.base import Store
+
+__all__ = ["ProjectService"]
+
+_NAMED = 5
+"""How many schedules an error names."""
+
+
+class ProjectService:
+    """What can be done with projects."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def add(self, name: str, folder: str | Path, *, env: Mapping[str, str] | None = None) -> Project:
+        """Make the project of this name be so; doing it twice changes nothing.
+
+        Without `env`, an existing one keeps its own. Values may be references: `env:NAME`, `file:PATH`.
+        """
+        check_project(name)
+        place = _checked_folder(folder)
+        if env is None:
+            env = known.env if (known := await self._find(name)) is not None else {}
+        check_env(env)
+        await self._store.projects.put_project(name, place, env, self._clock.now())
+        return await self.get(name)
+
+    async def get(self, name: str) -> Project:
+        """The project of this name."""
+        found = await self._find(name)
+        if found is None:
+            raise NotFound(f"there is no project {name!r}; add it with 'ostinato project add {name} FOLDER'")
+        return found
+
+    async def list(self) -> Sequence[Project]:
+        """All projects, by name."""
+        return await self._store.projects.list_projects()
+
+    async def remove(self, name: str) -> None:
+        """Delete a project and its conversations; a Conflict while schedules belong to it. Its folder stays."""
+        await self.get(name)
+        if not await self._store.projects.remove_project(name):
+            wanted = ScheduleFilter(project=name, limit=_NAMED + 1)
+            using = [schedule.name for schedule in await self._store.schedules.list_schedules(wanted)]
+            listed = ", ".join(using[:_NAMED]) + (", …" if len(using) > _NAMED else "")
+            raise Conflict(
+                f"schedules belong to project {name!r}: {listed}; remove them, or take them out of it with "
+                "'ostinato project set SCHEDULE none'"
+            )
+
+    async def _find(self, name: str) -> Project | None:
+        return next(iter(await self._store.projects.list_projects(name)), None)
+
+
+def _checked_folder(folder: str | Path) -> str:
+    place = Path(folder).expanduser().resolve()
+    if not place.is_dir():
+        what = "is not a folder" if place.exists() else "does not exist"
+        raise InvalidInput(f"{place} {what}", field="folder", hint=f"make it first: mkdir -p {place}")
+    return str(place)

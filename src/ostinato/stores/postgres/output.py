@@ -1,0 +1,73 @@
+"""What runs printed, in PostgreSQL: parts in their order, and a tail that is replaced while the run is under way.
+
+A batch is one statement for each thing that is to be done in it. Everything that writes does so in the caller's
+transaction, after the runs were found to hold their tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ostinato.models.ids import RunId
+from ostinato.models.output import OutputPart
+from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
+from ostinato.stores.rows import TAIL, load_part
+
+__all__ = ["add_output", "drop_tails", "keep_tails", "read_output"]
+
+_LAST = f"(SELECT coalesce(max(part), 0) FROM output WHERE run_id = {{}} AND part < {TAIL})"
+_ADD = f"""
+INSERT INTO output (run_id, part, text, cut_lines, cut)
+SELECT run_id, {_LAST.format("o.run_id")} + row_number() OVER (PARTITION BY run_id ORDER BY place), text, cut_lines, cut
+FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[])
+     WITH ORDINALITY o (run_id, text, cut_lines, cut, place)
+"""
+_SET_TAIL = f"""
+INSERT INTO output (run_id, part, text, cut_lines, cut)
+SELECT run_id, {TAIL}, text, cut_lines, cut
+FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[]) o (run_id, text, cut_lines, cut)
+ON CONFLICT (run_id, part) DO UPDATE SET text = excluded.text, cut_lines = excluded.cut_lines, cut = excluded.cut
+"""
+_DROP_TAIL = f"DELETE FROM output WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}"
+_KEEP_TAIL = f"""
+UPDATE output o SET part = {_LAST.format("o.run_id")} + 1 WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}
+"""
+_Piece = tuple[RunId, OutputPart]
+
+
+async def add_output(connection: Connection, said: Sequence[tuple[RunId, Sequence[OutputPart]]]) -> None:
+    """Append to the output of runs, or replace their tails: of several tails of a run the last counts."""
+    pieces = [(id, part) for id, parts in said for part in parts if not part.is_tail]
+    if pieces:
+        await connection.execute(_ADD, _columns(pieces))
+    tails = {id: part for id, parts in said for part in parts if part.is_tail}
+    if told := [(id, tail) for id, tail in tails.items() if tail.text]:
+        await connection.execute(_SET_TAIL, _columns(told))
+    await drop_tails(connection, [id for id, tail in tails.items() if not tail.text])
+
+
+async def drop_tails(connection: Connection, ids: Sequence[RunId]) -> None:
+    """Attempts have ended, and their last words are known: what was seen of them before goes."""
+    if ids:
+        await connection.execute(_DROP_TAIL, (numbers(ids),))
+
+
+async def keep_tails(connection: Connection, ids: Sequence[RunId]) -> None:
+    """Nobody will say what came after these: they stay as they are."""
+    if ids:
+        await connection.execute(_KEEP_TAIL, (numbers(ids),))
+
+
+async def read_output(connection: Connection, id: RunId) -> list[OutputPart]:
+    """What a run has printed so far."""
+    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = %s ORDER BY part"
+    return [load_part(row) for row in await fetch(connection, query, (id,))]
+
+
+def _columns(pieces: Sequence[_Piece]) -> tuple[str | None, ...]:
+    return (
+        numbers([id for id, _ in pieces]),
+        texts([part.text for _, part in pieces]),
+        numbers([part.cut_lines for _, part in pieces]),
+        numbers([part.cut for _, part in pieces]),
+    )

@@ -1,0 +1,100 @@
+"""Rows into the ledger of SQLite, inside the caller's transaction. Neighbours: ends.py, turns.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.run import NewRun
+from ostinato.models.session import STALE
+from ostinato.models.states import ENDS, RunState
+from ostinato.stores.sqlite.ends import end_queued
+from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.turns import arrived, is_cut_off
+
+__all__ = ["insert_all", "insert_fires", "insert_one", "let_in"]
+
+_INSERT = """
+INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
+                  count, priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+
+
+def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
+    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
+    plain = [run for run in runs if run.session is None]
+    if plain:
+        connection.executemany(f"{_INSERT} ON CONFLICT DO NOTHING", [_values(run) for run in plain])
+    for run in runs:
+        if run.session is not None:
+            run.later = run.mode is not None and run.ready_at > now
+            for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
+                let_in(connection, run.session, RunId(id), now)
+
+
+def let_in(connection: apsw.Connection, session: str, id: RunId, now: Micros) -> None:
+    """A run was put into a session by something that began at this instant: let it queue up, unless it is too late."""
+    if is_cut_off(connection, session, now, now):
+        end_queued(connection, [id], RunState.SKIPPED, STALE, now)
+    else:
+        arrived(connection, session, [id], now)
+
+
+def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:
+    """Insert rows inside the caller's transaction. Where a key is active already, the answer is that run's id."""
+    if not runs:
+        return []
+    if any(run.key is not None for run in runs):
+        return [_insert_keyed(connection, run) for run in runs]
+    connection.executemany(_INSERT, [_values(run) for run in runs])
+    # Nobody else writes during the transaction, so the ids are consecutive.
+    last = connection.last_insert_rowid()
+    return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
+
+
+def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
+    if run.key is not None:
+        known = fetch(connection, "SELECT id FROM runs WHERE key = ? AND state IN ('queued', 'running')", (run.key,))
+        if known:
+            return RunId(known[0][0])
+    return insert_one(connection, run)
+
+
+def insert_one(connection: apsw.Connection, run: NewRun) -> RunId:
+    """Insert a row; a key that is active already is an error."""
+    connection.execute(_INSERT, _values(run))
+    return RunId(connection.last_insert_rowid())
+
+
+def _values(run: NewRun) -> tuple[Any, ...]:
+    ended = run.state in ENDS
+    return (
+        run.kind,
+        run.task,
+        run.work,
+        run.policy,
+        run.trigger,
+        run.due_at,
+        run.ready_at,
+        run.lane,
+        run.state,
+        run.reason,
+        run.schedule_id,
+        run.last_due_at,
+        run.count,
+        run.priority,
+        run.expires_at,
+        run.session,
+        run.waiting,
+        run.mode,
+        run.burst,
+        run.later,
+        run.key,
+        run.project,
+        run.ready_at if ended else None,
+    )

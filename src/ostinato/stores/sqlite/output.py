@@ -1,0 +1,50 @@
+"""What runs printed, in SQLite: parts in their order, and a tail that is replaced while the run is under way.
+
+Everything that writes does so in the caller's transaction, after the run was found to hold its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from ostinato.models.ids import RunId
+from ostinato.models.output import OutputPart
+from ostinato.stores.rows import TAIL, load_part
+from ostinato.stores.sqlite.query import fetch
+
+__all__ = ["add_output", "drop_tail", "keep_tail", "read_output"]
+
+_NEXT = f"(SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = ?1 AND part < {TAIL})"
+_ADD = f"INSERT INTO output (run_id, part, text, cut_lines, cut) VALUES (?1, {_NEXT}, ?2, ?3, ?4)"
+_SET_TAIL = f"INSERT OR REPLACE INTO output (run_id, part, text, cut_lines, cut) VALUES (?, {TAIL}, ?, ?, ?)"
+_DROP_TAIL = f"DELETE FROM output WHERE run_id = ? AND part = {TAIL}"
+_KEEP_TAIL = f"UPDATE output SET part = {_NEXT} WHERE run_id = ?1 AND part = {TAIL}"
+
+
+def add_output(connection: apsw.Connection, id: RunId, parts: Iterable[OutputPart]) -> None:
+    """Append to a run's output, or replace its tail."""
+    for part in parts:
+        if not part.is_tail:
+            connection.execute(_ADD, (id, part.text, part.cut_lines, part.cut))
+        elif part.text:
+            connection.execute(_SET_TAIL, (id, part.text, part.cut_lines, part.cut))
+        else:
+            drop_tail(connection, id)
+
+
+def drop_tail(connection: apsw.Connection, id: RunId) -> None:
+    """An attempt has ended, and its last words are known: what was seen of them before goes."""
+    connection.execute(_DROP_TAIL, (id,))
+
+
+def keep_tail(connection: apsw.Connection, id: RunId) -> None:
+    """Nobody will say what came after it: it stays as it is."""
+    connection.execute(_KEEP_TAIL, (id,))
+
+
+def read_output(connection: apsw.Connection, id: RunId) -> list[OutputPart]:
+    """What a run has printed so far."""
+    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = ? ORDER BY part"
+    return [load_part(row) for row in fetch(connection, query, (id,))]

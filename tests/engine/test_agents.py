@@ -1,0 +1,459 @@
+"""Agents through the whole engine, against a stand-in that speaks the contract of the Claude Code CLI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from ostinato import Agent, Ostinato, Run, RunState
+from ostinato.config import AgentCli
+from ostinato.execution.executors import agent_report, group
+from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.engine.conftest import MakeApp, eventually
+from tests.engine.stand_in import StandIn
+
+MakeAgentApp = Callable[..., Ostinato]
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> StandIn:
+    return StandIn(tmp_path / "bin")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "blog"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def agent_app(make_app: MakeApp, stand_in: StandIn, folder: Path) -> Ostinato:
+    """An app whose `claude` is the stand-in, with a project `blog`."""
+    app = make_app("sqlite://:memory:", agents={"claude": stand_in.cli})
+    app.projects.add("blog", folder)
+    return app
+
+
+def done(app: Ostinato, prompt: str = "look", *, policy: dict[str, Any] | None = None, **given: Any) -> Run:
+    """One run of an agent, to its end."""
+    app.schedules.add("a", "every 1h", Agent(prompt, **given), project="blog", **{"retry": 0, **(policy or {})})
+    run = app.schedules.trigger("a")
+    drain(app)
+    return app.runs.get(run.id)
+
+
+def output(app: Ostinato, run: Run) -> str:
+    return app.runs.output(run.id)
+
+
+def test_an_agent_answers_and_says_what_it_cost(agent_app: Ostinato, stand_in: StandIn, folder: Path) -> None:
+    run = done(agent_app, "Summarise new issues")
+    assert (run.state, run.reason) == (RunState.SUCCEEDED, None)
+    assert run.result["text"] == "message 1: Summarise new issues"
+    assert run.result["report"] is None
+    assert run.totals == {"cost_usd": 0.25, "turns": 2, "tokens_in": 1104, "tokens_out": 50}
+    conversation = run.result["session_id"]
+    assert output(agent_app, run).splitlines() == [
+        f"conversation {conversation} with claude-stand-in",
+        "Let me look.",
+        "There is much to see.",
+        "→ Bash: ls -la /srv",
+    ]
+    (call,) = stand_in.calls
+    assert call["prompt"] == "Summarise new issues"
+    assert call["folder"] == str(folder)
+    assert f"--session-id={conversation}" in call["argv"]
+    assert call["environment"]["OSTINATO_RUN_ID"] == str(run.id)
+    assert list(folder.iterdir()) == []
+
+
+def test_every_option_reaches_the_command_line(agent_app: Ostinato, stand_in: StandIn) -> None:
+    run = done(
+        agent_app,
+        model="opus",
+        system="Speak French.",
+        permission_mode="plan",
+        allowed_tools=["Read", "Bash(git log:*)"],
+        mcp_config="mcp.json",
+    )
+    assert run.state is RunState.SUCCEEDED, run.reason
+    argv = stand_in.calls[0]["argv"]
+    assert argv[argv.index("--model") + 1] == "opus"
+    assert argv[argv.index("--permission-mode") + 1] == "plan"
+    assert argv[argv.index("--allowedTools") + 1] == "Read,Bash(git log:*)"
+    assert argv[argv.index("--mcp-config") + 1] == "mcp.json"
+    system = argv[argv.index("--append-system-prompt") + 1]
+    assert f"run {run.id} of the schedule a, due at 2026-01-01T00:00:00Z" in system
+    assert system.endswith("Speak French.")
+
+
+def test_an_agent_is_found_by_the_path_of_its_own_environment(
+    make_app: MakeApp, stand_in: StandIn, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app("sqlite://:memory:")
+    app.projects.add("blog", folder)
+    monkeypatch.setenv("CLAUDECODE", "1")  # as inside of a Claude Code, where it would refuse to start
+    assert done(app, env={"PATH": f"{stand_in.home}:{os.environ['PATH']}"}).state is RunState.SUCCEEDED
+    assert "CLAUDECODE" not in stand_in.calls[0]["environment"]
+
+
+def test_isolated_runs_have_a_conversation_each(agent_app: Ostinato) -> None:
+    first, second = done(agent_app), done(agent_app)
+    assert first.result["session_id"] != second.result["session_id"]
+    assert second.result["text"] == "message 1: look"
+
+
+@pytest.mark.parametrize("context", ["group", "session:research"])
+def test_runs_of_one_context_continue_one_conversation(agent_app: Ostinato, stand_in: StandIn, context: str) -> None:
+    first, second = done(agent_app, context=context), done(agent_app, context=context)
+    assert second.result["text"] == "message 2: look"
+    assert second.result["session_id"] == first.result["session_id"]
+    assert f"--resume={first.result['session_id']}" in stand_in.calls[1]["argv"]
+
+
+def test_the_next_run_continues_under_the_id_that_was_said_last(agent_app: Ostinato, stand_in: StandIn) -> None:
+    ids = [done(agent_app, "play:renamed", context="group").result["session_id"] for _ in range(3)]
+    assert len(set(ids)) == 3
+    assert [call["argv"][4] for call in stand_in.calls[1:]] == [f"--resume={id}" for id in ids[:2]]
+
+
+def test_a_failure_keeps_the_conversation(agent_app: Ostinato) -> None:
+    failed = done(agent_app, "play:error", context="group")
+    assert failed.state is RunState.FAILED
+    assert done(agent_app, context="group").result["text"] == "message 2: look"
+
+
+def test_runs_of_one_conversation_go_in_turn(agent_app: Ostinato, folder: Path) -> None:
+    for name in ("a", "b"):
+        agent_app.schedules.add(name, "every 1h", Agent("play:wait", context="group"), project="blog")
+    agent_app.start()
+    runs = [agent_app.schedules.trigger(name) for name in ("a", "b")]
+    settle(agent_app)
+    eventually((folder / "waiting").exists)
+    assert sorted(agent_app.runs.get(run.id).state for run in runs) == [RunState.QUEUED, RunState.RUNNING]
+    (folder / "go").touch()
+    texts = [agent_app.runs.wait(run.id, timeout=20).result["text"] for run in runs]
+    assert sorted(texts) == ["message 1: play:wait", "message 2: play:wait"]
+    assert len(set((folder / "waiting").read_text().splitlines())) == 1
+
+
+@pytest.mark.parametrize("on_stderr", [False, True])
+def test_a_vanished_conversation_begins_anew_and_says_so(
+    agent_app: Ostinato, stand_in: StandIn, *, on_stderr: bool
+) -> None:
+    before = done(agent_app, context="group")
+    stand_in.forget()
+    if on_stderr:
+        (stand_in.home / "on-stderr").touch()
+    run = done(agent_app, context="group")
+    note = f"conversation {before.result['session_id']} is not there any more, and a new one was begun"
+    assert (run.state, run.reason, run.attempt) == (RunState.SUCCEEDED, note, 1)
+    assert f"ostinato: {note}\n" in output(agent_app, run)
+    assert run.result["text"] == "message 1: look"
+    after = done(agent_app, context="group")
+    assert after.result["text"] == "message 2: look"
+    assert len(stand_in.calls) == 4
+
+
+def test_what_was_done_is_not_done_twice_because_of_what_is_said_of_a_failure(
+    agent_app: Ostinato, stand_in: StandIn
+) -> None:
+    done(agent_app, context="group")
+    run = done(agent_app, "play:late", context="group")
+    assert (run.state, run.reason) == (RunState.FAILED, "No conversation found with session ID: 7")
+    assert len(stand_in.calls) == 2
+
+
+def test_half_a_character_is_kept_readable(agent_app: Ostinato) -> None:
+    assert done(agent_app, "play:half").result["text"] == "cut here: \\ud83d"
+
+
+def test_is_error_fails_the_run_and_it_is_tried_again(agent_app: Ostinato, fake_clock: FakeClock) -> None:
+    run = done(agent_app, "play:error", policy={"retry": 1})
+    assert run.state is RunState.QUEUED
+    fake_clock.advance("1m")
+    drain(agent_app)
+    run = agent_app.runs.get(run.id)
+    assert (run.state, run.attempt) == (RunState.FAILED, 2)
+    assert (run.reason or "").startswith("API Error: 500 overloaded")
+
+
+def test_an_authentication_error_breaks_the_schedule_at_once(agent_app: Ostinato) -> None:
+    agent_app.schedules.add("a", "every 1h", Agent("play:logged-out"), project="blog")
+    assert simulate(agent_app, lasting="5h") == 1
+    schedule = agent_app.schedules.get("a")
+    assert schedule.enabled is False
+    assert (schedule.broken or "").startswith(
+        "claude is not logged in (Not logged in · Please run /login): run 'claude' and type /login"
+    )
+    (run,) = agent_app.runs.list()
+    assert (run.state, run.attempt) == (RunState.FAILED, 1)
+
+
+def test_a_budget_that_is_used_up_is_not_tried_again(agent_app: Ostinato, stand_in: StandIn) -> None:
+    run = done(agent_app, "play:budget", policy={"retry": 3, "budget": {"per_run_usd": 0.5}})
+    assert run.state is RunState.FAILED
+    assert (run.reason or "").startswith("the budget of $0.5 of this run is used up")
+    assert run.totals["cost_usd"] == 0.51
+    argv = stand_in.calls[0]["argv"]
+    assert argv[argv.index("--max-budget-usd") + 1] == "0.5"
+
+
+@pytest.mark.parametrize(
+    ("play", "reason"),
+    [
+        ("crash", "claude was killed by SIGKILL and gave no result: panic: out of luck"),
+        ("silent", "claude exited with status 0 and gave no result"),
+        ("bad-exit", "claude gave a result, but exited with status 3"),
+    ],
+)
+def test_an_end_without_a_good_result_is_a_readable_failure(agent_app: Ostinato, play: str, reason: str) -> None:
+    run = done(agent_app, f"play:{play}")
+    assert (run.state, run.reason) == (RunState.FAILED, reason)
+
+
+def test_garbage_is_shown_and_does_no_harm(agent_app: Ostinato) -> None:
+    run = done(agent_app, "play:garbage")
+    assert run.state is RunState.SUCCEEDED
+    assert 'npm warn deprecated\n{"type": "assistant", "mess\n[1, 2]\ncaf\\xe9\n' in output(agent_app, run)
+
+
+def test_a_huge_line_is_dropped_and_the_answer_is_heard(agent_app: Ostinato) -> None:
+    run = done(agent_app, "play:huge")
+    assert run.state is RunState.SUCCEEDED
+    lines = output(agent_app, run).splitlines()
+    assert lines[1] == "→ Read: /a.png"
+    assert lines[2] == "→ Read: /b.png"
+    assert lines[3].startswith("ostinato: a line of 9,000,")
+
+
+def test_a_report_is_stored_and_the_file_removed(agent_app: Ostinato, folder: Path) -> None:
+    run = done(agent_app, "play:report")
+    assert run.result["report"] == "# Done\n\ncaf\\xe9 is open\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_the_report_of_a_failure_is_kept_too(agent_app: Ostinato, folder: Path) -> None:
+    run = done(agent_app, "play:report-of-failure")
+    assert run.state is RunState.FAILED
+    assert run.result["report"] == "it went wrong"
+    assert output(agent_app, run).endswith("ostinato: the report of this attempt:\nit went wrong\n")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_report_that_leads_elsewhere_is_not_read(agent_app: Ostinato, folder: Path) -> None:
+    run = done(agent_app, "play:report-elsewhere")
+    assert (run.state, run.result["report"]) == (RunState.SUCCEEDED, None)
+    assert "the report of this run cannot be read" in output(agent_app, run)
+    assert [each.name for each in folder.iterdir()] == ["secret"]
+
+
+def test_without_a_place_for_its_report_a_run_goes_on_and_says_so(
+    agent_app: Ostinato, stand_in: StandIn, folder: Path
+) -> None:
+    (folder / ".ostinato").write_text("taken")
+    run = done(agent_app)
+    assert run.state is RunState.SUCCEEDED
+    assert output(agent_app, run).startswith("ostinato: this run has no report: .ostinato cannot be made in ")
+    assert "report" not in stand_in.calls[0]["argv"][-1]
+
+
+def test_the_template_of_the_system_prompt_can_be_replaced(make_app: MakeApp, stand_in: StandIn, folder: Path) -> None:
+    app = make_app("sqlite://:memory:", agents={"claude": stand_in.cli}, agent_prompt="Run {run} to {report} {else}")
+    app.projects.add("blog", folder)
+    run = done(app)
+    assert stand_in.calls[0]["argv"][-1] == f"Run {run.id} to {folder}/.ostinato/run-{run.id}-report.md {{else}}"
+
+
+def test_what_the_gate_gave_joins_the_prompt(agent_app: Ostinato, stand_in: StandIn) -> None:
+    gate = """echo '{"wake": true, "data": {"mails": 3}}'"""
+    run = done(agent_app, policy={"gate": gate})
+    assert run.state is RunState.SUCCEEDED, run.reason
+    assert '```json\n{\n  "mails": 3\n}\n```' in stand_in.calls[0]["prompt"]
+
+
+def test_what_the_gate_gave_is_only_in_the_prompt(make_app: MakeApp, folder: Path) -> None:
+    app = other(make_app, folder, 'cat > /dev/null; echo "${OSTINATO_GATE-none}"')
+    run = done(app, "look", cli="parrot", policy={"gate": """echo '{"wake": true, "data": 7}'"""})
+    assert run.result["text"] == "none"
+
+
+def test_it_counts_through_the_side_channel(agent_app: Ostinato) -> None:
+    run = done(agent_app, "play:counts")
+    assert (run.totals["copied"], run.totals["turns"]) == (5, 2)
+
+
+def test_secrets_do_not_show(agent_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", 'hun"ter\\2')
+    run = done(agent_app, "play:environment", env={"TOKEN": "env:MY_TOKEN"})
+    assert run.result["text"] == "the token is ***"
+
+
+def test_half_a_secret_does_not_show_where_a_report_was_cut(
+    make_app: MakeApp, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "hunter2-secret")
+    monkeypatch.setattr(agent_report, "REPORT_CAP", 20)
+    script = 'cat > /dev/null; printf "0123456789%s and more" "$TOKEN" > "$1"; exit $STATUS'
+    app = other(make_app, folder, script, command=(str(folder.parent / "parrot"), "{report}"))
+    run = done(app, cli="parrot", env={"TOKEN": "env:MY_TOKEN", "STATUS": "0"})
+    assert run.result["report"] == "0123456789***\n… cut after 20 bytes …\n"
+    run = done(app, cli="parrot", env={"TOKEN": "env:MY_TOKEN", "STATUS": "1"})
+    assert output(app, run) == "ostinato: the report of this attempt:\n0123456789***\n… cut after 20 bytes …\n"
+
+
+def test_a_timeout_ends_the_whole_group(agent_app: Ostinato, fake_clock: FakeClock, folder: Path) -> None:
+    agent_app.schedules.add("a", "every 2h", Agent("play:hang"), project="blog", retry=0)
+    agent_app.start()
+    run = agent_app.schedules.trigger("a")
+    eventually((folder / "pids").exists)
+    fake_clock.advance("29m")
+    assert agent_app.runs.get(run.id).state is RunState.RUNNING
+    fake_clock.advance("1m")
+    ended = agent_app.runs.wait(run.id, timeout=20)
+    assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 30m")
+    assert not _left(folder)
+    assert not (folder / ".ostinato").exists()
+
+
+def test_a_cancel_ends_what_does_not_listen(agent_app: Ostinato, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group, "KILL_SECONDS", 0.2)
+    agent_app.schedules.add("a", "every 1h", Agent("play:deaf"), project="blog")
+    agent_app.start()
+    run = agent_app.schedules.trigger("a")
+    eventually((folder / "pids").exists)
+    agent_app.runs.cancel(run.id)
+    assert agent_app.runs.wait(run.id, timeout=20).state is RunState.CANCELLED
+    assert not _left(folder)
+
+
+def test_what_it_says_can_be_read_while_it_runs(agent_app: Ostinato, folder: Path) -> None:
+    agent_app.schedules.add("a", "every 1h", Agent("play:hang"), project="blog")
+    agent_app.start()
+    run = agent_app.schedules.trigger("a")
+    eventually((folder / "pids").exists)
+    eventually(lambda: output(agent_app, run).endswith("I wait.\n"))
+    assert agent_app.runs.get(run.id).state is RunState.RUNNING
+
+
+def test_a_drain_puts_it_back_and_leaves_nothing(
+    make_app: MakeApp, stand_in: StandIn, folder: Path, tmp_path: Path
+) -> None:
+    app = make_app(f"sqlite:///{tmp_path / 'jobs.db'}", agents={"claude": stand_in.cli})
+    app.projects.add("blog", folder)
+    app.schedules.add("a", "every 1h", Agent("play:hang"), project="blog")
+    app.start()
+    run = app.schedules.trigger("a")
+    eventually((folder / "pids").exists)
+    app.stop(grace=0.1)
+    assert not _left(folder)
+    assert not (folder / ".ostinato").exists()
+    run = app.runs.get(run.id)
+    assert (run.state, run.reason) == (RunState.QUEUED, "the node was stopped")
+
+
+def _left(folder: Path) -> list[int]:
+    pids = [int(pid) for pid in (folder / "pids").read_text().split()]
+    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_missing_program_says_what_was_looked_for_and_how_to_get_it(make_app: MakeApp, folder: Path) -> None:
+    app = make_app("sqlite://:memory:")
+    app.projects.add("blog", folder)
+    run = done(app, env={"PATH": str(folder)}, policy={"retry": 3})
+    assert run.state is RunState.FAILED
+    for words in (
+        "'claude'",
+        str(folder),
+        "npm install -g @anthropic-ai/claude-code",
+        "[agents.claude]",
+        "ostinato.toml",
+    ):
+        assert words in (run.reason or "")
+
+
+def test_an_unknown_agent_names_the_known_ones(agent_app: Ostinato) -> None:
+    run = done(agent_app, cli="clyde", policy={"retry": 3})
+    assert (run.state, run.reason) == (
+        RunState.FAILED,
+        "this run cannot be executed: there is no agent 'clyde', only claude: "
+        "set its command under [agents.clyde] in ostinato.toml",
+    )
+
+
+def other(make_app: MakeApp, folder: Path, script: str, **cli: Any) -> Ostinato:
+    """An app with another agent, `parrot`, that is a shell script."""
+    program = folder.parent / "parrot"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    given = AgentCli((str(program),))
+    app = make_app("sqlite://:memory:", agents={"parrot": replace(given, **cli)}, agent_prompt="")
+    app.projects.add("blog", folder)
+    return app
+
+
+def test_another_agent_prints_text_and_its_exit_status_decides(make_app: MakeApp, folder: Path) -> None:
+    app = other(make_app, folder, 'read line; echo "you said $line"; case "$line" in *bad*) echo no >&2; exit 2;; esac')
+    run = done(app, "hello", cli="parrot")
+    assert (run.state, run.result["text"]) == (RunState.SUCCEEDED, "you said hello")
+    assert output(app, run) == "you said hello\n"
+    run = done(app, "bad", cli="parrot")
+    assert (run.state, run.reason) == (RunState.FAILED, "parrot exited with status 2: no")
+
+
+def test_an_agent_need_not_read_its_whole_prompt(make_app: MakeApp, folder: Path) -> None:
+    run = done(other(make_app, folder, "echo enough"), "word " * 300_000, cli="parrot")
+    assert (run.state, run.result["text"]) == (RunState.SUCCEEDED, "enough")
+
+
+def test_another_agent_that_is_not_logged_in_breaks_the_schedule(make_app: MakeApp, folder: Path) -> None:
+    app = other(make_app, folder, "echo 'Not logged in'; exit 1")
+    app.schedules.add("a", "every 1h", Agent("hello", cli="parrot"), project="blog")
+    assert simulate(app, lasting="3h") == 1
+    assert "parrot is not logged in" in (app.schedules.get("a").broken or "")
+
+
+def test_another_agent_answers_one_object(make_app: MakeApp, folder: Path) -> None:
+    answer = '{"response": "hi", "session_id": "s1", "usage": {"input_tokens": 3, "output_tokens": 4}}'
+    app = other(make_app, folder, f"cat >/dev/null; echo '{answer}'", output="json")
+    run = done(app, cli="parrot")
+    assert run.result == {"text": "hi", "session_id": "s1", "report": None}
+    assert run.totals == {"tokens_in": 3, "tokens_out": 4}
+
+
+def test_another_agent_continues_by_its_own_command(make_app: MakeApp, folder: Path) -> None:
+    program = str(folder.parent / "parrot")
+    app = other(
+        make_app,
+        folder,
+        """echo '{"text": "'"$*"'", "thread_id": "t7"}'""",
+        output="json",
+        command=(program, "new", "{prompt}"),
+        resume=(program, "again", "{conversation}", "{prompt}"),
+    )
+    assert done(app, "hi; $(reboot)", cli="parrot", context="group").result["text"] == "new hi; $(reboot)"
+    assert done(app, "hi; $(reboot)", cli="parrot", context="group").result["text"] == "again t7 hi; $(reboot)"
+
+
+def test_an_agent_that_cannot_continue_says_so(make_app: MakeApp, folder: Path) -> None:
+    run = done(other(make_app, folder, "true"), cli="parrot", context="group")
+    assert run.state is RunState.FAILED
+    assert "cannot continue a conversation, as context='group' wants: set resume under [agents.parrot]" in (
+        run.reason or ""
+    )
+
+
+def test_an_agent_runs_on_every_kind_of_database(make_app: MakeApp, db: str, stand_in: StandIn, folder: Path) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli})
+    app.projects.add("blog", folder)
+    done(app, context="group")
+    run = done(app, "play:report", context="group")
+    assert (run.state, run.result["text"]) == (RunState.SUCCEEDED, "message 2: play:report")
+    assert run.result["report"].startswith("# Done")

@@ -1,0 +1,197 @@
+"""What a script says of itself through $OSTINATO_REPORT: progress and totals, while it runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ostinato import Ostinato, Run, RunState, Shell
+from ostinato.execution.executors import report
+from ostinato.models.run import Progress
+from ostinato.testing import FakeClock, drain
+from tests.engine.conftest import eventually
+
+
+def reported(app: Ostinato, *lines: str) -> Run:
+    """The run of a script that reports these lines."""
+    command = ["sh", "-c", 'for line; do printf "%s\\n" "$line" >> "$OSTINATO_REPORT"; done', "sh", *lines]
+    run = app.enqueue(Shell(command), retry=0)
+    drain(app)
+    assert run.get().state is RunState.SUCCEEDED, run.get().reason
+    return run.get()
+
+
+def test_totals_are_set_and_counts_are_added(app: Ostinato) -> None:
+    run = reported(
+        app,
+        '{"totals": {"copied": 5, "bytes": 1.5}}',
+        '{"count": {"copied": 2, "errors": 1}}',
+        '{"totals": {"bytes": 7}}',
+    )
+    assert run.totals == {"copied": 7, "bytes": 7, "errors": 1}
+    assert app.runs.output(run.id) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "progress"),
+    [
+        ('{"progress": {"done": 3, "total": 10, "text": "c.txt"}}', Progress(3, 10, "c.txt")),
+        ('{"progress": {"done": 3}}', Progress(3)),
+        ('{"progress": "3/10"}', Progress(3, 10)),
+        ('{"progress": "2.5"}', Progress(2.5)),
+        ('{"progress": 4}', Progress(4)),
+    ],
+)
+def test_progress_can_be_said_in_several_ways(memory_app: Ostinato, line: str, progress: Progress) -> None:
+    assert reported(memory_app, line).progress == progress
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("nonsense", "JSON is malformed"),
+        ("[1]", "it has neither totals nor count nor progress"),
+        ('{"done": 3}', "it has neither totals nor count nor progress"),
+        ('{"totals": 3}', "totals cannot be 3"),
+        ('{"totals": {"copied": "many"}}', "total 'copied' cannot be 'many'"),
+        ('{"totals": {"": 1}}', "a total needs a name"),
+        ('{"count": {"copied": null}}', "total 'copied' cannot be None"),
+        ('{"progress": "soon"}', "progress cannot be 'soon'"),
+        ('{"progress": true}', "progress cannot be True"),
+        ('{"progress": {"total": 3}}', "progress cannot be {'total': 3}"),
+        ('{"totals": {"' + "x" * 201 + '": 1}}', "names of at most 200 letters"),
+        ('{"totals": {"a": 1, "good": "many"}}', "total 'good' cannot be 'many'"),
+        ('{"totals": {"a": 1}, "count": {"b": 1, "c": null}}', "total 'c' cannot be None"),
+        ('{"totals": {"a": 1}, "count": {"b": 2}, "progress": "soon"}', "progress cannot be 'soon'"),
+        ('{"totals": {"a": 1}, "progress": {"done": 1, "total": "x"}}', "progress.total cannot be 'x'"),
+        ('{"totals": {"a": 1e308}, "count": {"a": 1e308}}', "total 'a' cannot be inf"),
+        ("[" * 20_000, "recursion"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_a_line_that_cannot_be_read_is_told_and_does_no_harm(memory_app: Ostinato, line: str, why: str) -> None:
+    run = reported(memory_app, '{"totals": {"good": 1}, "progress": "1/2"}', line)
+    assert (run.totals, run.progress) == ({"good": 1}, Progress(1, 2)), "nothing of it counts"
+    told = memory_app.runs.output(run.id)
+    assert told.startswith("ostinato: a report could not be read (")
+    assert why in told
+    assert len(told) < 1_000
+
+
+def test_a_long_line_that_cannot_be_read_is_told_briefly(memory_app: Ostinato) -> None:
+    told = memory_app.runs.output(reported(memory_app, '{"totals": {"a": "' + "x" * 50_000 + '"}}').id)
+    assert len(told) < 1_000
+
+
+def test_totals_and_counts_of_one_line_are_added(memory_app: Ostinato) -> None:
+    run = reported(
+        memory_app, '{"count": {"a": 1}}', '{"totals": {"a": 5}, "count": {"a": 2, "b": 1}}', '{"count": {"a": 1}}'
+    )
+    assert run.totals == {"a": 8, "b": 1}
+
+
+def test_it_can_be_read_while_the_script_runs(app: Ostinato, tmp_path: Path) -> None:
+    app.start()
+    go = tmp_path / "go"
+    command = f"""
+        echo '{{"progress": "1/2", "totals": {{"copied": 1}}}}' > $OSTINATO_REPORT
+        until [ -e {go} ]; do sleep 0.02; done
+        echo '{{"progress": "2/2"}}' > $OSTINATO_REPORT
+    """
+    run = app.enqueue(Shell(command))
+    eventually(lambda: run.get().progress == Progress(1, 2))
+    assert (run.get().state, run.get().totals) == (RunState.RUNNING, {"copied": 1})
+    go.touch()
+    assert run.wait(timeout=10).progress == Progress(2, 2)
+
+
+def test_errors_in_totals_count_as_a_failure(memory_app: Ostinato, fake_clock: FakeClock) -> None:
+    command = """echo '{"totals": {"errors": 2}}' > $OSTINATO_REPORT"""
+    memory_app.schedules.add("copy", "every 1h", Shell(command), break_after=1)
+    fake_clock.advance("1h")
+    drain(memory_app)
+    assert memory_app.schedules.get("copy").broken == "a scheduled run failed: it counted 2 errors"
+
+
+def test_what_is_written_by_a_child_and_without_a_line_end_counts(memory_app: Ostinato) -> None:
+    command = """sh -c 'printf %s "{\\"totals\\": {\\"a\\": 1}}" > $OSTINATO_REPORT'"""
+    run = memory_app.enqueue(Shell(command))
+    drain(memory_app)
+    assert run.get().totals == {"a": 1}
+
+
+def test_nobody_can_make_more_totals_than_a_row_should_hold(memory_app: Ostinato) -> None:
+    command = """for i in $(seq 300); do echo "{\\"count\\": {\\"total$i\\": 1}}"; done > $OSTINATO_REPORT"""
+    run = memory_app.enqueue(Shell(command))
+    drain(memory_app)
+    assert len(run.get().totals) == 100
+    assert "a run has at most 100 totals" in memory_app.runs.output(run.id)
+
+
+def test_many_writers_at_once_lose_nothing(memory_app: Ostinato) -> None:
+    command = """
+        for i in 1 2 3 4; do
+            (for j in $(seq 250); do echo '{"count": {"lines": 1}}'; done > $OSTINATO_REPORT) &
+        done
+        wait
+    """
+    run = memory_app.enqueue(Shell(command))
+    drain(memory_app)
+    assert run.get().totals == {"lines": 1_000}
+
+
+def test_its_pipe_is_private_and_gone_with_the_run(memory_app: Ostinato) -> None:
+    run = memory_app.enqueue(Shell('echo "$OSTINATO_REPORT"; ls -l "$OSTINATO_REPORT"'))
+    drain(memory_app)
+    path, listed = memory_app.runs.output(run.id).splitlines()
+    assert listed.startswith("prw-------")
+    assert not os.path.exists(path)
+    assert not os.path.exists(os.path.dirname(path))
+
+
+def test_without_a_place_for_the_pipe_the_command_runs_all_the_same(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    run = memory_app.enqueue(Shell("""echo '{"progress": 1}' > $OSTINATO_REPORT; echo done"""))
+    drain(memory_app)
+    assert run.get().state is RunState.SUCCEEDED
+    told, done = memory_app.runs.output(run.id).splitlines()
+    assert "there is no report channel, so progress and totals are lost: [Errno 28] No space left on device" in told
+    assert done == "done"
+
+
+def test_a_folder_that_somebody_tidied_away_is_made_again(memory_app: Ostinato, tmp_path: Path) -> None:
+    memory_app.start()
+    go = tmp_path / "go"
+    first = memory_app.enqueue(
+        Shell(f'rm -r "$(dirname "$OSTINATO_REPORT")"; echo ready; until [ -e {go} ]; do sleep 0.02; done')
+    )
+    eventually(lambda: "ready" in memory_app.runs.output(first.id))
+    second = memory_app.enqueue(Shell("""echo '{"totals": {"a": 1}}' > $OSTINATO_REPORT""")).wait(timeout=10)
+    assert second.totals == {"a": 1}
+    go.touch()
+    assert first.wait(timeout=10).state is RunState.SUCCEEDED
+    eventually(lambda: report._places.folder is None)
+
+
+def test_what_a_killed_node_left_behind_is_tidied_away(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    left = tmp_path / f"ostinato-{ended.pid}-abc"
+    ours = tmp_path / f"ostinato-{os.getpid()}-abc"
+    other = tmp_path / "ostinato-else"
+    for folder in (left, ours, other):
+        folder.mkdir()
+        os.mkfifo(folder / "report-1")
+    report._tidy(str(tmp_path))
+    assert not left.exists()
+    assert ours.exists()
+    assert other.exists()

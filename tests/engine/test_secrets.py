@@ -1,0 +1,128 @@
+"""Secrets through the whole engine: what is missing, what is masked, and files that do not answer."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato import Http, Ostinato, Run, RunState, Shell
+from ostinato.execution import preparation
+from ostinato.models.work import Work
+from ostinato.testing import drain
+
+SECRET = "hunter2-secret"
+
+
+def ended(app: Ostinato, work: Work, **policy: Any) -> tuple[Run, str]:
+    """One run to its end, and its output."""
+    run = app.enqueue(work, retry=0, **policy)
+    drain(app)
+    return run.get(), app.runs.output(run.id)
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN_OF_TEST", SECRET)
+
+
+def test_the_password_of_the_database_is_never_shown(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_DB", "postgresql://app:p%40ss-word@db/jobs")
+    _, output = ended(memory_app, Shell("echo $OSTINATO_DB p@ss-word"))
+    assert output == "postgresql://app:***@db/jobs ***\n"
+
+
+def test_the_password_that_is_set_otherwise_is_not_shown_either(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OSTINATO_DB", raising=False)
+    monkeypatch.setattr(preparation, "passwords_in", lambda url: [SECRET] if url == "sqlite://:memory:" else [])
+    assert ended(memory_app, Shell(f"echo {SECRET}"))[1] == "***\n"
+
+
+def test_totals_show_no_secret(memory_app: Ostinato) -> None:
+    command = """echo "{\\"totals\\": {\\"of $T\\": 1}}" > $OSTINATO_REPORT"""
+    run, _ = ended(memory_app, Shell(command, env={"T": "env:TOKEN_OF_TEST"}))
+    assert run.totals == {"of ***": 1}
+
+
+def test_an_encoded_secret_is_hidden_too(memory_app: Ostinato) -> None:
+    _, output = ended(memory_app, Shell("echo $T | base64; printf %s $T | base64", env={"T": "env:TOKEN_OF_TEST"}))
+    assert output.replace("=", "") == "***\n***\n"
+
+
+def test_half_a_secret_does_not_show_where_an_error_was_cut(memory_app: Ostinato, tmp_path: Path) -> None:
+    @memory_app.task("job", retry=0, gate="""echo '{"wake": true}'""")
+    def job() -> None:
+        raise ValueError("v" * 275 + SECRET + "w" * 20_000)
+
+    memory_app.projects.add("blog", tmp_path, env={"T": "env:TOKEN_OF_TEST"})
+    memory_app.schedules.add("s", "every 1h", job, project="blog")
+    run = memory_app.schedules.trigger("s")
+    drain(memory_app)
+    found = memory_app.runs.get(run.id)
+    assert (found.reason or "").endswith("vvv***…")
+    assert "hunt" not in (found.attempts[0].error or "")
+
+
+def test_a_reference_within_a_value_is_told(memory_app: Ostinato) -> None:
+    run, output = ended(memory_app, Shell("echo worked", env={"URL": "postgres://u:env:TOKEN_OF_TEST@h"}))
+    assert run.state is RunState.SUCCEEDED
+    told, worked = output.splitlines()
+    assert told.startswith("ostinato: URL has env:TOKEN_OF_TEST within its value, which is handed on as it is")
+    assert worked == "worked"
+
+
+def test_a_reference_within_a_header_is_told(memory_app: Ostinato) -> None:
+    _, output = ended(memory_app, Http("GET", "http://127.0.0.1:9/", headers={"A": "Token token=env:TOKEN_OF_TEST"}))
+    assert output.startswith("ostinato: A has env:TOKEN_OF_TEST within its value")
+
+
+def test_a_request_has_no_environment_and_misses_nothing_of_it(memory_app: Ostinato, tmp_path: Path) -> None:
+    memory_app.projects.add("blog", tmp_path, env={"T": "env:NOT_THERE_AT_ALL"})
+    work = Http("GET", "http://127.0.0.1:9/")
+    run, _ = ended(memory_app, work, project="blog")
+    assert "loopback" in (run.reason or ""), "it came as far as the address"
+    run, _ = ended(memory_app, work, project="blog", gate="true")
+    assert "has no NOT_THERE_AT_ALL" in (run.reason or ""), "its gate has one"
+
+
+def test_a_pipe_in_place_of_a_file_is_told_at_once(memory_app: Ostinato, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    run, _ = ended(memory_app, Shell("true", env={"T": f"file:{tmp_path}/pipe"}))
+    assert run.state is RunState.FAILED
+    assert f"{tmp_path}/pipe cannot be read: it is not a plain file" in (run.reason or "")
+
+
+def test_a_disk_that_does_not_answer_holds_up_nobody_else(
+    memory_app: Ostinato, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a hung network drive: the look at the folder does not return."""
+    far, answers, asked = tmp_path / "far", threading.Event(), threading.Event()
+    is_dir = Path.is_dir
+
+    def hang(path: Path) -> bool:
+        if path != far:
+            return is_dir(path)
+        asked.set()
+        return answers.wait(20)
+
+    monkeypatch.setattr(Path, "is_dir", hang)
+    try:
+        memory_app.start()
+        hung = memory_app.enqueue(Shell("true", folder=str(far)), retry=0)
+        assert asked.wait(10)
+        other = memory_app.enqueue(Shell("true"))
+        assert other.wait(timeout=10).state is RunState.SUCCEEDED
+        assert hung.get().state is RunState.RUNNING
+        hung.cancel()
+        assert hung.wait(timeout=10).state is RunState.CANCELLED
+        monkeypatch.setattr(preparation, "LOOK_SECONDS", 0.05)
+        late = memory_app.enqueue(Shell("true", folder=str(far)), retry=0).wait(timeout=10)
+        assert late.state is RunState.FAILED
+        assert f"nothing was heard of {far}" in (late.reason or "")
+    finally:
+        answers.set()
