@@ -31,7 +31,8 @@ SHORTEST_LEASE = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class AgentCli:
-    """How an agent's command line is called. Tokens may hold {prompt}, {conversation}, {model} and {report}.
+    """How an agent's command line is called. Tokens may hold {prompt}, {system}, {conversation}, {model},
+    {report} and {budget} (dollars).
 
     Nothing of it goes through a shell. Without {prompt} in it, the prompt is written to stdin.
     """
@@ -65,7 +66,7 @@ class Settings:
     misfire_grace: timedelta = timedelta(seconds=5)
     lease: timedelta = timedelta(seconds=15)
     output_cap: int = 1_000_000
-    """How many characters of its output a run keeps."""
+    """How many bytes of its output a run keeps."""
     http_allow: tuple[str, ...] = ()
     """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
     agents: Mapping[str, AgentCli] = field(default_factory=dict)

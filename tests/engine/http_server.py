@@ -39,7 +39,11 @@ class Visit:
         self.request = _read(connection)
 
     def send(self, data: bytes) -> None:
-        self._connection.sendall(data)
+        try:
+            self._connection.sendall(data)
+        except OSError:
+            self.gone.set()
+            raise
 
     def answer(self, status: str = "200 OK", body: bytes = b"", **headers: str) -> None:
         """A whole answer; `Content_Type="text/plain"` is a header."""

@@ -13,7 +13,8 @@ import pytest
 
 from ostinato import Agent, Ostinato, Run, RunState
 from ostinato.config import AgentCli
-from ostinato.execution.executors import agent_report, group
+from ostinato.execution.executors import group
+from ostinato.execution.executors.agent import report as agent_report
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import MakeApp, eventually
 from tests.engine.stand_in import StandIn

@@ -277,7 +277,7 @@ def test_who_answers_before_it_has_read_everything_is_heard(server: Server, call
 def test_what_nobody_thought_of_is_a_failure_too(
     server: Server, call: Caller, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ostinato.execution.executors.http.exchange", lambda *_: 1 / 0)
+    monkeypatch.setattr("ostinato.execution.executors.http.executor.exchange", lambda *_: 1 / 0)
     run = call(server.url("/x"))
     assert (run.state, run.reason) == (RunState.FAILED, "ZeroDivisionError: division by zero")
     assert "Traceback" in (run.error or "")

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from ostinato import Http, Ostinato, RunState
-from ostinato.execution.executors import http_line
+from ostinato.execution.executors.http import line as http_line
 from ostinato.testing import FakeClock
 from tests.engine.conftest import PATIENCE, MakeApp, engine_of, eventually
 from tests.engine.http_server import Caller, Server, Visit, truncated
@@ -38,11 +38,8 @@ def half_a_body(visit: Visit) -> None:
 
 def endless_body(visit: Visit) -> None:
     visit.begin(Content_Type="text/plain")
-    try:
-        while True:
-            visit.send(b"and on and on\n" * 1000)
-    finally:
-        visit.gone.set()
+    while True:
+        visit.send(b"and on and on\n" * 1000)
 
 
 WAITS = [silent, slow_headers, half_a_body, endless_body]

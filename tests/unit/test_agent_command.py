@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.config import CLAUDE, AgentCli
-from ostinato.execution.executors.agent_command import (
+from ostinato.execution.executors.agent.command import (
     Invocation,
     can_continue,
     invocation,
+    knows_budget,
     prompt_text,
     system_text,
 )
@@ -97,6 +98,13 @@ def test_a_value_that_is_not_there_takes_its_flag_with_it() -> None:
     cli = AgentCli(("codex", "--model", "{model}", "--report={report}", "-", "{model}"))
     assert called(cli, report=None).command == ["codex", "-"]
     assert called(cli, Agent("look", model="o5")).command == ["codex", "--model", "o5", "--report=/r.md", "-", "o5"]
+
+
+def test_another_cli_is_told_its_budget_where_its_command_has_a_place_for_it() -> None:
+    cli = AgentCli(("codex", "--limit", "{budget}"))
+    assert called(cli, allowance=0.5).command == ["codex", "--limit", "0.5"]
+    assert called(cli).command == ["codex"]
+    assert (knows_budget(cli), knows_budget(AgentCli(("codex",))), knows_budget(CLAUDE)) == (True, False, True)
 
 
 def test_a_system_prompt_goes_in_front_of_the_prompt_where_there_is_no_place_for_it() -> None:

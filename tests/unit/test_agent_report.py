@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ostinato.execution.executors.agent_report import REPORT_CAP, ReportFile
+from ostinato.execution.executors.agent.report import REPORT_CAP, ReportFile
 from ostinato.models.ids import RunId
 
 RUN = RunId(7)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.execution.executors.agent_heard import TEXT_CAP, Heard
-from ostinato.execution.executors.agent_output import Complaints, Lines, OneJson, PlainText, Reader
-from ostinato.execution.executors.agent_stream import StreamJson, reader_for
+from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
+from ostinato.execution.executors.agent.output import Complaints, Lines, OneJson, PlainText, Reader
+from ostinato.execution.executors.agent.stream import StreamJson, reader_for
 from ostinato.execution.secrets import Mask
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1", "model": "opus", "tools": ["Bash"]}

@@ -6,8 +6,8 @@ from collections import deque
 
 import pytest
 
-from ostinato.execution.executors.agent_heard import Heard
-from ostinato.execution.executors.agent_verdict import has_vanished, judge
+from ostinato.execution.executors.agent.heard import Heard
+from ostinato.execution.executors.agent.verdict import has_vanished, judge
 from ostinato.execution.outcome import OutcomeKind
 
 

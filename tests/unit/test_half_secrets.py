@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors import agent_report
-from ostinato.execution.executors.agent_heard import TEXT_CAP, Heard
-from ostinato.execution.executors.agent_output import Complaints
-from ostinato.execution.executors.agent_report import REPORT_CAP, ReportFile
-from ostinato.execution.executors.agent_stream import reader_for
-from ostinato.execution.executors.agent_verdict import judge
-from ostinato.execution.executors.http_body import MOST_JSON, Body
+from ostinato.execution.executors.agent import report as agent_report
+from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
+from ostinato.execution.executors.agent.output import Complaints
+from ostinato.execution.executors.agent.report import REPORT_CAP, ReportFile
+from ostinato.execution.executors.agent.stream import reader_for
+from ostinato.execution.executors.agent.verdict import judge
+from ostinato.execution.executors.http.body import MOST_JSON, Body
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.shell import LastLine
 from ostinato.execution.gate import _judge

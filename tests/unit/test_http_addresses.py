@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.execution.executors.http_addresses import AllowedHosts, ascii_host, kind_of
+from ostinato.execution.executors.http.addresses import AllowedHosts, ascii_host, kind_of
 
 NOBODY = AllowedHosts(())
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.clock import to_micros
-from ostinato.execution.executors import http_body
-from ostinato.execution.executors.http import retry_after
-from ostinato.execution.executors.http_body import Body
-from ostinato.execution.executors.http_request import Refusal, Trouble
+from ostinato.execution.executors.http import body as http_body
+from ostinato.execution.executors.http.body import Body
+from ostinato.execution.executors.http.executor import retry_after
+from ostinato.execution.executors.http.request import Refusal, Trouble
 
 
 def headers(**given: str) -> Message:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from ostinato import Http
-from ostinato.execution.executors.http_request import (
+from ostinato.execution.executors.http.request import (
     Refusal,
     Request,
     Target,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -233,26 +233,27 @@ def as_command(text: str) -> str | list[str]:
 def work_env(pairs: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
     """Variables, `NAME=VALUE`, put to those from before; 'none' takes those away."""
     env = {} if NOTHING in pairs else dict(before)
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if pair != NOTHING:
-            if not equals or not name.strip():
-                raise InvalidInput(f"--env cannot be {pair!r}", field="env", hint="write --env NAME=VALUE")
-            env[name] = value
-    return env
+    return env | dict(_pairs("env", pairs, "=", "--env NAME=VALUE"))
 
 
 def _headers(lines: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
     """Headers, `Name: value`, put to those from before; 'none' takes those away."""
     headers = {} if NOTHING in lines else dict(before)
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if line != NOTHING:
-            if not colon or not name.strip():
-                raise InvalidInput(f"--header cannot be {line!r}", field="header", hint='write --header "Name: value"')
-            same = next((known for known in headers if known.lower() == name.strip().lower()), name.strip())
-            headers[same] = value.strip()
+    for name, value in _pairs("header", lines, ":", '--header "Name: value"'):
+        same = next((known for known in headers if known.lower() == name.strip().lower()), name.strip())
+        headers[same] = value.strip()
     return headers
+
+
+def _pairs(flag: str, given: Sequence[str], sign: str, example: str) -> Iterator[tuple[str, str]]:
+    """What stands before and behind the sign."""
+    for text in given:
+        name, found, value = text.partition(sign)
+        if text == NOTHING:
+            continue
+        if not found or not name.strip():
+            raise InvalidInput(f"--{flag} cannot be {text!r}", field=flag, hint=f"write {example}")
+        yield name, value
 
 
 def whole(field: str, text: str) -> int:

@@ -142,22 +142,7 @@ def _missed(
         reason += ": only the latest due time is run"
     elif policy.catch_up is not CatchUp.NONE:
         reason += ", but this was outside of its window or above its cap"
-    return NewRun(
-        kind=schedule.kind,
-        task=schedule.task,
-        work=schedule.work,
-        policy=schedule.policy,
-        trigger=Trigger.SCHEDULE,
-        due_at=first,
-        ready_at=first,
-        lane=policy.lane,
-        state=RunState.MISSED,
-        reason=reason,
-        schedule_id=schedule.id,
-        last_due_at=last,
-        count=count,
-        project=schedule.project,
-    )
+    return schedule.left_out(RunState.MISSED, reason, first, last, count)
 
 
 def _run(

@@ -20,10 +20,10 @@ from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.agent import Agents
+from ostinato.execution.executors.agent.executor import Agents
 from ostinato.execution.executors.base import Call, Executor
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
-from ostinato.execution.executors.http import HttpCalls
+from ostinato.execution.executors.http.executor import HttpCalls
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.executors.shell import Shells
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised

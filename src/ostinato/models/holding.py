@@ -13,7 +13,7 @@ from ostinato.errors import NotLoadable
 from ostinato.models.policy import load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, ScheduleDraft
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import RunState
 from ostinato.timing import Timing, parse_timing
 
 __all__ = ["due_again", "ends_hold", "held_run", "held_runs"]
@@ -30,22 +30,9 @@ def held_run(schedule: DueSchedule, until: Micros) -> NewRun | None:
     previous = timing.previous(from_micros(until)) if timing.after_finish is None else None
     if since is None or previous is None or to_micros(previous) < since:
         return None
-    return NewRun(
-        kind=schedule.kind,
-        task=schedule.task,
-        work=schedule.work,
-        policy=schedule.policy,
-        trigger=Trigger.SCHEDULE,
-        due_at=since,
-        ready_at=since,
-        lane=load_policy(schedule.policy).lane,
-        state=RunState.SKIPPED,
-        reason=schedule.held_reason or "it was held",
-        schedule_id=schedule.id,
-        last_due_at=to_micros(previous),
-        count=1 + timing.count_between(from_micros(since), previous),
-        project=schedule.project,
-    )
+    reason = schedule.held_reason or "it was held"
+    count = 1 + timing.count_between(from_micros(since), previous)
+    return schedule.left_out(RunState.SKIPPED, reason, since, to_micros(previous), count)
 
 
 def held_runs(schedules: Iterable[DueSchedule], now: Micros) -> list[NewRun]:

@@ -10,8 +10,9 @@ from datetime import datetime
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.policy import Policy
+from ostinato.models.policy import Policy, load_policy
 from ostinato.models.run import NewRun, Run
+from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
 __all__ = [
@@ -150,6 +151,25 @@ class DueSchedule:
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]
     """Runs of it that wait for their turn, oldest first."""
+
+    def left_out(self, state: RunState, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
+        """One row for due times from `first` to `last` that nothing is executed for."""
+        return NewRun(
+            kind=self.kind,
+            task=self.task,
+            work=self.work,
+            policy=self.policy,
+            trigger=Trigger.SCHEDULE,
+            due_at=first,
+            ready_at=first,
+            lane=load_policy(self.policy).lane,
+            state=state,
+            reason=reason,
+            schedule_id=self.id,
+            last_due_at=last,
+            count=count,
+            project=self.project,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """HTTP work: a request on a worker thread, its body into the run's output, its status into an Outcome.
 
-http_request.py says what is sent, http_line.py where to, http_exchange.py sends it, http_body.py reads what comes.
+request.py says what is sent, line.py where to, exchange.py sends it, body.py reads what comes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ import msgspec
 from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
 from ostinato.execution.executors.base import Call
-from ostinato.execution.executors.http_addresses import AllowedHosts
-from ostinato.execution.executors.http_body import Body
-from ostinato.execution.executors.http_exchange import Answer, exchange
-from ostinato.execution.executors.http_line import Line, Stopped
-from ostinato.execution.executors.http_request import Refusal, Trouble, first_request
+from ostinato.execution.executors.http.addresses import AllowedHosts
+from ostinato.execution.executors.http.body import Body
+from ostinato.execution.executors.http.exchange import Answer, exchange
+from ostinato.execution.executors.http.line import Line, Stopped
+from ostinato.execution.executors.http.request import Refusal, Trouble, first_request
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Http

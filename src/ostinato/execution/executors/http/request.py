@@ -1,6 +1,6 @@
 """What is sent, pure: the request that a work asks for, and the one that follows a redirect.
 
-http_exchange.py sends them. Credentials and secrets stay with the origin that they were given for.
+exchange.py sends them. Credentials and secrets stay with the origin that they were given for.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from urllib.parse import urljoin, urlsplit
 
 import msgspec
 
-from ostinato.execution.executors.http_addresses import ascii_host
+from ostinato.execution.executors.http.addresses import ascii_host
 from ostinato.models.work import Http
 
 __all__ = ["REDIRECTS", "Refusal", "Request", "Target", "Trouble", "first_request", "next_request"]

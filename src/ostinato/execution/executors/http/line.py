@@ -1,7 +1,7 @@
 """The line to the other side: a look-up, a connection to an address that may be called, TLS, and bytes.
 
-One thread works in it; stop() may come from any other and makes it return at once. Neighbours: http_addresses.py says
-which addresses may be called, http_exchange.py speaks through it.
+One thread works in it; stop() may come from any other and makes it return at once. Neighbours: addresses.py says
+which addresses may be called, exchange.py speaks through it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ostinato.execution.executors.http_addresses import AllowedHosts
-from ostinato.execution.executors.http_request import Refusal, Target, Trouble
+from ostinato.execution.executors.http.addresses import AllowedHosts
+from ostinato.execution.executors.http.request import Refusal, Target, Trouble
 
 __all__ = ["Line", "Stopped"]
 

@@ -1,6 +1,6 @@
 """What an agent said of itself, pure: its answer, whose conversation it was, what it cost, what went wrong.
 
-The readers of agent_stream.py fill it, agent_verdict.py judges it. Every CLI names things a little differently and adds
+The readers of stream.py fill it, verdict.py judges it. Every CLI names things a little differently and adds
 fields with every version, so each is taken where it is of the right kind, and otherwise is not there.
 """
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.execution.executors.http_request import Refusal, Trouble
+from ostinato.execution.executors.http.request import Refusal, Trouble
 from ostinato.execution.secrets import NO_SECRETS, Mask
 
 __all__ = ["Body"]

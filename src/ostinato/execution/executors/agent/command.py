@@ -16,7 +16,7 @@ import msgspec
 from ostinato.config import AgentCli
 from ostinato.models.work import Agent
 
-__all__ = ["BUILT_IN_PROMPT", "Invocation", "can_continue", "invocation", "prompt_text", "system_text"]
+__all__ = ["BUILT_IN_PROMPT", "Invocation", "can_continue", "invocation", "knows_budget", "prompt_text", "system_text"]
 
 BUILT_IN_PROMPT = """\
 You run unattended, as run {run} of the schedule {schedule}, due at {due_at}: nobody can answer questions meanwhile.
@@ -24,7 +24,7 @@ When you are done, write a short report in Markdown to the file {report}: what y
 should know. It is kept with the run, and the file is removed.
 """
 
-_PLACEHOLDER = re.compile(r"\{(prompt|conversation|model|report|system)\}")
+_PLACEHOLDER = re.compile(r"\{(prompt|conversation|model|report|system|budget)\}")
 _IN_SYSTEM = re.compile(r"\{(report|run|schedule|due_at)\}")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
@@ -43,6 +43,11 @@ class Invocation:
 def can_continue(cli: AgentCli) -> bool:
     """Whether it can go on with a conversation that it had before."""
     return cli.speaks_claude or bool(cli.resume)
+
+
+def knows_budget(cli: AgentCli) -> bool:
+    """Whether it can be told what a run may cost."""
+    return cli.speaks_claude or any("{budget}" in token for token in cli.command)
 
 
 def system_text(template: str | None, values: Mapping[str, str | None], extra: str | None) -> str:
@@ -83,6 +88,7 @@ def invocation(
         "model": work.model,
         "report": report,
         "system": system or None,
+        "budget": None if allowance is None else _dollars(allowance),
     }
     command = _filled(template, values)
     if cli.speaks_claude:
@@ -121,12 +127,16 @@ def _claude_flags(
     if work.allowed_tools:
         flags += ["--allowedTools", ",".join(work.allowed_tools)]
     if allowance is not None:
-        flags += ["--max-budget-usd", f"{allowance:.6f}".rstrip("0").rstrip(".")]
+        flags += ["--max-budget-usd", _dollars(allowance)]
     if work.mcp_config:
         flags += ["--mcp-config", work.mcp_config]
     if work.model and "model" not in named:
         flags += ["--model", work.model]
     return flags
+
+
+def _dollars(amount: float) -> str:
+    return f"{amount:.6f}".rstrip("0").rstrip(".")
 
 
 def _filled(template: Sequence[str], values: Mapping[str, str | None]) -> list[str]:

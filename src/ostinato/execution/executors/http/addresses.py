@@ -1,6 +1,6 @@
 """Which addresses HTTP work may call, pure: everything public, and what `http_allow` names.
 
-http_line.py asks for every address that a host resolves to, just before it connects to that very address.
+line.py asks for every address that a host resolves to, just before it connects to that very address.
 """
 
 from __future__ import annotations

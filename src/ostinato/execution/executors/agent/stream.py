@@ -1,6 +1,6 @@
 """The events of an agent's command line, read as they arrive, pure: JSON lines in; lines for people and a Heard out.
 
-agent_output.py cuts the lines, and reads what prints text or one object; agent.py above holds the pipe.
+output.py cuts the lines, and reads what prints text or one object; agent.py above holds the pipe.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from ostinato.execution.executors.agent_heard import TEXT_CAP, Heard, bounded
-from ostinato.execution.executors.agent_output import (
+from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard, bounded
+from ostinato.execution.executors.agent.output import (
     LONGEST_LINE,
     Lines,
     OneJson,

@@ -13,8 +13,8 @@ from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import Any, cast
 
-from ostinato.execution.executors.http_line import Line
-from ostinato.execution.executors.http_request import REDIRECTS, Refusal, Request, Target, Trouble, next_request
+from ostinato.execution.executors.http.line import Line
+from ostinato.execution.executors.http.request import REDIRECTS, Refusal, Request, Target, Trouble, next_request
 
 __all__ = ["Answer", "exchange"]
 

@@ -1,7 +1,7 @@
 """Agents: a prompt is given to a command line that speaks with a model, and its answer becomes the result.
 
-agent_command.py says how it is called, agent_stream.py and agent_output.py read what it prints, agent_verdict.py
-judges it, agent_report.py keeps its report; the process itself is group.py's.
+command.py says how it is called, stream.py and output.py read what it prints, verdict.py
+judges it, report.py keeps its report; the process itself is group.py's.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from uuid import uuid4
 import msgspec
 
 from ostinato.config import AgentCli, Settings
-from ostinato.execution.executors.agent_command import (
+from ostinato.execution.executors.agent.command import (
     Invocation,
     can_continue,
     invocation,
+    knows_budget,
     prompt_text,
     system_text,
 )
-from ostinato.execution.executors.agent_heard import Heard
-from ostinato.execution.executors.agent_output import Complaints
-from ostinato.execution.executors.agent_report import ReportFile
-from ostinato.execution.executors.agent_stream import reader_for
-from ostinato.execution.executors.agent_verdict import has_vanished, judge
+from ostinato.execution.executors.agent.heard import Heard
+from ostinato.execution.executors.agent.output import Complaints
+from ostinato.execution.executors.agent.report import ReportFile
+from ostinato.execution.executors.agent.stream import reader_for
+from ostinato.execution.executors.agent.verdict import has_vanished, judge
 from ostinato.execution.executors.base import Call, Surroundings
 from ostinato.execution.executors.group import KILL_SECONDS, NotStarted, ProcessGroup
 from ostinato.execution.executors.report import ReportChannel
@@ -103,6 +104,11 @@ class _AgentCall:
         cli = self._settings.agent_clis.get(work.cli)
         if cli is None or (work.context != "isolated" and not can_continue(cli)):
             return _impossible(work, self._settings)
+        if surroundings.allowance is not None and not knows_budget(cli):
+            self._call.context.log(
+                f"ostinato: {work.cli} cannot be told that this run may cost {surroundings.allowance:g} dollars: "
+                f"put {{budget}} into its command under [agents.{work.cli}] in ostinato.toml, if it has a flag for that"
+            )
         report = self._report = self._make_report()
         note = None
         with self._environment(cli) as environment:

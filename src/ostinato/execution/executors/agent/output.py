@@ -1,6 +1,6 @@
 """What a command line prints, as bytes: cut into lines, and read as text or as one JSON object. Pure.
 
-agent_stream.py reads the third output mode, and stands on this. However the bytes are cut into pieces, the same comes
+stream.py reads the third output mode, and stands on this. However the bytes are cut into pieces, the same comes
 out; memory is bounded, whatever the length of a line.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ostinato.execution.executors.agent_heard import TEXT_CAP, Heard
+from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
 
 __all__ = ["LONGEST_LINE", "Complaints", "Lines", "OneJson", "PlainText", "Reader", "Show", "decoded", "dropped"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ostinato.execution.executors.agent_heard import LAST_LINES, Heard, bounded
+from ostinato.execution.executors.agent.heard import LAST_LINES, Heard, bounded
 from ostinato.execution.executors.group import end_of
 from ostinato.execution.outcome import Outcome, OutcomeKind
 
