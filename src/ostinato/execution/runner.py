@@ -11,7 +11,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
 
@@ -26,20 +25,18 @@ from ostinato.execution.executors.function import AsyncFunctions, ThreadFunction
 from ostinato.execution.executors.http.executor import HttpCalls
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.executors.shell import Shells
+from ostinato.execution.finishing import make_finish
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.retry import decide, undecided
-from ostinato.execution.secrets import NO_SECRETS, Mask
 from ostinato.execution.threads import WorkerThreads
-from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import Policy, load_policy
-from ostinato.models.project import Conversation
 from ostinato.models.run import ClaimedRun, Finish, Report
-from ostinato.models.work import Agent, Function, Http, Shell, Work, read_work
+from ostinato.models.work import Agent, Function, Http, Shell, read_work
 from ostinato.stores.base import ProjectStore
 
 __all__ = ["ActiveRun", "Runner"]
@@ -274,7 +271,7 @@ class Runner:
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
         try:
-            finish = self._finish(active, work, outcome)
+            finish = make_finish(claimed, active.policy, work, active.context, outcome, self._clock.now())
         except Exception as error:
             log.exception("the outcome of run %s could not be recorded", claimed.id)
             finish = undecided(claimed, error, self._clock.now())
@@ -282,42 +279,6 @@ class Runner:
         self._record(finish)
         if not self._active:
             self.idle.set()
-
-    def _finish(self, active: ActiveRun, work: Work | None, outcome: Outcome) -> Finish:
-        context, claimed = active.context, active.claimed
-        if context.mask is not NO_SECRETS:
-            outcome = _masked(outcome, context.mask)
-        errors = context.totals.get("errors", 0)
-        finish = decide(claimed, active.policy, outcome, self._clock.now(), random.random, errors=errors)
-        if context.has_report:
-            finish.progress, finish.totals, finish.output = context.take_report(final=True)
-        if outcome.conversation is not None and isinstance(work, Agent):
-            finish.conversation = _conversation(work, claimed.project, outcome.conversation)
-        if active.policy.budget is not None and claimed.schedule_id is not None:
-            finish.cost = _cost(context, outcome)
-        return finish
-
-
-def _conversation(work: Agent, project: str | None, id: str) -> Conversation | None:
-    key = work.conversation(project)
-    return None if key is None else Conversation(key, id, project if work.context == "group" else None)
-
-
-def _cost(context: RunContext, outcome: Outcome) -> int:
-    """What an attempt cost. Nobody knows of one that had begun to spend and never told."""
-    told = context.totals.get("cost_usd")
-    if told is None and context.spends and outcome.kind is not OutcomeKind.CUT_OFF:
-        return UNKNOWN
-    return max(0, round((told or 0) * MICRO))
-
-
-def _masked(outcome: Outcome, mask: Mask) -> Outcome:
-    return replace(
-        outcome,
-        reason=mask.hide_in(outcome.reason),
-        error=mask.hide_in(outcome.error),
-        result=outcome.result and mask.hide_json(outcome.result),
-    )
 
 
 def _halt(active: ActiveRun) -> None:

@@ -27,6 +27,8 @@ from ostinato.stores.base import Store
 __all__ = ["EnqueueSpec", "RunService", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
+_LONGEST_FOLLOW = 0.25
+"""A look at output reads all of it, and a node writes what is new twice a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ class RunService:
             # The state first: what is printed before an end is in the output that is read after it.
             run = await self.get(id)
             is_over = run.ended or (only_running and run.state is RunState.QUEUED)
-            pause = min(pause * 2, _LONGEST_LOOK)
+            pause = min(pause * 2, _LONGEST_FOLLOW)
             for line in lines_to_tell(await self.lines(id, after=seen), ended=is_over):
                 seen, pause = line.number or seen, _FIRST_LOOK
                 yield line

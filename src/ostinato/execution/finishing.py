@@ -1,0 +1,60 @@
+"""The second half of a run: an outcome and what the work reported become the finish that is recorded.
+
+retry.py decides what the outcome means; here that is joined by output, conversation and cost, and secrets are hidden.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+from ostinato.clock import Micros
+from ostinato.execution.context import RunContext
+from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.retry import decide
+from ostinato.execution.secrets import NO_SECRETS, Mask
+from ostinato.models.budget import MICRO, UNKNOWN
+from ostinato.models.policy import Policy
+from ostinato.models.project import Conversation
+from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.work import Agent, Work
+
+__all__ = ["make_finish"]
+
+
+def make_finish(
+    claimed: ClaimedRun, policy: Policy, work: Work | None, context: RunContext, outcome: Outcome, now: Micros
+) -> Finish:
+    """What is recorded of an attempt that ended like this."""
+    if context.mask is not NO_SECRETS:
+        outcome = _masked(outcome, context.mask)
+    finish = decide(claimed, policy, outcome, now, random.random, errors=context.totals.get("errors", 0))
+    if context.has_report:
+        finish.progress, finish.totals, finish.output = context.take_report(final=True)
+    if outcome.conversation is not None and isinstance(work, Agent):
+        finish.conversation = _conversation(work, claimed.project, outcome.conversation)
+    if policy.budget is not None and claimed.schedule_id is not None:
+        finish.cost = _cost(context, outcome)
+    return finish
+
+
+def _masked(outcome: Outcome, mask: Mask) -> Outcome:
+    return replace(
+        outcome,
+        reason=mask.hide_in(outcome.reason),
+        error=mask.hide_in(outcome.error),
+        result=outcome.result and mask.hide_json(outcome.result),
+    )
+
+
+def _conversation(work: Agent, project: str | None, id: str) -> Conversation | None:
+    key = work.conversation(project)
+    return None if key is None else Conversation(key, id, project if work.context == "group" else None)
+
+
+def _cost(context: RunContext, outcome: Outcome) -> int:
+    """What an attempt cost. Nobody knows of one that had begun to spend and never told."""
+    told = context.totals.get("cost_usd")
+    if told is None and context.spends and outcome.kind is not OutcomeKind.CUT_OFF:
+        return UNKNOWN
+    return max(0, round((told or 0) * MICRO))
