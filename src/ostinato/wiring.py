@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
-from ostinato.errors import InvalidInput, StoreError
+from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.execution.context import current_context
 from ostinato.execution.registry import Registry
 from ostinato.models.ids import RunId
@@ -17,6 +19,10 @@ from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
 __all__ = ["House", "open_house", "open_store"]
+
+
+_PATIENCE = 60
+"""Seconds for which whoever executes a run here waits for the ledger to take its end."""
 
 
 class House:
@@ -42,7 +48,7 @@ class House:
         self,
         run: NewRun,
         begun: Callable[[RunId], None] = lambda _: None,
-        printed: Callable[[OutputLine], None] = lambda _: None,
+        printed: Callable[[OutputLine], Awaitable[None] | None] = lambda _: None,
     ) -> Run:
         """Execute a run in this process and follow it to its end; `printed` gets its lines as they come.
 
@@ -55,15 +61,36 @@ class House:
         try:
             id = await engine.execute(run)
             begun(id)
-            async for line in self.services.runs.follow(id, only_running=True):
-                printed(line)
-            return await self.services.runs.get(id)
+            following = asyncio.ensure_future(self._follow(id, printed))
+            giving_up = asyncio.ensure_future(_unrecorded(engine))
+            try:
+                await asyncio.wait({following, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+                return await (following if following.done() else giving_up)
+            finally:
+                following.cancel()
+                giving_up.cancel()
         finally:
             if engine is not self.engine:
                 await engine.stop(grace=0)
 
+    async def _follow(self, id: RunId, printed: Callable[[OutputLine], Awaitable[None] | None]) -> Run:
+        async for line in self.services.runs.follow(id, only_running=True):
+            told = printed(line)
+            if told is not None:
+                await told  # whoever reads slowly is waited for, and the run goes on meanwhile
+        return await self.services.runs.get(id)
+
     async def close(self) -> None:
         await self.store.close()
+
+
+async def _unrecorded(engine: Engine) -> NoReturn:
+    """Raise when nothing runs any more and the ledger has not taken its end for a while: the disk is full, say."""
+    looks = 0
+    while looks < _PATIENCE:
+        await asyncio.sleep(1)
+        looks = looks + 1 if engine.recorder.pending and not engine.runner.running else 0
+    raise StoreUnavailable(f"the end of the run could not be recorded for {_PATIENCE} s: see what the recorder says")
 
 
 def open_store(url: str, schema: str = "ostinato") -> Store:

@@ -168,11 +168,15 @@ def test_a_timeout_ends_it_with_1(cli: CommandLine) -> None:
     assert "run 1 failed: timed out after 200ms" in answer.err
 
 
-def test_more_output_than_is_kept_is_told_as_talk(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_output_than_is_kept_is_told_where_it_is_missing_and_once_as_talk(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OSTINATO_OUTPUT_CAP", "4000")
     answer = cli.ok("exec", "--shell", "seq 100000")
-    assert "bytes cut" in answer.err
-    assert all(line.isdecimal() for line in answer.out.splitlines())
+    assert answer.err.count("it prints more than output_cap") == 1
+    cuts = [line for line in answer.out.splitlines() if not line.isdecimal()]
+    assert cuts
+    assert all(line.endswith(" bytes cut …") for line in cuts)
     assert answer.out.endswith("\n100000\n")
 
 
@@ -305,3 +309,10 @@ def test_the_same_commands_work_on_postgresql(
         running.signal(signal.SIGINT)
         assert running.wait() == 130
     cli.ok("project", "rm", "here")
+
+
+def test_only_the_budget_of_one_run_can_be_given(cli: CommandLine) -> None:
+    assert cli.ok("exec", "--shell", "true", "--budget", "per_run_usd=1").code == 0
+    answer = cli("exec", "--shell", "true", "--budget", "per_day_usd=1")
+    assert answer.code == 2
+    assert "a run without a schedule has no budget of a day; give per_run_usd" in answer.err

@@ -132,8 +132,6 @@ def test_what_the_guide_says_works_as_it_stands(cli: CommandLine) -> None:
         "echo \"a 'b'\" $HOME `c`",
         "echo 1\necho 2\n",
         "[ -f x ] && y",
-        "[]",
-        '["a", 1]',
         "é 名",
     ],
 )
@@ -141,6 +139,13 @@ def test_a_command_survives_as_it_was_typed(cli: CommandLine, command: str) -> N
     assert _added(cli, "--shell", command)["work"]["command"] == command
     assert _added(cli, f"--agent={command}")["work"]["prompt"] == command
     assert _added(cli, "--shell", "true", "--gate", command)["policy"]["gate"]["command"] == command
+
+
+@pytest.mark.parametrize("command", ["[]", '["head", "-n", 5]'])
+def test_a_list_that_is_no_command_is_not_given_to_a_shell(cli: CommandLine, command: str) -> None:
+    answer = cli("schedule", "add", "x", "every 1h", "--shell", command)
+    assert answer.code == 2
+    assert "or leave out the brackets for a shell" in answer.err
 
 
 def test_a_json_array_of_texts_is_run_without_a_shell(cli: CommandLine) -> None:

@@ -284,10 +284,12 @@ def _flags(command: App) -> set[str]:
     return found
 
 
-def test_the_shell_page_names_every_variable_that_a_command_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shell_page_names_every_variable_that_a_command_gets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name in [name for name in os.environ if name.startswith("OSTINATO_")]:
         monkeypatch.delenv(name)
-    app = Ostinato(settings=Settings(db="sqlite://:memory:"))
+    app = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}"))
     run = app.execute(Shell("env"), gate="""echo '{"wake": true}'""")
     given = set(re.findall(r"^(OSTINATO_\w+)=", app.runs.output(run.id), re.MULTILINE))
     app.stop()

@@ -409,6 +409,15 @@ def test_another_agent_prints_text_and_its_exit_status_decides(make_app: MakeApp
     assert (run.state, run.reason) == (RunState.FAILED, "parrot exited with status 2: no")
 
 
+def test_another_agent_is_not_started_without_the_bounds_that_it_does_not_know(make_app: MakeApp, folder: Path) -> None:
+    run = done(other(make_app, folder, "echo anyway"), "hello", cli="parrot", permission_mode="plan")
+    assert (run.state, run.reason) == (
+        RunState.FAILED,
+        "this run cannot be executed: the agent 'parrot' does not know permission_mode: say it in its command under "
+        "[agents.parrot] in ostinato.toml, or set speaks_claude there",
+    )
+
+
 def test_an_agent_need_not_read_its_whole_prompt(make_app: MakeApp, folder: Path) -> None:
     run = done(other(make_app, folder, "echo enough"), "word " * 300_000, cli="parrot")
     assert (run.state, run.result["text"]) == (RunState.SUCCEEDED, "enough")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Snooze, current_run
+from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze, current_run
 from ostinato.execution import runner
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import Gate, eventually
@@ -351,3 +351,10 @@ def test_a_running_run_can_be_watched(app: Ostinato, gate: Gate) -> None:
     progress = run.get().progress
     assert progress is not None
     assert progress.done == 1
+
+
+def test_every_attempt_keeps_why_it_failed_also_where_there_is_no_traceback(app: Ostinato) -> None:
+    run = app.enqueue(Shell("echo bad; exit 3"), retry={"max": 1, "base": "0s"})
+    drain(app)
+    first, last = run.get().attempts
+    assert (first.error, last.error) == ("exited with status 3: bad", "exited with status 3: bad (attempt 2)")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ostinato import Http, Ostinato, Retry, RunState
+from ostinato.clock import to_micros
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, eventually
 from tests.engine.http_server import Caller, Server, Visit, answer, serving, truncated
@@ -31,7 +32,7 @@ def test_a_request_arrives_with_its_body_its_key_and_its_sender(server: Server, 
     [request] = server.received
     assert (request.method, request.path, request.body) == ("POST", "/hook?a=b", b'{"n":1}')
     assert request.headers["user-agent"].startswith("Ostinato/")
-    assert request.headers["idempotency-key"] == f"run-{run.id}"
+    assert request.headers["idempotency-key"] == f"run-{run.id}-{to_micros(run.due_at)}"
     assert request.headers["content-type"] == "application/json"
     assert request.headers["host"] == f"127.0.0.1:{server.port}"
     assert request.headers["x-one"] == "1"
@@ -146,7 +147,9 @@ def test_an_answer_that_may_change_is_tried_again(
     fake_clock.advance("10s")
     drain(web)
     assert (run.get().state, run.get().attempt) == (RunState.SUCCEEDED, 2)
-    assert {request.headers["idempotency-key"] for request in server.received} == {f"run-{run.id}"}
+    assert {request.headers["idempotency-key"] for request in server.received} == {
+        f"run-{run.id}-{to_micros(run.get().due_at)}"
+    }
 
 
 @pytest.mark.parametrize(

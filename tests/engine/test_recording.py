@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from ostinato import Ostinato, Run, RunContext, RunState
+from ostinato.engine.recorder import _joined
 from ostinato.errors import StoreUnavailable
+from ostinato.models.ids import RunId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, Report
 from ostinato.stores.base import Claim, Finished
 from ostinato.testing import FakeClock
@@ -84,3 +87,41 @@ def test_a_report_is_written_when_the_store_is_back(
     gate.open()
     run.wait(timeout=10)
     eventually(lambda: app.runs.output(run.id).count("line") == 2)
+
+
+def test_what_was_said_before_the_store_was_away_is_read_while_the_work_is_silent(
+    app: Ostinato, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @app.task("job")
+    def job(run: RunContext) -> None:
+        run.log("starting")
+        gate.wait()
+
+    app.start()
+    engine = engine_of(app)
+    report_runs = engine.store.runs.report_runs
+    refused: list[Sequence[Report]] = []
+
+    async def once_away(reports: Sequence[Report]) -> None:
+        if not refused:
+            refused.append(reports)
+            raise StoreUnavailable("away")
+        await report_runs(reports)
+
+    monkeypatch.setattr(engine.store.runs, "report_runs", once_away)
+    run = job.enqueue()
+    gate.entered()
+    assert eventually(lambda: app.runs.output(run.id)) == "starting\n"
+    assert refused
+
+
+def test_reports_that_wait_are_one_for_each_run() -> None:
+    run, other = RunId(1), RunId(2)
+    said, tail, newer = OutputPart("said\n"), OutputPart("a", is_tail=True), OutputPart("ab", is_tail=True)
+    before = [Report(run, 1, progress="1", totals="t", output=[said, tail]), Report(other, 1, output=[tail])]
+    joined = _joined(before, [Report(run, 1, progress="2", output=[newer])])
+    assert joined == [
+        Report(run, 1, progress="2", totals="t", output=[said, newer]),
+        Report(other, 1, output=[tail]),
+    ]
+    assert _joined([], before) == before

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato, Run, RunState, Shell
+from ostinato.execution.context import RunContext
 from ostinato.execution.executors import report
+from ostinato.execution.executors.report import ReportChannel
+from ostinato.models.output import output_text
 from ostinato.models.run import Progress
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import eventually
@@ -195,3 +201,111 @@ def test_what_a_killed_node_left_behind_is_tidied_away(tmp_path: Path) -> None:
     assert not left.exists()
     assert ours.exists()
     assert other.exists()
+
+
+def test_a_node_that_lives_in_another_container_keeps_its_pipes(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    theirs = tmp_path / f"ostinato-{ended.pid}-abc"  # there, the number is that of a living process
+    theirs.mkdir()
+    held = os.open(theirs, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    report._tidy(str(tmp_path))
+    assert theirs.exists()
+    os.close(held)
+    report._tidy(str(tmp_path))
+    assert not theirs.exists()
+
+
+def test_the_folder_is_locked_while_it_is_in_use() -> None:
+    places = report._Places()
+    path = places.take()
+    assert report._locked(os.path.dirname(path)) is None
+    places.give_back(path)
+    assert not os.path.exists(os.path.dirname(path))
+
+
+def test_a_fork_makes_its_pipes_in_a_folder_of_its_own() -> None:
+    ours = report._places.take()
+    read, write = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            theirs = report._places.take()
+            os.write(write, theirs.encode())
+            report._places.give_back(theirs)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with open(read, "rb") as answer:
+        theirs = answer.read().decode()
+    os.waitpid(child, 0)
+    try:
+        assert theirs.startswith(f"{os.path.dirname(os.path.dirname(ours))}/ostinato-{child}-")
+        assert os.path.exists(ours)
+        assert report._locked(os.path.dirname(ours)) is None, "the fork took the lock with it"
+    finally:
+        report._places.give_back(ours)
+
+
+def test_reports_that_come_fast_are_all_counted(memory_app: Ostinato) -> None:
+    command = """for j in $(seq 8000); do echo '{"count": {"lines": 1}}'; done > $OSTINATO_REPORT"""
+    run = memory_app.enqueue(Shell(command))
+    drain(memory_app)
+    assert run.get().totals == {"lines": 8_000}
+    assert memory_app.runs.output(run.id) == ""
+
+
+@pytest.mark.parametrize("line", ["x", '{"count":{"a":1}}', "", "x" * 200])
+def test_a_flood_of_reports_holds_up_nobody_else(line: str) -> None:
+    async def main() -> tuple[int, float, str]:
+        context = RunContext.detached()
+        turns = 0
+        with ReportChannel.made(context) as path:
+            flood = await asyncio.create_subprocess_shell(f"exec yes '{line}' > {path}")
+            try:
+                end = time.monotonic() + 1
+                while time.monotonic() < end:
+                    await asyncio.sleep(0.001)
+                    turns += 1
+                began = time.monotonic()
+            except BaseException:
+                flood.kill()
+                raise
+        took = time.monotonic() - began  # though somebody is still writing
+        flood.kill()
+        await flood.wait()
+        return turns, took, output_text(context.take_report(final=True)[2])
+
+    turns, took, output = asyncio.run(main())
+    assert turns > 150, "each of them had to wait"
+    assert took < 0.5
+    assert len(output.splitlines()) < 10
+
+
+def test_reports_that_do_not_end_are_read_more_slowly_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "_MANY", 200)
+
+    async def main() -> RunContext:
+        context = RunContext.detached()
+        with ReportChannel.made(context) as path:
+            pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            began = time.monotonic()
+            os.write(pipe, b'{"count": {"a": 1}}\n' * 500)
+            for _ in range(10_000):
+                if context.totals.get("a") == 500:
+                    break
+                await asyncio.sleep(0.001)
+            assert time.monotonic() - began > 0.2, "the last 300 take a millisecond each"
+            os.close(pipe)
+        return context
+
+    context = asyncio.run(main())
+    assert output_text(context.take_report(final=True)[2]).count("at most 1,000 reports are read in a second") == 1
+
+
+def test_only_a_few_bad_lines_are_told(memory_app: Ostinato) -> None:
+    run = reported(memory_app, *["nonsense"] * 50, '{"totals": {"a": 1}}')
+    told = memory_app.runs.output(run.id).splitlines()
+    assert len(told) == 6
+    assert told[-1] == "ostinato: more reports could not be read, which are not told one by one"
+    assert run.totals == {"a": 1}

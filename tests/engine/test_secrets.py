@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import threading
 from pathlib import Path
 from typing import Any
@@ -126,3 +127,25 @@ def test_a_disk_that_does_not_answer_holds_up_nobody_else(
         assert f"nothing was heard of {far}" in (late.reason or "")
     finally:
         answers.set()
+
+
+def test_a_command_of_another_user_gets_little_of_the_engines_environment(
+    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As root somebody else, otherwise oneself: it is the same way."""
+    user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    for name in ("LC_OF_TEST", "OSTINATO_OF_TEST"):
+        monkeypatch.setenv(name, "harmless")
+    monkeypatch.setenv("OSTINATO_DB", "postgresql://app:p%40ss-word@db/jobs")
+    gate = f"""echo $TOKEN_OF_TEST > {tmp_path}/gate; echo '{{"wake": true}}'"""
+    work = Shell("env", user=user.pw_name, folder="/", env={"OWN": "1", "GIVEN": "env:TOKEN_OF_TEST"})
+    run, output = ended(memory_app, work, gate=gate)
+    assert run.state is RunState.SUCCEEDED, run.reason
+    variables = dict(line.split("=", 1) for line in output.splitlines())
+    assert "TOKEN_OF_TEST" not in variables
+    assert "OSTINATO_DB" not in variables
+    assert (variables["OWN"], variables["GIVEN"], variables["PATH"]) == ("1", "***", os.environ["PATH"])
+    assert (variables["LC_OF_TEST"], variables["OSTINATO_OF_TEST"]) == ("harmless", "harmless")
+    assert variables["OSTINATO_RUN_ID"] == str(run.id)
+    assert (tmp_path / "gate").read_text() == f"{SECRET}\n", "a gate runs as the engine does"
+    assert "TOKEN_OF_TEST=" in ended(memory_app, Shell("env"))[1], "so it is without a user"

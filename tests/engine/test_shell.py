@@ -7,6 +7,7 @@ import getpass
 import os
 import pwd
 import shutil
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import psutil
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState, Shell
-from ostinato.execution.executors import group, shell
+from ostinato.execution.executors import group, shell, starting
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, engine_of, eventually, on_shared
 
@@ -268,6 +269,16 @@ def test_used_up_processor_time_is_told(memory_app: Ostinato, command: str) -> N
     assert run.result == {"exit_code": 152}
 
 
+@pytest.mark.parametrize("limit", [{"nice": 5}, {"memory": "512MB"}, {"cpu": "7s"}], ids=str)
+@pytest.mark.parametrize("program", ["no-such-program-anywhere", "./no-such-script"])
+def test_with_a_limit_a_missing_program_is_named_as_without(
+    memory_app: Ostinato, limit: dict[str, Any], program: str
+) -> None:
+    run = ended(memory_app, [program], retry=3, **limit)
+    assert run.reason == ended(memory_app, [program]).reason
+    assert (run.state, run.attempt, run.result) == (RunState.FAILED, 1, None)
+
+
 def test_only_root_can_be_less_nice(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     run = ended(memory_app, "true", nice=-5)
@@ -332,7 +343,7 @@ def test_what_is_told_to_stop_before_its_turn_has_come_is_stopped(
         begun.set()
         await asyncio.to_thread(go.wait, 10)
 
-    monkeypatch.setattr(group._Turns, "wait", late)
+    monkeypatch.setattr(starting._Turns, "wait", late)
     memory_app.start()
     run = memory_app.enqueue(Shell("sleep 600"))
     assert begun.wait(10)
@@ -397,6 +408,16 @@ def test_many_at_once_end_each_with_its_own_status(make_app: MakeApp) -> None:
     for number, run in enumerate(runs):
         assert run.get().result == {"exit_code": number % 3}
         assert app.runs.output(run.id) == f"{number}\n"
+
+
+def test_a_status_that_the_application_took_away_is_a_failure(memory_app: Ostinato) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        run = ended(memory_app, "echo bad; exit 7")
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+    assert (run.state, run.result) == (RunState.FAILED, None)
+    assert "somebody else in this process collected its exit status" in (run.reason or "")
 
 
 def test_whatever_breaks_in_here_the_run_has_its_end(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:

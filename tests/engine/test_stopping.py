@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from datetime import UTC, datetime
+from pathlib import Path
 
+import psutil
 import pytest
 
-from ostinato import Ostinato, Retry, RunContext, RunState
+from ostinato import Ostinato, Retry, RunContext, RunState, Shell
 from ostinato.engine import lease
 from ostinato.engine.node import Engine
 from ostinato.execution import runner
@@ -358,3 +360,54 @@ def test_a_retry_whose_node_died_meanwhile_is_seen_by_another_within_a_few_secon
 
 async def _knows_its_tasks(engine: Engine) -> None:
     engine.dispatcher.know(sorted(engine.registry.tasks))
+
+
+STUBBORN = "trap '' TERM; echo $$ > pid.part; mv pid.part pid; sleep 60"
+
+
+def stubborn(make_app: MakeApp, db: str, folder: Path) -> tuple[Ostinato, int, int]:
+    """A node that runs a command which ignores SIGTERM; its run, and the command's process."""
+    node = make_app(db)
+    node.projects.add("p", folder)
+    node.start()
+    run = node.enqueue(Shell(STUBBORN), project="p").id
+    eventually((folder / "pid").exists)
+    return node, run, int((folder / "pid").read_text())
+
+
+@on_shared
+def test_a_command_is_dead_before_a_forced_stop_hands_its_run_on(
+    shared_db: str, make_app: MakeApp, tmp_path: Path
+) -> None:
+    node, run, process = stubborn(make_app, shared_db, tmp_path)
+    stopping = threading.Thread(target=node.stop)
+    stopping.start()
+    eventually(lambda: engine_is_draining(node))
+    node.force()
+    stopping.join(10)
+    assert not is_alive(process)
+    assert node.runs.get(run).state is RunState.QUEUED
+
+
+@on_shared
+def test_a_node_that_lost_its_lease_kills_its_commands_at_once(
+    shared_db: str, make_app: MakeApp, tmp_path: Path
+) -> None:
+    node, _, process = stubborn(make_app, shared_db, tmp_path)
+
+    async def lose(engine: Engine) -> None:
+        engine._lost()
+
+    node.with_engine(lose)
+    eventually(lambda: not is_alive(process))
+
+
+def engine_is_draining(node: Ostinato) -> bool:
+    return bool(node.health().get("draining"))
+
+
+def is_alive(process: int) -> bool:
+    try:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

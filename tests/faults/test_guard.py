@@ -24,8 +24,9 @@ NODE = """
 import os, sys, time
 from ostinato import Ostinato, Shell
 from ostinato.execution import guard
+from ostinato.execution.executors import group
 
-guard.KILL_SECONDS = 0.5
+group.KILL_SECONDS = 0.5
 url, *commands = sys.argv[1:]
 app = Ostinato(url, name="guarded")
 app.start()

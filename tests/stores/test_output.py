@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from ostinato.models.ids import RunId
@@ -160,3 +162,20 @@ async def test_two_nodes_follow_each_others_output(first: Store, second: Store) 
     assert await output(second, run.id) == [*said("one\n"), tail("tw")]
     await first.runs.finish_runs([finish(run, output=said("two\n"))])
     assert await output(second, run.id) == [*said("one\n", "two\n")]
+
+
+async def test_the_mark_differs_when_there_is_something_new_to_read(store: Store) -> None:
+    run = await started(store)
+    marks = [await store.runs.output_mark(run.id)]
+    for part in (
+        OutputPart("one\n"),
+        OutputPart("t", is_tail=True),
+        OutputPart("tw", is_tail=True),
+        OutputPart("tx", is_tail=True),
+        OutputPart("", is_tail=True),
+        OutputPart("two\n"),
+    ):
+        await store.runs.report_runs([Report(run.id, run.token, output=[part])])
+        marks.append(await store.runs.output_mark(run.id))
+    assert all(before != after for before, after in pairwise(marks))
+    assert await store.runs.output_mark(run.id) == marks[-1]

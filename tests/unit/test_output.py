@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
+import time
 import tracemalloc
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -276,3 +278,73 @@ def test_reading_on_after_a_line_gives_the_rest(after: int) -> None:
     rest = list(output_lines(parts, after))
     assert [line.number for line in rest if line.number] == [number for number in (1, 2, 6, 7) if number > after]
     assert any(line.number is None for line in rest) == (after <= 5)
+
+
+@pytest.mark.parametrize("before", ["", "ok\n" * 10])
+def test_of_a_last_line_that_is_longer_than_the_tail_the_end_is_kept(before: str) -> None:
+    captured = Captured(10_000)
+    captured.add(before)
+    captured.add("E" * 7_900 + " the reason\n")
+    last = list(output_lines(captured.take_all()))[-1]
+    assert last.text.endswith("E the reason")
+    assert last.number == before.count("\n") + 1
+
+
+def test_no_half_of_a_secret_shows_in_the_end_of_a_last_line() -> None:
+    for length in range(STAMP_LENGTH, STAMP_LENGTH + 30):
+        captured = Captured(2 * length, Mask([SECRET]))
+        captured.add("x" * 500 + SECRET + "\n")
+        assert_hidden(captured.take_all())
+
+
+def test_a_number_is_never_that_of_a_line_of_the_attempt_before() -> None:
+    first, second = Captured(100_000), Captured(100_000)
+    first.add("no line end")
+    second.add("j" * 40_000)
+    seen = [(line.number, line.text[:2]) for line in output_lines(first.take_all() + second.take())]
+    assert seen == [(1, "no"), (None, "… "), (2, "jj")]
+    second.add("\n" + "k\n" * 100_000)
+    lines = list(output_lines(first.kept + second.take_all()))
+    numbers = [line.number for line in lines if line.number is not None]
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] == 100_002
+
+
+def test_a_broken_line_keeps_its_number_over_the_attempts() -> None:
+    first, second = Captured(100_000), Captured(100_000)
+    first.add("no line end")
+    second.add("one\n" + "j" * 200_000)
+    second.take()
+    second.add("\nthree\n")
+    lines = [(line.number, line.text[:3]) for line in output_lines(first.take_all() + second.take_all())]
+    assert [line for line in lines if line[0] is not None] == [
+        (1, "no "),
+        (2, "one"),
+        (3, "jjj"),
+        (3, "jjj"),
+        (4, "thr"),
+    ]
+
+
+@pytest.mark.parametrize("lines_of_secret", [0, 1, 1_000])
+def test_the_end_of_a_megabyte_of_lines_takes_little_time(lines_of_secret: int) -> None:
+    key = "\n".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(lines_of_secret))
+    mask, took = Mask([key]), []
+    for _ in range(3):
+        captured = Captured(1_000_000, mask)
+        for number in range(20_000):
+            captured.add(f"line {number} of the work that goes on and on and on\n", later=1)
+        began = time.thread_time()
+        parts = captured.take_all()
+        took.append(time.thread_time() - began)
+        assert len(list(output_lines(parts))) > 10_000
+    assert min(took) < (0.07 if lines_of_secret < 2 else 0.25)
+
+
+@pytest.mark.parametrize("printed", ["one\ntwo\nthree\n", "one\ntwo\nthree"])
+def test_lines_that_were_cut_as_a_whole_are_counted(printed: str) -> None:
+    first, second = Captured(2), Captured(1_000)
+    first.add(printed)
+    second.add("four\n")
+    lines = list(output_lines(first.take_all() + second.take_all()))
+    assert (lines[-1].number, lines[-1].text) == (4, "four")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import pwd
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,8 +21,11 @@ import pytest
 
 from ostinato.execution import guard
 from ostinato.execution.executors import group as groups
-from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors import sessions
+from ostinato.execution.executors.group import UNKNOWN, NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.starting import look_for
 from ostinato.execution.guard import GUARD, Guard
+from ostinato.execution.guard_child import running
 
 T = TypeVar("T")
 PATIENCE = 10.0
@@ -134,13 +140,47 @@ def test_its_end_is_told_in_words(command: str, status: int, words: str) -> None
         "sleep 600 >/dev/null 2>&1 &",
         "(trap '' TERM HUP; sleep 600) &",
         "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done;",
+        "timeout 600 sleep 599 >/dev/null 2>&1 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done;",
+        "set -m; sleep 600 >/dev/null 2>&1 &",
     ],
-    ids=["plain", "silent", "stubborn", "in a group of its own"],
+    ids=["plain", "silent", "stubborn", "in a group of its own", "silent in a group of its own", "job control"],
 )
 def test_what_it_leaves_in_the_background_goes_with_it(background: str) -> None:
-    status, said = ended(f"{background} echo $!; exit 0")
+    status, said = ended(["/bin/bash", "-c", f"{background} echo $!; exit 0"])
     assert status == 0
     assert is_gone(int(said))
+
+
+@pytest.fixture
+def ignored_children() -> Iterator[None]:
+    """The system buries them at once, and tells nobody how they ended."""
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGCHLD, before)
+
+
+@pytest.mark.usefixtures("ignored_children")
+@pytest.mark.parametrize("with_descriptors", [True, False])
+def test_a_status_that_nobody_knows_is_no_success(with_descriptors: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not with_descriptors:
+        monkeypatch.delattr(os, "pidfd_open")
+    assert ended("echo hi; exit 7") == (UNKNOWN, b"hi\n")
+    assert "somebody else in this process collected its exit status" in end_of(UNKNOWN)
+
+
+def test_what_somebody_else_buried_gets_no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: sent.append(group))
+
+    async def main() -> int:
+        group = await started("exit 7", Heard())
+        os.waitid(os.P_PID, group.number, os.WEXITED)  # noqa: ASYNC222 - it ends at once
+        group.terminate()
+        group.kill()
+        return await group.wait()
+
+    assert bounded(main()) == UNKNOWN
+    assert sent == []
 
 
 def test_what_fled_does_not_hold_up_the_end_though_it_holds_the_pipe() -> None:
@@ -199,6 +239,150 @@ def test_a_grandchild_in_a_group_of_its_own_is_stopped_too() -> None:
     assert time.monotonic() - begun < groups.KILL_SECONDS
 
 
+def test_all_its_groups_are_told_to_stop_at_once() -> None:
+    """A shell runs its trap only when what it waits for has ended."""
+    command = "trap 'echo bye; exit 0' TERM; echo ready; timeout 600 sleep 599"
+    begun = time.monotonic()
+    status, said, _ = bounded(stopped(command))
+    assert status == 0
+    assert said.endswith(b"bye\n")
+    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+
+
+STUBBORN_APART = "timeout 600 sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.01; done'"
+
+
+@pytest.mark.parametrize("is_told_before", [True, False])
+def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
+    async def main() -> int:
+        heard = Heard()
+        group = await started(f"{STUBBORN_APART}; exit 3", heard)
+        await heard.until(b"ready\n")
+        if is_told_before:
+            group.terminate()
+        group.kill()
+        end = time.monotonic() + PATIENCE / 2
+        pid = int(heard.data.split()[0])
+        while not is_gone(pid):
+            assert time.monotonic() < end, "it outlived the kill"
+            await asyncio.sleep(0.005)
+        return await group.wait()
+
+    begun = time.monotonic()
+    assert bounded(main()) == (-signal.SIGTERM if is_told_before else -signal.SIGKILL)
+    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+
+
+def test_what_was_stopped_hears_that_it_shall_end() -> None:
+    async def main() -> tuple[int, bytes]:
+        heard = Heard()
+        group = await started("trap 'echo bye; exit 3' TERM; kill -STOP $$; sleep 1", heard)
+        end = time.monotonic() + PATIENCE
+        while psutil.Process(group.number).status() != psutil.STATUS_STOPPED:
+            assert time.monotonic() < end
+            await asyncio.sleep(0.005)
+        group.terminate()
+        return await group.wait(), heard.data
+
+    assert bounded(main()) == (3, b"bye\n")
+
+
+def test_a_stop_needs_no_thread_of_the_application() -> None:
+    async def main() -> None:
+        release = threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        blocking = loop.run_in_executor(None, release.wait, 30)
+        try:
+            await asyncio.wait_for(stopped("echo ready; sleep 600"), groups.KILL_SECONDS / 2)
+        finally:
+            release.set()
+            await blocking
+
+    bounded(main())
+
+
+def test_without_a_table_of_processes_a_stop_waits_for_nobody_but_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "running", lambda: None)
+    begun = time.monotonic()
+    status, _, _ = bounded(stopped("echo ready; exec sleep 600"))
+    assert status == -15
+    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+    monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
+    _, _, (grandchild,) = bounded(stopped("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"))
+    assert soon(lambda: is_gone(grandchild))
+
+
+def test_one_look_answers_all_who_ask_and_none_is_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    lookers: list[threading.Thread] = []
+
+    def noted() -> sessions.Sessions | None:
+        lookers.append(threading.current_thread())
+        return running()
+
+    monkeypatch.setattr(sessions, "running", noted)
+
+    async def main() -> list[int]:
+        answers = await asyncio.gather(*[sessions.look() for _ in range(20)])
+        assert all(answer and os.getsid(0) in answer for answer in answers)
+        assert len(lookers) == 1
+        heard = Heard()
+        left = [await started("echo $$; exec sleep 600", heard) for _ in range(5)]
+        waiting = [asyncio.ensure_future(group.wait()) for group in left]
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        return [group.number for group in left]
+
+    assert all(soon(lambda pid=pid: not psutil.pid_exists(pid)) for pid in bounded(main()))  # type: ignore[misc]
+    assert threading.main_thread() not in lookers
+
+
+def test_a_cancel_in_the_last_moment_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first process is buried already, and another group of it is looked for."""
+    looking, cancelled = threading.Event(), threading.Event()
+
+    def slow() -> sessions.Sessions | None:
+        looking.set()
+        cancelled.wait(PATIENCE)
+        return running()
+
+    monkeypatch.setattr(sessions, "running", slow)
+
+    async def main() -> int:
+        heard = Heard()
+        away = "timeout 600 sleep 599 >/dev/null 2>&1 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $!"
+        waiting = asyncio.ensure_future((await started(away, heard)).wait())
+        assert await asyncio.to_thread(looking.wait, PATIENCE)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        cancelled.set()
+        return int(heard.data)
+
+    pid = bounded(main())
+    assert soon(lambda: is_gone(pid))
+
+
+def test_a_command_that_ends_like_most_costs_no_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "running", lambda: pytest.fail("it looked around"))
+    assert ended("echo hi") == (0, b"hi\n")
+
+
+def test_an_error_after_the_start_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+
+    def fails(group: ProcessGroup) -> None:
+        begun.append(group.number)
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ProcessGroup, "_watch", fails)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        ended("sleep 600")
+    assert soon(lambda: not psutil.pid_exists(begun[0])), "it was neither killed nor buried"
+    assert soon(lambda: begun[0] not in GUARD._places)
+
+
 def test_it_does_not_wait_for_the_dead() -> None:
     """Where nobody buries orphans, a killed grandchild stays in the group as a zombie."""
     begun = time.monotonic()
@@ -249,6 +433,7 @@ def test_no_descriptor_is_left_open_whatever_happens() -> None:
             await asyncio.sleep(0.01)
             waiting.cancel()
             await asyncio.wait([waiting])
+        soon(lambda: psutil.Process().num_fds() == before)  # the undertaker is still looking around
         return before, psutil.Process().num_fds()
 
     before, after = bounded(main())
@@ -335,15 +520,29 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         ended("true", folder=tmp_path / "none")
 
 
-def test_an_unknown_user_is_named() -> None:
-    with pytest.raises(NotStarted, match="there is no user 'nobody-of-this-name' on this machine"):
-        ended("true", user="nobody-of-this-name")
-
-
 def test_only_root_can_be_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     with pytest.raises(NotStarted, match="only root can run it as user 'root', and the engine runs as uid 12345"):
-        ended("true", user="root")
+        ended("true", user=pwd.getpwnam("root"))
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        (["no-such-program"], "there is no program 'no-such-program'; looked in PATH (/usr/bin:/bin): install it"),
+        (["./none"], "/none does not exist"),
+        (["./plain"], "'./plain' cannot be started: permission denied; chmod +x it"),
+        (["./folder"], "/folder is a folder, not a program"),
+    ],
+    ids=["unknown", "missing", "not executable", "folder"],
+)
+def test_a_program_can_be_looked_for_before_the_start(things: Path, command: list[str], reason: str) -> None:
+    environment = {"PATH": "/usr/bin:/bin"}
+    with pytest.raises(NotStarted) as error:
+        look_for(command, things, environment)
+    assert reason in str(error.value)
+    look_for(["true"], things, environment)
+    look_for(["./headless"], things, environment)
 
 
 @pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
@@ -408,6 +607,49 @@ def test_no_guard_is_no_reason_not_to_work(monkeypatch: pytest.MonkeyPatch, capl
     monkeypatch.setattr(os, "posix_spawn", refuse)
     assert ended("echo hi") == (0, b"hi\n")
     assert "no guard could be started" in caplog.text
+
+
+def test_whatever_is_wrong_with_the_guard_the_command_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(groups, "GUARD", Guard())
+    monkeypatch.setattr(sys, "executable", None)
+    assert ended("echo hi") == (0, b"hi\n")
+    assert "no guard could be started" in caplog.text
+
+
+FORK = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from ostinato.execution.executors.group import ProcessGroup
+from ostinato.execution.executors.sessions import UNDERTAKER
+from ostinato.execution.guard import GUARD
+
+async def one():
+    group = await ProcessGroup.start(["true"], folder=Path("/"), environment=os.environ, stdout=lambda data: None)
+    assert await group.wait() == 0
+
+asyncio.run(one())
+guard = GUARD.process
+with GUARD._lock, UNDERTAKER._lock:  # as another thread may, at any time
+    fork = os.fork()
+if fork == 0:
+    signal.alarm(10)
+    os.closerange(3, 1000)  # as daemons do
+    files = [os.open("/dev/zero", os.O_RDONLY) for _ in range(20)]
+    asyncio.run(one())
+    asyncio.run(one())
+    assert GUARD.process not in (None, guard), "it has a guard of its own"
+    zero = os.stat("/dev/zero").st_ino
+    assert all(os.fstat(file).st_ino == zero for file in files), "a file that was not ours was closed"
+    os._exit(0)
+sys.exit(os.waitpid(fork, 0)[1] != 0)
+"""
+
+
+def test_a_fork_has_a_guard_of_its_own_and_closes_nothing_that_is_not_its() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_guard_needs_nothing_of_ours() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,26 @@ def test_a_secret_is_hidden_as_it_is_encoded_too(secret: str) -> None:
         assert mask.hide(f"a={written}&b") == "a=***&b"
 
 
+@pytest.mark.parametrize("secret", ["s3cr3tvalue", "hunter22", "hunter2?>/y", "grün-ist-es"])
+@pytest.mark.parametrize("before", ["", "u", "us", "user:", "user1:", "user12:"])
+@pytest.mark.parametrize("behind", ["", ".", "..", "\n...\n"])
+def test_a_secret_is_hidden_in_base64_of_more_than_itself(secret: str, before: str, behind: str) -> None:
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(f"{before}{secret}{behind}".encode()).decode()
+        shown = Mask([secret]).hide(encoded)
+        assert HIDDEN in shown
+        assert len(shown) - len(HIDDEN) <= len(encoded) - (len(secret.encode()) * 4 // 3 - 2)
+
+
+def test_a_key_of_a_thousand_lines_is_hidden_as_one_of_a_few() -> None:
+    lines = [hashlib.sha256(str(number).encode()).hexdigest()[: 10 + number % 50] for number in range(1_000)]
+    mask = Mask(["\n".join(lines)])
+    for line in lines:
+        assert mask.hide(f"{'x' * (len(line) % 11)} {line}") == f"{'x' * (len(line) % 11)} ***"
+    assert mask.hide("\n".join(lines)) == "\n".join([HIDDEN] * 1_000)
+    assert mask.hide_cut(lines[0][5:] + "\n" + lines[49][:-5], begin=True, end=True) == "***\n***"
+
+
 def test_the_key_in_several_lines_is_hidden_in_base64() -> None:
     key = "-----BEGIN-----\nabcdefgh\n-----END-----"
     assert Mask([key]).hide(base64.b64encode(key.encode()).decode().rstrip("=")) == "***"
@@ -194,6 +215,10 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(["1234", "name"]), inner),
     max_leaves=10,
 )
+
+
+def test_json_that_only_others_can_read_is_hidden_as_text() -> None:
+    assert Mask(["hunter22"]).hide_json('{"a":"hunter22","n":1e400}') == '{"a":"***","n":1e400}'
 
 
 @given(JSON)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
 import signal
 import sys
+import threading
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import say, warn
 from ostinato.cli.output import OutputPrinter
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["INTERRUPTED", "Attended"]
 
 INTERRUPTED = 130
+_FORCE_SECONDS = 3.0
 
 
 class Attended:
@@ -30,9 +33,12 @@ class Attended:
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
-        self._printer: OutputPrinter | None = None
+        self._run: RunId | None = None
+        self._voice: _Voice | None = None
         self._stopping: asyncio.Task[None] | None = None
         self.signals = 0
+        self._has_cuts = False
+        self._main: asyncio.Task[Any] | None = None
         self.is_unread = False
         """Whoever read our output went away."""
 
@@ -40,6 +46,7 @@ class Attended:
         """Execute it on an engine of its own, which does nothing else."""
         engine = house.engine = house.make_engine()
         loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
             numbers.append(signal.SIGHUP)
@@ -55,20 +62,21 @@ class Attended:
                 loop.remove_signal_handler(number)
 
     def _begun(self, house: House, id: RunId) -> None:
-        self._printer = OutputPrinter(id, as_json=self._as_json)
+        self._run = id
+        self._voice = _Voice(OutputPrinter(id, as_json=self._as_json))
         if not self._as_json:
             say(f"run {id} begins", "dim")
         if self.signals:
             self._stop(house, "interrupted")
 
-    def _printed(self, house: House, line: OutputLine) -> None:
-        if self._printer is None or self.is_unread:
+    async def _printed(self, house: House, line: OutputLine) -> None:
+        if self._voice is None or self.is_unread:
             return
-        if line.number is None and not self._as_json:
-            warn(f"{line.text} (it printed more than output_cap of the settings, faster than it is recorded)")
-            return
+        if line.number is None and not self._has_cuts:
+            self._has_cuts = True
+            warn("it prints more than output_cap of the settings: what is not recorded is not printed here either")
         try:
-            self._printer(line)
+            await self._voice.say(line)
         except BrokenPipeError:
             # As the command itself would be ended, if it wrote there.
             self.is_unread = True
@@ -82,14 +90,17 @@ class Attended:
         elif self.signals == 2 and house.engine is not None:
             say("forcing")
             house.engine.force()
+            if self._main is not None:
+                # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.
+                asyncio.get_running_loop().call_later(_FORCE_SECONDS, self._main.cancel)
         else:
             sys.stdout.flush()
             os._exit(INTERRUPTED)
 
     def _stop(self, house: House, reason: str) -> None:
-        if self._printer is None or house.engine is None:
+        id = self._run
+        if id is None or house.engine is None:
             return
-        id = self._printer.id
         if not house.engine.runner.cancel(id, reason):
             # It is not under way here: it waits for another try, or has just ended.
             self._stopping = asyncio.get_running_loop().create_task(_cancel(house, id, reason))
@@ -98,3 +109,38 @@ class Attended:
 async def _cancel(house: House, id: RunId, reason: str) -> None:
     with suppress(Conflict):
         await house.services.runs.cancel(id, reason=reason)
+
+
+class _Voice:
+    """Prints on a thread: whoever reads our output may stop to read, and then it waits, and not the engine."""
+
+    def __init__(self, printer: OutputPrinter) -> None:
+        self._printer = printer
+        self._lines: queue.SimpleQueue[tuple[OutputLine, asyncio.Future[None]]] = queue.SimpleQueue()
+        threading.Thread(target=self._speak, name="ostinato-print", daemon=True).start()
+
+    async def say(self, line: OutputLine) -> None:
+        """Return when the line is printed; BrokenPipeError if nobody reads it."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lines.put((line, done))
+        await done
+
+    def _speak(self) -> None:
+        while True:
+            line, done = self._lines.get()
+            error: Exception | None = None
+            try:
+                self._printer(line)
+            except Exception as raised:
+                error = raised
+            with suppress(RuntimeError):  # the loop was closed
+                done.get_loop().call_soon_threadsafe(_settle, done, error)
+
+
+def _settle(done: asyncio.Future[None], error: Exception | None) -> None:
+    if done.cancelled():
+        return
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ostinato.cli.console import emit_json_line, say
 from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, NO_WORK, Common, Text, WorkFlags
-from ostinato.cli.policy import gate_option, limit_option
+from ostinato.cli.policy import budget_option, gate_option, limit_option
 from ostinato.cli.run_view import tell
 from ostinato.cli.work import NOTHING, placed, work_of
 
@@ -29,6 +30,7 @@ def execute(
     timeout: str | None = None,
     gate: Text = None,
     gate_timeout: str | None = None,
+    budget: str | None = None,
     common: Common = NO_COMMON,
 ) -> int:
     """Run something once, here and now; `main.py` has the words for its help.
@@ -43,17 +45,24 @@ def execute(
         A command before it, whose last line {"wake": false} skips it; or a JSON array.
     gate_timeout
         How long the gate may take. [default: 30s]
+    budget
+        What an agent may cost: per_run_usd=1.
     """
     home = None if project == NOTHING else project
     what = _here(work_of(work), home)
     options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **gate_option(gate, gate_timeout)}
+    if budget is not None:
+        options["budget"] = budget_option(budget)
     with opened(common) as visit:
         from ostinato.cli.attended import INTERRUPTED, Attended
 
         _check_task(visit, what)
         draft = visit.ask(visit.services.runs.draft(what, project=home, **options))
         attended = Attended(as_json=common.json)
-        run = visit.with_house(lambda house: attended.execute(house, draft))
+        try:
+            run = visit.with_house(lambda house: attended.execute(house, draft))
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
         if common.json:
             from ostinato.service.shapes import run_shape
 

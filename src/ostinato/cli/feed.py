@@ -90,7 +90,7 @@ class Feed:
             self._active[run.id] = run
         if run.ended:
             self._tell(Event(str(run.state), run))
-            if run.state == "failed" and run.schedule is not None:
+            if run.state in ("failed", "skipped") and run.schedule is not None:  # a gate that fails counts, too
                 await self._tell_broken(run, run.schedule)
         elif run.state == "running" and (before is None or (before.state, before.attempt) != (run.state, run.attempt)):
             self._tell(Event("started", run))

@@ -11,7 +11,15 @@ from ostinato.errors import InvalidInput
 if TYPE_CHECKING:
     from ostinato.models.policy import Gate
 
-__all__ = ["gate_option", "lane_limits", "lane_rates", "limit_option", "policy_options", "retry_option"]
+__all__ = [
+    "budget_option",
+    "gate_option",
+    "lane_limits",
+    "lane_rates",
+    "limit_option",
+    "policy_options",
+    "retry_option",
+]
 
 _BUDGET = {"per_run_usd": float, "per_day_usd": float, "per_day_runs": int}
 
@@ -36,7 +44,7 @@ def policy_options(flags: PolicyFlags, gate: Gate | None = None) -> dict[str, An
     options |= retry_option(flags.retry)
     options |= gate_option(flags.gate, flags.gate_timeout, gate)
     if flags.budget is not None:
-        options["budget"] = None if flags.budget == NOTHING else _budget(flags.budget)
+        options["budget"] = None if flags.budget == NOTHING else budget_option(flags.budget)
     if flags.keep is not None:
         options["keep"] = _keep(flags.keep)
     if flags.remaining is not None:
@@ -73,7 +81,7 @@ def gate_option(command: str | None, timeout: str | None, gate: Gate | None = No
     return {"gate": fields}
 
 
-def _budget(text: str) -> dict[str, Any]:
+def budget_option(text: str) -> dict[str, Any]:
     """`per_run_usd=1,per_day_usd=5,per_day_runs=20`."""
     fields: dict[str, Any] = {}
     for part in text.split(","):

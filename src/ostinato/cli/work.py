@@ -226,8 +226,12 @@ def _of_http(flags: WorkFlags, current: Any) -> dict[str, Any]:
 def as_command(text: str) -> str | list[str]:
     """A command for a shell, or, from a JSON array of texts, the program and its arguments."""
     value = json_or_text(text) if text.lstrip().startswith("[") else text
-    is_list = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
-    return value if is_list else text
+    if isinstance(value, str):
+        return text
+    if not value or not all(isinstance(part, str) for part in value):
+        hint = """write '["head", "-n", "5"]', or leave out the brackets for a shell"""
+        raise InvalidInput(f"a command cannot be {text}", field="command", hint=hint)
+    return list(value)
 
 
 def work_env(pairs: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:

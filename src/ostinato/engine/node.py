@@ -124,6 +124,7 @@ class Engine:
         """Drain: claim nothing more, let running work end within the grace, put the rest back, and leave."""
         grace = self.settings.grace.total_seconds() if grace is None else grace
         self.is_draining = True
+        self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
         await self.watchdog.stop("ticker", "waker", "rescuer", "pruner")
         self._put_back(await self.dispatcher.close())

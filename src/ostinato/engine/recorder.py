@@ -145,6 +145,8 @@ class Recorder:
 
     async def report(self) -> None:
         """Write what running work says, at most twice a second."""
+        if self._reports:
+            self._report_signal.set()
         while True:
             await self._report_signal.wait()
             self._reports = _joined(self._reports, self._runner.take_reports())
@@ -167,10 +169,18 @@ class Recorder:
 
 
 def _joined(before: Sequence[Report], after: Sequence[Report]) -> list[Report]:
-    """Reports that wait to be written; of the tails of one run only the last is of any use."""
-    newer = {report.id for report in after if any(part.is_tail for part in report.output)}
-    kept = [
-        replace(report, output=[part for part in report.output if not part.is_tail]) if report.id in newer else report
-        for report in before
-    ]
-    return [*kept, *after]
+    """Reports that wait to be written, one for each run: of what replaces another, only the last is of any use."""
+    joined = {(report.id, report.token): report for report in before}
+    for report in after:
+        known = joined.get((report.id, report.token))
+        if known is not None:
+            is_replaced = any(part.is_tail for part in report.output)
+            kept = [part for part in known.output if not (part.is_tail and is_replaced)]
+            report = replace(
+                report,
+                progress=report.progress or known.progress,
+                totals=report.totals or known.totals,
+                output=[*kept, *report.output],
+            )
+        joined[report.id, report.token] = report
+    return list(joined.values())

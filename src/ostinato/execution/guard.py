@@ -23,8 +23,6 @@ __all__ = ["GUARD", "Guard"]
 
 log = logging.getLogger("ostinato.execution")
 
-KILL_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL."""
 RESTART_SECONDS = 1.0
 """Between two starts of a guard that dies."""
 
@@ -33,31 +31,26 @@ class Guard:
     """The guard's process and the table of what runs. A command that begins or ends costs a write into memory."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._forget()
+        self.forget()
 
-    def _forget(self) -> None:
-        self._owner = os.getpid()
+    def forget(self) -> None:
+        """In a fork too, as its first step: the commands and the guard are those of the process that it came from."""
+        self._lock = threading.Lock()  # a thread that is not in the fork may hold the other
         self.process: int | None = None
         """The guard's process id; None while there is none."""
         self._lifeline: int | None = None
-        """A pipe that ends when this process does."""
+        """A pipe that ends when this process does. A fork leaves it open: the number may be another's by now."""
         self._not_before = 0.0
         self._table: memoryview | None = None
         self._descriptor = -1
         self._places: dict[int, int] = {}
         self._free: list[int] = []
 
-    def watch(self, session: int) -> None:
-        """A command began; its session has this number."""
+    def watch(self, session: int, kill_seconds: float) -> None:
+        """A command began; its session has this number. If we are killed, it has so long after SIGTERM."""
         with self._lock:
-            if self._owner != os.getpid():
-                # This is a fork: the commands and the guard are those of the process that it came from.
-                if self._lifeline is not None:
-                    os.close(self._lifeline)
-                self._forget()
             if self.process is None or not self._is_there(self.process):
-                self._restart()
+                self._restart(kill_seconds)
             if self._table is not None and self._free:
                 place = self._places[session] = self._free.pop()
                 self._table[place] = session
@@ -65,7 +58,7 @@ class Guard:
     def dismiss(self, session: int) -> None:
         """Nothing of it is left."""
         with self._lock:
-            if self._owner == os.getpid() and self._table is not None and session in self._places:
+            if self._table is not None and session in self._places:
                 place = self._places.pop(session)
                 self._table[place] = 0
                 self._free.append(place)
@@ -76,35 +69,36 @@ class Guard:
         except ChildProcessError:  # somebody else buried it
             return False
 
-    def _restart(self) -> None:
+    def _restart(self, kill_seconds: float) -> None:
         """Start it, but not again and again where it cannot live."""
         self.process = None
         if time.monotonic() >= self._not_before:
             self._not_before = time.monotonic() + RESTART_SECONDS
-            self._start()
+            self._start(kill_seconds)
 
-    def _start(self) -> None:
+    def _start(self, kill_seconds: float) -> None:
         """Start the process. Work goes on without it: it serves only when this one is killed."""
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
         reading = -1
         try:
+            if self._lifeline is not None:
+                old, self._lifeline = self._lifeline, None
+                os.close(old)
             if self._table is None:
                 self._make_table()
             reading, self._lifeline = os.pipe()
             self.process = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", str(Path(guard_child.__file__)), str(os.getpid()), str(KILL_SECONDS)],
+                [sys.executable, "-I", "-S", str(Path(guard_child.__file__)), str(os.getpid()), str(kill_seconds)],
                 os.environ,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, reading, 0),
                     (os.POSIX_SPAWN_DUP2, self._descriptor, 1),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],
+                setsigmask=guard_child.DEAF_TO,  # from its first moment
             )
-        except OSError as error:
-            log.warning("no guard could be started (%s): if this node is killed, its commands live on", error.strerror)
+        except Exception as error:  # whatever it is, the command that has begun must not suffer
+            log.warning("no guard could be started (%s): if this node is killed, its commands live on", error)
         finally:
             if reading >= 0:
                 os.close(reading)
@@ -121,3 +115,4 @@ class Guard:
 
 
 GUARD = Guard()
+os.register_at_fork(after_in_child=GUARD.forget)

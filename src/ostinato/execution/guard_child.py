@@ -17,34 +17,47 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-__all__ = ["NUMBER", "ROOM", "groups_of", "signal_groups"]
+__all__ = ["DEAF_TO", "NUMBER", "ROOM", "running", "signal_groups"]
 
 NUMBER: Final = "i"
 """How a session stands in the table; 0 is an empty place."""
 ROOM = 65_536
 """The size of the table in bytes."""
 
+DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that a terminal or an init sends to all: the guard is needed after them. It is started with them blocked."""
+
 _LOOK_SECONDS = 0.05
 
 
-def groups_of(session: int) -> set[int]:
-    """The process groups of a session in which something still runs; what has ended and waits to be buried does not.
+def running() -> dict[int, set[int]] | None:
+    """The process groups of each session in which something runs; what has ended and waits to be buried does not.
 
-    Usually one; a shell with job control, and `timeout`, make more.
+    A session has usually one; a shell with job control, and `timeout`, make more. None: the system does not tell.
     """
-    if not os.path.isdir("/proc/self"):
-        return {session} if signal_groups({session}, 0) else set()
-    found = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    found: dict[int, set[int]] = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return None
+    if "self" not in names:
+        return None
+    for name in names:
+        if not name.isdigit():
+            continue
+        try:
+            stat = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                with open(f"/proc/{name}/stat", "rb") as stat:
-                    # After the name, which may hold anything, in its brackets: state, parent, group, session.
-                    state, _, group, its_session = stat.read().rpartition(b")")[2].split()[:4]
-            except (OSError, ValueError):
-                continue  # it is gone
-            if int(its_session) == session and state not in (b"Z", b"X"):
-                found.add(int(group))
+                # After the name, which may hold anything, in its brackets: state, parent, group, session.
+                state, _, group, session = os.read(stat, 4_096).rpartition(b")")[2].split()[:4]
+            finally:
+                os.close(stat)
+        except (FileNotFoundError, ProcessLookupError, PermissionError, ValueError):
+            continue  # it is gone, or nobody's business
+        except OSError:  # there are too many open files
+            return None
+        if state not in (b"Z", b"X"):
+            found.setdefault(int(session), set()).add(int(group))
     return found
 
 
@@ -70,14 +83,23 @@ def _wait_for_end(engine: int) -> None:
         select.select(waited, [], [])
 
 
+def _left_of(sessions: set[int]) -> set[int]:
+    """The groups of these in which something still runs."""
+    found = running()
+    if found is None:
+        return {session for session in sessions if signal_groups({session}, 0)}
+    return {group for session in sessions for group in found.get(session, ())}
+
+
 def _end(sessions: set[int], seconds: float) -> None:
     until = time.monotonic() + seconds
-    for session in sessions:
-        signal_groups(groups_of(session), signal.SIGTERM)
-    while time.monotonic() < until and any(groups_of(session) for session in sessions):
+    left = _left_of(sessions)
+    signal_groups(left, signal.SIGTERM)
+    signal_groups(left, signal.SIGCONT)  # who was stopped would not hear it
+    while left and time.monotonic() < until:
         time.sleep(_LOOK_SECONDS)
-    for session in sessions:
-        signal_groups(groups_of(session), signal.SIGKILL)
+        left = _left_of(sessions)
+    signal_groups(left, signal.SIGKILL)
 
 
 def main() -> None:
@@ -85,8 +107,6 @@ def main() -> None:
     os.setsid()
     os.chdir("/")
     os.closerange(3, 65_536)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
     _wait_for_end(int(sys.argv[1]))
     sessions = set(memoryview(os.pread(1, ROOM, 0)).cast(NUMBER)) - {0}
     _end(sessions, float(sys.argv[2]))

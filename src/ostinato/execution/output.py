@@ -12,10 +12,11 @@ import codecs
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from ostinato.clock import Micros
 from ostinato.execution.secrets import NO_SECRETS, Mask
-from ostinato.models.output import STAMP_LENGTH, OutputPart, stamped
+from ostinato.models.output import STAMP_LENGTH, OutputPart, stamp
 
 __all__ = ["CAP", "CappedText", "readable", "storable"]
 
@@ -58,7 +59,9 @@ class CappedText:
     __slots__ = (
         "_cut",
         "_cut_lines",
+        "_ends_open",
         "_head",
+        "_head_is_broken",
         "_head_is_open",
         "_head_room",
         "_lock",
@@ -73,11 +76,14 @@ class CappedText:
         self._now = now
         self._head_room = cap // 2
         self._head_is_open = self._head_room > 0
+        self._head_is_broken = False
+        """Its last line was handed out without its end."""
         self._tail_room = cap - cap // 2
         self._head: deque[_Piece] = deque()
         """What the head has got and nobody took yet; its last line may be unfinished."""
         self._tail: deque[_Piece] = deque()
         self._cut = self._cut_lines = 0
+        self._ends_open = False
         self._was_told = False
         self._lock = threading.Lock()
         self.mask: Mask = NO_SECRETS
@@ -87,6 +93,8 @@ class CappedText:
         data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
         at = self._now()
         with self._lock:
+            if data:
+                self._ends_open = not data.endswith(b"\n")
             if self._head_is_open:
                 data = self._add_head(at, data)
             if data:
@@ -133,8 +141,9 @@ class CappedText:
             finished, begun = (list(self._head), []) if self._cut else _split(self._head)
             self._head = deque(begun)
             last, cut, cut_lines = _last([*begun, *self._tail], _LIVE)
+            self._look_at(finished)
             cut += self._cut
-            cut_lines += self._cut_lines
+            cut_lines += self._cut_lines - self._head_is_broken
         parts = [OutputPart(_rendered(finished, self.mask))] if finished else []
         end = _end(last, self.mask, cut, cut_lines, is_tail=True)
         if end.text or self._was_told:
@@ -150,10 +159,19 @@ class CappedText:
             self._tail.clear()
             if not self._cut:
                 head, tail = head + tail, []
+            self._look_at(head)
+            cut_lines = self._cut_lines - self._head_is_broken
         parts = [OutputPart(_rendered(head, self.mask))] if head else []
         if self._cut:
-            parts.append(_end(tail, self.mask, self._cut, self._cut_lines))
+            end = _end(tail, self.mask, self._cut, cut_lines)
+            # With a tiny cap, a last line that has no end may be cut as a whole.
+            parts.append(end if end.text else replace(end, cut_lines=end.cut_lines + self._ends_open))
         return parts
+
+    def _look_at(self, handed_out: list[_Piece]) -> None:
+        """The first line end that is cut, or the first that is kept, ends a line that the head has begun."""
+        if handed_out:
+            self._head_is_broken = not handed_out[-1][1].endswith(b"\n")
 
 
 def _append(pieces: deque[_Piece], at: Micros, data: bytes) -> int:
@@ -198,11 +216,14 @@ def _last(pieces: list[_Piece], most: int) -> tuple[list[_Piece], int, int]:
 
 
 def _end(pieces: list[_Piece], mask: Mask, cut: int, cut_lines: int, *, is_tail: bool = False) -> OutputPart:
-    """The last pieces of what came. If something was cut before them, they begin with a whole line."""
+    """The last pieces of what came. If something was cut before them, they begin with a whole line, if there is one."""
     is_broken = False
     if cut:
         first = b"".join(data for _, data in pieces)[:_LONG_LINE]
-        drop = end_of_line = first.find(b"\n") + 1
+        end_of_line = first.find(b"\n") + 1
+        if end_of_line == sum(len(data) for _, data in pieces):
+            end_of_line = 0  # the last line is longer than the tail: its end is better than nothing
+        drop = end_of_line
         is_broken = not end_of_line
         while is_broken and drop < min(3, len(first)) and first[drop] & 0xC0 == 0x80:
             drop += 1  # the rest of a broken character
@@ -223,30 +244,44 @@ def _without(pieces: list[_Piece], drop: int) -> list[_Piece]:
 
 def _rendered(pieces: Iterable[_Piece], mask: Mask, *, is_broken: bool = False) -> str:
     """Pieces as lines with their stamps, the secrets in them hidden. `is_broken`: the first line has no begin."""
-    lines: list[tuple[Micros, list[bytes]]] = []
+    marks: list[tuple[str, int]] = []
+    several: list[bytes] = []
     is_open = False
     for at, data in pieces:
-        if is_open:
-            # The line has the stamp of its beginning.
-            end = data.find(b"\n") + 1 or len(data)
-            lines[-1][1].append(data[:end])
-            data = data[end:]
-            is_open = not lines[-1][1][-1].endswith(b"\n")
-        if data:
-            lines.append((at, [data]))
-            is_open = not data.endswith(b"\n")
-    last = len(lines) - 1
-    return "".join(
-        stamped(at, _masked(b"".join(several), mask, begin=is_broken and not place, end=is_open and place == last))
-        for place, (at, several) in enumerate(lines)
-    )
+        several.append(data)
+        ends = data.count(b"\n")
+        goes_on = not data.endswith(b"\n")
+        # A line that goes on has the stamp of its beginning.
+        if (begun := ends + goes_on - is_open) > 0:
+            marks.append((stamp(at), begun))
+        is_open = goes_on
+    lines = _masked(b"".join(several), mask, is_broken=is_broken).split("\n")
+    stamped: list[str] = []
+    place = 0
+    for mark, count in marks:
+        stamped.append(mark + (lines[place] if count == 1 else "\n ".join(lines[place : place + count])))
+        place += count
+    # All at once: a command may print a million short lines, and each step for each of them takes its time.
+    return "\n".join(stamped + lines[place:])
 
 
-def _masked(data: bytes, mask: Mask, *, begin: bool, end: bool) -> str:
+def _masked(data: bytes, mask: Mask, *, is_broken: bool) -> str:
+    """The text without the secrets. No secret goes over a line end, so that only broken lines need a closer look."""
+    if not mask.has_any:
+        return readable(data)
+    begin = data.find(b"\n") if is_broken else 0
+    end = data.rfind(b"\n") + 1
+    if begin < 0:
+        return _masked_end(data, mask, is_broken=is_broken)
+    first = mask.hide_cut(readable(data[:begin]), begin=is_broken)
+    return first + mask.hide(readable(data[begin:end])) + _masked_end(data[end:], mask)
+
+
+def _masked_end(data: bytes, mask: Mask, *, is_broken: bool = False) -> str:
     """Where a line is broken, half of a secret may be left, which even may end in the middle of a character."""
-    if end and mask.has_any:
-        _, complete = codecs.utf_8_decode(data, "surrogateescape")
-        text = readable(data[:complete])
-        if (hidden := mask.hide_cut(text, begin=begin, end=True)) != mask.hide_cut(text, begin=begin):
-            return hidden
-    return mask.hide_cut(readable(data), begin=begin)
+    _, complete = codecs.utf_8_decode(data, "surrogateescape")
+    text = readable(data[:complete])
+    hidden = mask.hide_cut(text, begin=is_broken, end=True)
+    if hidden != mask.hide_cut(text, begin=is_broken):
+        return hidden
+    return mask.hide_cut(readable(data), begin=is_broken)

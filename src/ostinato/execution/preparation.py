@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from ostinato.execution.executors.base import Call, Surroundings
 from ostinato.execution.gate import Passed, ask_gate
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
-from ostinato.execution.secrets import Mask, embedded, resolve_all
+from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, resolve_all
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.budget import MICRO, Reservation, grant
 from ostinato.models.policy import Policy
@@ -41,6 +42,8 @@ LOOK_SECONDS = 30.0
 """How long a folder and the files of secrets may take to be found: they may be on another machine."""
 _OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT"})
 """The engine may be started by a run of another one; what that was given is not for ours."""
+_FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM|OSTINATO_(?!DB$)\w+")
+"""What a command of another user gets of the engine's environment: the rest may hold what is not for that user."""
 
 
 def needs_preparation(claimed: ClaimedRun, policy: Policy, work: Work) -> bool:
@@ -68,6 +71,7 @@ class Preparation:
         self._environment = {name: value for name, value in os.environ.items() if name not in _OF_OUTER_RUN}
         if (place := absolute_db(settings.db)) is not None:
             self._environment["OSTINATO_DB"] = place  # for commands that call `ostinato`, in whatever folder
+        self._for_anybody = {name: value for name, value in self._environment.items() if _FOR_ANYBODY.fullmatch(name)}
         self._passwords = passwords_in(settings.db) + passwords_in(self._environment.get("OSTINATO_DB", ""))
 
     async def prepare(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Outcome | None:
@@ -89,7 +93,9 @@ class Preparation:
             if policy.gate is not None:
                 if (refusal := await self._foresee(claimed, policy)) is not None:
                     return refusal
-                verdict = await ask_gate(policy.gate, found, call.context)
+                # It runs as the engine does, whoever the command is for.
+                around = replace(found, environment={**self._environment, **found.environment})
+                verdict = await ask_gate(policy.gate, around, call.context)
                 if isinstance(verdict, Outcome):
                     return verdict
                 _hand_over(verdict, found, call)
@@ -115,10 +121,10 @@ class Preparation:
         is_plain = ground.folder is None and folder == home and not _has_files(variables, headers)
         try:
             if is_plain:
-                found = _look(home, None, variables, headers)
+                found = _look(home, None, variables, headers, self._passwords)
             else:
                 async with asyncio.timeout(LOOK_SECONDS):
-                    found = await on_own_thread(lambda: _look(home, folder, variables, headers))
+                    found = await on_own_thread(lambda: _look(home, folder, variables, headers, self._passwords))
         except TimeoutError:
             return Outcome(
                 OutcomeKind.FAILED,
@@ -131,12 +137,17 @@ class Preparation:
             of = f"the folder of project {claimed.project!r}" if folder == home and claimed.project else "its folder"
             return _impossible(f"{of}, {folder}, does not exist on this node: make it, or correct it")
         # Before anything is said in its output.
-        if found.secrets or self._passwords:
-            call.context.mask = Mask([*found.secrets, *self._passwords])
+        if found.mask.has_any:
+            call.context.mask = found.mask
         _tell_embedded(call.context, {**embedded(variables), **embedded(headers, headers=True)})
+        of_other = isinstance(work, Shell) and work.user is not None
         return Surroundings(
             folder,
-            {**self._environment, **found.environment, **_said_of(claimed, call.context)},
+            {
+                **(self._for_anybody if of_other else self._environment),
+                **found.environment,
+                **_said_of(claimed, call.context),
+            },
             found.headers,
             ground.conversation,
         )
@@ -183,7 +194,8 @@ class _Found:
 
     environment: dict[str, str]
     headers: dict[str, str]
-    secrets: list[str]
+    mask: Mask
+    """Made here, beside the loop: a key of a thousand lines takes its time."""
 
 
 def _has_files(*values: Mapping[str, str]) -> bool:
@@ -192,7 +204,11 @@ def _has_files(*values: Mapping[str, str]) -> bool:
 
 
 def _look(
-    home: Path, folder: Path | None, variables: Mapping[str, str], headers: Mapping[str, str]
+    home: Path,
+    folder: Path | None,
+    variables: Mapping[str, str],
+    headers: Mapping[str, str],
+    passwords: Iterable[str],
 ) -> _Found | InvalidInput | None:
     """What the disk says, which may take its time: what was found; what is wrong; None if there is no such folder."""
     try:
@@ -204,7 +220,8 @@ def _look(
         return error
     except (OSError, ValueError) as error:
         return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
-    return _Found(environment, resolved, secrets + more)
+    hidden = [*secrets, *more, *passwords]
+    return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)
 
 
 def _tell_embedded(context: RunContext, references: Mapping[str, str]) -> None:

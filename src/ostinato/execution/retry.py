@@ -133,6 +133,7 @@ def _retried(
     delay = max(retry_delay(policy.retry, run.attempt, random), 0 if least is None else micros_of(least))
     ready_at = min(finish.finished_at + delay, LATEST)
     _requeued(finish, ready_at, "failed", counted=True)
+    finish.error = finish.error or finish.reason  # what the attempt keeps, when the run's own reason is another
     wait = _wait_text(ready_at - finish.finished_at)
     finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} failed, next in {wait}: {finish.reason}"
 

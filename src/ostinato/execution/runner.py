@@ -109,7 +109,7 @@ class Runner:
         self._threaded = ThreadFunctions(self.threads, STOP_SECONDS)
         self._process = ProcessFunctions()
         self._executors: dict[str, Executor] = {
-            Shell.kind: Shells(settings),
+            Shell.kind: Shells(),
             Agent.kind: Agents(settings),
             Http.kind: HttpCalls(settings, self.threads, clock.now),
         }
@@ -172,6 +172,7 @@ class Runner:
         for active in list(self._active.values()):
             self._stop(active, Stop.CUT_OFF, "the node was stopped by force" if at_once else "the node was stopped")
             if at_once:
+                _halt(active, now=True)
                 self._complete(active, _stopped(active, ended=True), given_up=True)
 
     def abandon(self) -> list[RunId]:
@@ -182,17 +183,20 @@ class Runner:
         self.idle.set()
         for active in lost:
             _disarm(active)
-            _halt(active)
+            _halt(active, now=True)
         return [active.claimed.id for active in lost]
 
     def take_reports(self) -> list[Report]:
         """What running work has said since the last call."""
         dirty, self._dirty = self._dirty, set()
-        return [
-            Report(context.id, context.claimed.token, *context.take_report())
-            for context in dirty
-            if context.id in self._active
-        ]
+        reports = []
+        for context in dirty:
+            if context.id in self._active:
+                try:
+                    reports.append(Report(context.id, context.claimed.token, *context.take_report()))
+                except Exception:  # the others have handed theirs out
+                    log.exception("what run %s reported could not be read", context.id)
+        return reports
 
     def health(self) -> dict[str, int]:
         """Runs under way, and threads that still execute what was given up."""
@@ -281,12 +285,13 @@ class Runner:
             self.idle.set()
 
 
-def _halt(active: ActiveRun) -> None:
-    """Ask what is under way to end: the work, or what comes before it."""
+def _halt(active: ActiveRun, *, now: bool = False) -> None:
+    """Ask what is under way to end, the work or what comes before it; or end it now, before others start it anew."""
     if active.preparing is not None:
         active.preparing.cancel()
     elif active.executor is not None and active.call is not None:
-        active.executor.stop(active.call)
+        end = active.executor.kill if now else active.executor.stop
+        end(active.call)
 
 
 def _not_started(error: BaseException) -> Outcome:

@@ -31,6 +31,11 @@ _SHORTEST = 4
 """What is shorter cannot be told from ordinary text, and is not hidden."""
 _SHORTEST_ENCODED = 8
 """From this length on, its encoded forms are looked for too."""
+_MANY = 50
+"""From as many forms on, those of 16 letters and more are looked for by eight of their letters, all at once."""
+_LONG, _GRAM = 16, 8
+_STEP = _LONG - _GRAM + 1
+"""Whoever looks at eight letters in so many steps meets every text of 16 letters."""
 _LOOKED_AT = 50
 """How many times the length of a short line is read to make it: nobody reads megabytes for two hundred letters."""
 _MOST_MARKS = 1_000
@@ -42,7 +47,7 @@ _EMBEDDED = re.compile(r"(?<![A-Za-z0-9_])(?:env:[A-Za-z_]\w*|file:(?!//)[\w.~/-
 class Mask:
     """Hides the values of secrets in text. A secret of several lines is hidden line by line."""
 
-    __slots__ = ("_secrets",)
+    __slots__ = ("_by_gram", "_secrets", "_short")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         whole = set(secrets)
@@ -51,6 +56,13 @@ class Mask:
         written |= {form for secret in whole if len(secret) >= _SHORTEST_ENCODED for form in _in_base64(secret)}
         # The longest first: one secret may be the beginning of another.
         self._secrets = sorted(written, key=len, reverse=True)
+        self._short = self._secrets
+        self._by_gram: dict[str, list[str]] = {}
+        if len(self._secrets) > _MANY:
+            self._short = [secret for secret in self._secrets if len(secret) < _LONG]
+            for secret in self._secrets[: len(self._secrets) - len(self._short)]:
+                for at in range(_STEP):
+                    self._by_gram.setdefault(secret[at : at + _GRAM], []).append(secret)
 
     @property
     def has_any(self) -> bool:
@@ -59,10 +71,19 @@ class Mask:
 
     def hide(self, text: str) -> str:
         """The text without the secrets."""
-        found = [secret for secret in self._secrets if secret in text]
+        found = self._found(text)
         if len(found) <= 1:
             return text.replace(found[0], HIDDEN) if found else text
         return _covered(text, _whole(text, found))
+
+    def _found(self, text: str) -> list[str]:
+        """The secrets that stand in it."""
+        perhaps = self._short
+        if self._by_gram:
+            # A key of a thousand lines would be looked for in a megabyte a thousand times.
+            seen = {text[at : at + _GRAM] for at in range(0, len(text), _STEP)} & self._by_gram.keys()
+            perhaps = [*perhaps, *{secret for gram in seen for secret in self._by_gram[gram]}]
+        return [secret for secret in perhaps if secret in text]
 
     def hide_cut(self, text: str, *, begin: bool = False, end: bool = False) -> str:
         """The same for a text whose begin or end was cut off: what is left of a secret there is hidden too.
@@ -84,11 +105,11 @@ class Mask:
 
     def _hide_all(self, text: str, begins: Sequence[int], ends: Sequence[int]) -> str:
         """Hide whole secrets, ends of them that stand at `begins`, and beginnings of them that stand at `ends`."""
-        spans = list(_whole(text, self._secrets))
+        spans = list(_whole(text, self._found(text)))
         for secret in self._secrets:
-            if secret[:_SHORTEST] in text:
+            if len(ends) == 1 or (ends and secret[:_SHORTEST] in text):
                 spans += [(at, place) for place in ends if (at := _begun(text, secret, place)) >= 0]
-            if secret[-_SHORTEST:] in text:
+            if len(begins) == 1 or (begins and secret[-_SHORTEST:] in text):
                 spans += [(place, at) for place in begins if (at := _ended(text, secret, place)) >= 0]
         return _covered(text, spans)
 
@@ -101,9 +122,12 @@ class Mask:
 
     def hide_json(self, text: str) -> str:
         """JSON without the secrets in its texts; its numbers stay, so that it stays JSON."""
-        if self.hide(text) == text:
+        if (hidden := self.hide(text)) == text:
             return text
-        return msgspec.json.encode(self._hidden(msgspec.json.decode(text))).decode()
+        try:
+            return msgspec.json.encode(self._hidden(msgspec.json.decode(text))).decode()
+        except (ValueError, RecursionError):
+            return hidden  # JSON that others read and we do not, as 1e400
 
     def _hidden(self, value: Any) -> Any:
         match value:
@@ -129,13 +153,16 @@ def _forms(secret: str) -> set[str]:
 
 
 def _in_base64(secret: str) -> set[str]:
-    """A secret alone, and as `echo` hands it on."""
+    """A secret alone, as `echo` hands it on, and what is its own of it among other text: `user:secret`."""
     data = secret.encode("utf-8", "surrogateescape")
-    return {
-        encode(data + end).decode().rstrip("=")
-        for encode in (base64.b64encode, base64.urlsafe_b64encode)
-        for end in (b"", b"\n")
-    }
+    forms: set[str] = set()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        forms |= {encode(data + end).decode().rstrip("=") for end in (b"", b"\n")}
+        for before in range(3):
+            # A letter stands for six bits: the outer ones may have some of a neighbour, too.
+            encoded = encode(bytes(before) + data).decode().rstrip("=")
+            forms.add(encoded[before + 1 if before else 0 : len(encoded) - bool((before + len(data)) % 3)])
+    return forms
 
 
 def _whole(text: str, secrets: Iterable[str]) -> Iterator[tuple[int, int]]:

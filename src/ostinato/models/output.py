@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 from ostinato.clock import Micros, from_micros
 
@@ -20,7 +21,7 @@ __all__ = [
     "lines_to_tell",
     "output_lines",
     "output_text",
-    "stamped",
+    "stamp",
 ]
 
 STAMP_LENGTH = 25
@@ -31,8 +32,8 @@ _STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3})Z ")
 class OutputPart:
     """A piece of a run's output: whole lines; only the last of an attempt, and one before a cut, may lack its newline.
 
-    Before it, `cut` bytes with `cut_lines` line ends were dropped. A tail is the end of what has come so far: the next
-    one replaces it, and it goes when the attempt ends.
+    Before it, `cut` bytes were dropped, and `cut_lines` lines; -1 if it goes on with the line before. A tail is the end
+    of what has come so far: the next one replaces it, and it goes when the attempt ends.
     """
 
     text: str
@@ -52,11 +53,14 @@ class OutputLine:
     """It is the last one so far, and may go on."""
 
 
-def stamped(instant: Micros, text: str) -> str:
-    """Lines that came at this instant, as they are stored."""
-    mark = f"{from_micros(instant):%Y-%m-%dT%H:%M:%S}.{instant // 1000 % 1000:03}Z "
-    # One mark for all of them: a command may print a million short lines at once.
-    return mark + text[:-1].replace("\n", "\n ") + text[-1:]
+def stamp(instant: Micros) -> str:
+    """What stands before the first of the lines that came at this instant; the others have a space."""
+    return f"{_to_the_second(instant // 1_000_000)}.{instant // 1000 % 1000:03}Z "
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(second: int) -> str:
+    return f"{from_micros(second * 1_000_000):%Y-%m-%dT%H:%M:%S}"
 
 
 def cut_line(cut: int) -> str:
@@ -67,11 +71,9 @@ def cut_line(cut: int) -> str:
 def output_lines(parts: Sequence[OutputPart], after: int = 0) -> Iterator[OutputLine]:
     """The lines behind the first `after` ones. Where some were cut, a line says so."""
     number, at = 0, None
-    is_open = False
     for part in parts:
         if part.cut:
-            # The first line end that was cut, or the first that is kept, ends a line that was begun before.
-            number += part.cut_lines - is_open
+            number += part.cut_lines
             if number >= after:
                 yield OutputLine(None, None, cut_line(part.cut))
         if not part.text:

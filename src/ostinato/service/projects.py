@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -67,7 +68,9 @@ class ProjectService:
 
 def _checked_folder(folder: str | Path) -> str:
     place = Path(folder).expanduser().resolve()
+    if place.exists() and not place.is_dir():
+        raise InvalidInput(f"{place} is not a folder", field="folder", hint="give the folder that it is in")
     if not place.is_dir():
-        what = "is not a folder" if place.exists() else "does not exist"
-        raise InvalidInput(f"{place} {what}", field="folder", hint=f"make it first: mkdir -p {place}")
+        hint = f"make it first: mkdir -p {shlex.quote(str(place))}"
+        raise InvalidInput(f"{place} does not exist", field="folder", hint=hint)
     return str(place)

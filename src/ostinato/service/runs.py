@@ -28,7 +28,7 @@ __all__ = ["EnqueueSpec", "RunService", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LONGEST_FOLLOW = 0.25
-"""A look at output reads all of it, and a node writes what is new twice a second."""
+"""Between two looks at output: a node writes what is new twice a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +175,18 @@ class RunService:
 
     async def follow(self, id: int, *, only_running: bool = False) -> AsyncIterator[OutputLine]:
         """Its lines as they come, no line twice, until it has ended; or, if `only_running`, is queued again."""
-        seen, pause = 0, _FIRST_LOOK
+        seen, pause, mark = 0, _FIRST_LOOK, None
         while True:
             # The state first: what is printed before an end is in the output that is read after it.
             run = await self.get(id)
             is_over = run.ended or (only_running and run.state is RunState.QUEUED)
+            before, mark = mark, await self._store.runs.output_mark(run.id)
             pause = min(pause * 2, _LONGEST_FOLLOW)
-            for line in lines_to_tell(await self.lines(id, after=seen), ended=is_over):
-                seen, pause = line.number or seen, _FIRST_LOOK
-                yield line
+            if is_over or mark != before:
+                parts = await self._store.runs.read_output(run.id)
+                for line in lines_to_tell(output_lines(parts, seen), ended=is_over):
+                    seen, pause = line.number or seen, _FIRST_LOOK
+                    yield line
             if is_over:
                 return
             await asyncio.sleep(pause)

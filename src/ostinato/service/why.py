@@ -151,5 +151,6 @@ def _facts(schedule: Schedule, nodes: list[Node]) -> tuple[str, ...]:
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):
         facts.append(f"task {schedule.work.task!r} is not registered on any running node")
     if schedule.failures:
-        facts.append(f"{schedule.failures} scheduled runs failed in a row (break_after {schedule.policy.break_after})")
+        many = "1 scheduled run" if schedule.failures == 1 else f"{schedule.failures} scheduled runs"
+        facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")
     return tuple(facts)

@@ -253,6 +253,10 @@ class RunStore(Protocol):
         """What the run has printed so far, in order; a tail comes last."""
         ...
 
+    async def output_mark(self, id: RunId) -> object:
+        """Cheap to ask: it differs from the last answer if there is something new to read."""
+        ...
+
     async def count_active(self, now: Micros) -> int:
         """How many runs are queued and ready, waiting for their turn, or running."""
         ...

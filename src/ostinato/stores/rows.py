@@ -115,7 +115,8 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     # fmt: on
     attempts = tuple(earlier)
     if started_at is not None and state != RunState.QUEUED:
-        attempts += (Attempt(from_micros(started_at), _moment(finished_at), state, error, node),)
+        why = error or (reason if state == RunState.FAILED else None)
+        attempts += (Attempt(from_micros(started_at), _moment(finished_at), state, why, node),)
     return Run(
         id=RunId(id),
         schedule=schedule,

@@ -65,3 +65,7 @@ class Executor(Protocol):
     def stop(self, call: Call) -> None:
         """Ask it to end soon."""
         ...
+
+    def kill(self, call: Call) -> None:
+        """End it now, as far as it can be ended: somebody else may start it anew in the next moment."""
+        ...

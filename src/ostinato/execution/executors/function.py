@@ -39,6 +39,8 @@ class AsyncFunctions:
         call.context.request_cancel()
         call.handle.cancel()
 
+    kill = stop
+
     async def _call(self, call: Call) -> None:
         current_context.set(call.context)  # the task's own copy of the context: nothing to reset
         try:
@@ -81,3 +83,5 @@ class ThreadFunctions:
 
     def stop(self, call: Call) -> None:
         call.context.request_cancel()
+
+    kill = stop

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import os
 import pwd
 import signal
 import subprocess
 import threading
-import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ostinato.execution.executors.pipes import Ear, Mouth
+from ostinato.execution.executors.sessions import LOOK_SECONDS, UNDERTAKER, is_in_use, look
+from ostinato.execution.executors.starting import NotStarted, identity_of, not_started, turn
 from ostinato.execution.guard import GUARD
-from ostinato.execution.guard_child import groups_of, signal_groups
+from ostinato.execution.guard_child import signal_groups
 
-__all__ = ["KILL_SECONDS", "NotStarted", "ProcessGroup", "end_of"]
+__all__ = ["KILL_SECONDS", "UNKNOWN", "NotStarted", "ProcessGroup", "end_of"]
 
 KILL_SECONDS = 10.0
 """Between SIGTERM and SIGKILL."""
@@ -32,58 +31,10 @@ DRAIN_SECONDS = 2.0
 """How long an ended process's last words are waited for: what it started may have fled and hold the pipes open."""
 _PROMPT_SECONDS = 0.05
 """Within this the pipes of a command that left nothing behind have ended."""
-_LOOK_SECONDS = 0.02, 0.25
-"""Between two looks whether somebody is left, at first and at last."""
-_BURIAL_SECONDS = 0.05
-"""How long the loop may wait for what was killed, when nobody waits for it any more."""
-_IN_A_TURN = 8
-"""How many commands are started before the loop looks after others."""
-_NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+UNKNOWN = 1 << 16
+"""An exit status that nobody knows: somebody else took it. No process ends with this one."""
 
 Sink = Callable[[bytes], None]
-
-
-class NotStarted(Exception):
-    """The command could not be started; the text says what was looked for, where, and how to mend it."""
-
-    def __init__(self, reason: str, *, may_pass: bool = False) -> None:
-        super().__init__(reason)
-        self.may_pass = may_pass
-        """Whether it may go better later: the machine has no room just now."""
-
-
-class _Turns:
-    """Lets a few start in each turn of the loop: a start takes a millisecond, and thirty would hold up all others."""
-
-    def __init__(self) -> None:
-        self._begun = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def wait(self) -> None:
-        """Return when it is one's turn."""
-        loop = asyncio.get_running_loop()
-        if not self._begun:
-            loop.call_soon(self._next)
-        if self._begun < _IN_A_TURN:
-            self._begun += 1
-            return
-        waiting = loop.create_future()
-        self._waiting.append(waiting)
-        await waiting
-
-    def _next(self) -> None:
-        self._begun = 0
-        while self._waiting and self._begun < _IN_A_TURN:
-            waiting = self._waiting.popleft()
-            if not waiting.done():  # cancelled
-                waiting.set_result(None)
-                self._begun += 1
-        if self._begun:
-            asyncio.get_running_loop().call_soon(self._next)
-
-
-_TURNS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = weakref.WeakKeyDictionary()
-"""Each loop has its own; they must not hold the loop, or it would stay for ever."""
 
 
 class ProcessGroup:
@@ -98,8 +49,14 @@ class ProcessGroup:
         """Set when its first process has ended. That is buried last of all: until then nobody else gets its number."""
         self._kill_at: float | None = None
         """When SIGKILL follows, once it was told to stop."""
+        self._told: set[int] = set()
+        """The groups that were told to."""
+        self._reaching: set[asyncio.Task[None]] = set()
+        """Signals on their way to its other groups."""
+        self._is_over = False
+        """Nothing of it is left."""
         self._is_left = False
-        """Nobody waits for it any more."""
+        """Nobody waits for it any more: it is the undertaker's."""
         self._descriptor: int | None = None
         """Tells of its end, where the system has such."""
 
@@ -114,40 +71,45 @@ class ProcessGroup:
         stderr: Sink | None = None,
         stdin: bytes | None = None,
         keep_stdin: bool = False,
-        user: str | None = None,
+        user: pwd.struct_passwd | None = None,
         pass_fds: Sequence[int] = (),
     ) -> ProcessGroup:
         """Start it; NotStarted says why not. Without `stderr`, both streams come through one pipe, in their order.
 
         Without `stdin` it reads an end of file; with `keep_stdin` that comes only when the group is gone, or we are.
         """
-        loop = asyncio.get_running_loop()
-        if (turns := _TURNS.get(loop)) is None:
-            turns = _TURNS[loop] = _Turns()
-        await turns.wait()
-        with contextlib.ExitStack() as ours:
-            try:
+        await turn()
+        group: ProcessGroup | None = None
+        try:
+            with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
                 # Pipes of our own: to wait for asyncio's is to wait for everybody who holds them.
-                with contextlib.ExitStack() as theirs:
-                    out, out_end = _listen(stdout, ours, theirs)
-                    err, err_end = (None, subprocess.STDOUT) if stderr is None else _listen(stderr, ours, theirs)
-                    process = _spawn(
-                        command,
-                        _identity(user),
-                        cwd=folder,
-                        env=environment,
-                        stdin=subprocess.DEVNULL if stdin is None else _feed(stdin, keep_stdin, ours, theirs),
-                        stdout=out_end,
-                        stderr=err_end,
-                        pass_fds=tuple(pass_fds),
-                    )
-            except (OSError, ValueError) as error:
-                may_pass = isinstance(error, OSError) and error.errno in _NO_ROOM
-                raise NotStarted(_why_not(command, folder, environment, user, error), may_pass=may_pass) from error
-            group = cls(process, [out] if err is None else [out, err], ours.pop_all())
-        GUARD.watch(process.pid)
-        group._watch()
+                out, out_end = _listen(stdout, ours, theirs)
+                err, err_end = (None, subprocess.STDOUT) if stderr is None else _listen(stderr, ours, theirs)
+                process = _spawn(
+                    command,
+                    identity_of(user),
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.DEVNULL if stdin is None else _feed(stdin, keep_stdin, ours, theirs),
+                    stdout=out_end,
+                    stderr=err_end,
+                    pass_fds=tuple(pass_fds),
+                )
+                group = cls(process, [out] if err is None else [out, err], ours.pop_all())
+            GUARD.watch(process.pid, KILL_SECONDS)
+            group._watch()
+        except BaseException as error:
+            if group is not None:  # it runs, and nobody would ever end it
+                group._leave()
+            elif isinstance(error, OSError | ValueError):
+                raise not_started(command, folder, environment, user, error) from error
+            raise
         return group
+
+    @property
+    def number(self) -> int:
+        """The number of its first process, its group and its session."""
+        return self._process.pid
 
     @property
     def has_ended(self) -> bool:
@@ -160,54 +122,86 @@ class ProcessGroup:
         return self._kill_at is not None
 
     def terminate(self) -> None:
-        """SIGTERM to the group now, SIGKILL later to what does not go."""
+        """SIGTERM to all of it now, SIGKILL later to what does not go."""
         if self._kill_at is None and not self._ended.done():
             self._kill_at = self._loop.time() + KILL_SECONDS
-            self._signal(signal.SIGTERM)
+            self._reach(signal.SIGTERM)
             killing = self._loop.call_later(KILL_SECONDS, self.kill)
             self._ours.callback(killing.cancel)
 
     def kill(self) -> None:
-        """SIGKILL to the group."""
-        self._signal(signal.SIGKILL)
+        """SIGKILL to all of it."""
+        if self._kill_at is not None:
+            self._kill_at = min(self._kill_at, self._loop.time())
+        self._reach(signal.SIGKILL)
 
     async def wait(self) -> int:
         """Its exit status (negative: the signal that ended it), when all it said is heard and the group is gone.
 
-        A cancel kills the group.
+        UNKNOWN if somebody else took it. A cancel kills the group.
         """
         try:
             await asyncio.shield(self._ended)
-            if self._kill_at is not None:
-                await self._let_go(self._kill_at)
+            await self._let_go()
             # Whatever it started goes with it, and lets go of the pipes.
-            self._signal(signal.SIGKILL)
+            if self._is_ours():
+                self.send({self.number}, signal.SIGKILL)
             if self._kill_at is not None or not await self._hear_out(_PROMPT_SECONDS):
-                await self._send_to_all(signal.SIGKILL)
+                self.send(await self._groups(), signal.SIGKILL)
                 await self._hear_out(DRAIN_SECONDS)
             return await self._bury_all()
         finally:
             self._leave()
 
-    async def _let_go(self, until: float) -> None:
-        """The first process obeyed the SIGTERM; the others have the same time to."""
-        await self._send_to_all(signal.SIGTERM)
-        await self._gone(until)
+    def send(self, groups: set[int], number: signal.Signals) -> None:
+        """Send a signal to these groups of it: its own while its first process is not buried, or just looked up."""
+        if self._has_number():
+            signal_groups(groups, number)
+            if number == signal.SIGTERM:
+                self._told |= groups
+                signal_groups(groups, signal.SIGCONT)  # who was stopped would not hear it
 
-    async def _send_to_all(self, number: signal.Signals) -> None:
-        """To the other groups of its session too: `timeout`, say, makes one. The look takes a while: on a thread."""
-        groups = await asyncio.to_thread(groups_of, self._process.pid)
-        signal_groups(groups - {self._process.pid}, number)
-
-    async def _gone(self, until: float) -> bool:
-        """Whether everybody has gone by then."""
-        pause, longest = _LOOK_SECONDS
-        while await asyncio.to_thread(groups_of, self._process.pid):
-            if self._loop.time() >= until:
-                return False
-            await asyncio.sleep(min(pause, max(until - self._loop.time(), 0)))
-            pause = min(pause * 2, longest)
+    def bury(self) -> bool:
+        """Whether its first process has ended, and is buried now; nobody needs the guard for it any more."""
+        if not self._bury():
+            return False
+        GUARD.dismiss(self.number)
         return True
+
+    def _reach(self, number: signal.Signals) -> None:
+        """To its own group at once, to others of its session as soon as they are found: `timeout`, say, makes one."""
+        if not self._is_left and self._is_ours():
+            self.send({self.number}, number)
+            reaching = self._loop.create_task(self._reach_others(number))
+            self._reaching.add(reaching)
+            reaching.add_done_callback(self._reaching.discard)
+
+    async def _reach_others(self, number: signal.Signals) -> None:
+        groups = await self._groups()
+        self.send(groups - {self.number}, number)
+
+    async def _let_go(self) -> None:
+        """Its first process obeyed the SIGTERM; the others have the same time to."""
+        pause, longest = LOOK_SECONDS
+        while self._kill_at is not None and (groups := await self._groups()):
+            self.send(groups - self._told, signal.SIGTERM)
+            left = self._kill_at - self._loop.time()
+            if left <= 0:
+                break
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 2, longest)
+
+    async def _groups(self) -> set[int]:
+        """The groups of its session in which something runs."""
+        sessions = await look()
+        if sessions is None and self._ended.done():
+            # The system shows only whether the group is there, and it is as long as the first one is not buried.
+            self._bury()
+        if not self._has_number():
+            return set()
+        if sessions is None:
+            return {self.number} if signal_groups({self.number}, 0) else set()
+        return sessions.get(self.number, set())
 
     async def _hear_out(self, seconds: float) -> bool:
         """Whether all pipes have ended within this time."""
@@ -217,25 +211,63 @@ class ProcessGroup:
         return all(ear.ended.done() for ear in self._ears)
 
     async def _bury_all(self) -> int:
-        number = self._process.pid
-        status = self._process.wait()  # at once: it has ended
-        # With the first one buried, the group is there only as long as somebody else is in it.
-        if signal_groups({number}, 0) and not await self._gone(self._loop.time() + DRAIN_SECONDS):
-            signal_groups(await asyncio.to_thread(groups_of, number), signal.SIGKILL)
+        pause, longest = LOOK_SECONDS
+        while not self._bury():  # noqa: ASYNC110 - it has ended, but somebody may trace it, and nothing tells of that
+            await asyncio.sleep(pause)
+        status = self._process.returncode
+        assert status is not None
+        # With the first one buried, the number is in use only as long as somebody else is in the session.
+        until = self._loop.time() + DRAIN_SECONDS
+        while status != UNKNOWN and is_in_use(self.number) and (groups := await self._groups()):
+            self.send(groups, signal.SIGKILL)
+            if self._loop.time() >= until:
+                break
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, longest)
+        self._is_over = True
         return status
 
-    def _leave(self) -> None:
-        """Let go of it. What is left of it is killed; if that takes a while, the last rites follow."""
-        self._ours.close()
-        self._is_left = True
+    def _bury(self) -> bool:
+        """Whether its first process has ended. Popen's own wait takes a status that somebody else took for a 0."""
         if self._process.returncode is None:
-            signal_groups({self._process.pid, *groups_of(self._process.pid)}, signal.SIGKILL)
             try:
-                self._process.wait(_BURIAL_SECONDS)
-            except subprocess.TimeoutExpired:
-                return
+                end = os.waitid(os.P_PID, self.number, os.WEXITED | os.WNOHANG)
+            except ChildProcessError:
+                self._process.returncode = UNKNOWN
+            else:
+                if end is None:
+                    return False
+                self._process.returncode = end.si_status if end.si_code == os.CLD_EXITED else -end.si_status
+        return True
+
+    def _is_ours(self) -> bool:
+        """Whether its first process is there and not buried by anybody, so that the number is its own."""
+        if self._process.returncode is None:
+            try:
+                os.waitid(os.P_PID, self.number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                self._process.returncode = UNKNOWN
+        return self._process.returncode is None
+
+    def _has_number(self) -> bool:
+        """Whether what has its number is of its session: buried, it may be another process's by now."""
+        if self._is_ours():
+            return True
+        return self._process.returncode != UNKNOWN and not os.path.exists(f"/proc/{self.number}")
+
+    def _leave(self) -> None:
+        """Let go of it. What is left of it is killed, and the last rites follow."""
+        self._is_left = True
+        for reaching in self._reaching:
+            reaching.cancel()
+        if self._is_over:
+            GUARD.dismiss(self.number)
+        else:
+            if self._is_ours():
+                self.send({self.number}, signal.SIGKILL)
+            UNDERTAKER.take(self)
         self._watch_no_more()
-        GUARD.dismiss(self._process.pid)
+        self._ours.close()
 
     def _watch(self) -> None:
         """Learn of its end, without burying it."""
@@ -262,16 +294,13 @@ class ProcessGroup:
         self._watch_no_more()
         if not self._ended.done():
             self._ended.set_result(None)
-        if self._is_left:
-            self._leave()
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process.returncode is None:
-            signal_groups({self._process.pid}, number)
 
 
 def end_of(status: int) -> str:
     """An exit status in words."""
+    if status == UNKNOWN:
+        taker = "os.waitpid(-1), or SIGCHLD ignored"
+        return f"ended, and nobody knows how: somebody else in this process collected its exit status ({taker})"
     if status < 0:
         try:
             name = signal.Signals(-status).name
@@ -301,55 +330,3 @@ def _feed(data: bytes, keep_open: bool, ours: contextlib.ExitStack, theirs: cont
     theirs.callback(os.close, reading)
     ours.callback(Mouth(writing, data, keep_open=keep_open).close)
     return reading
-
-
-def _identity(user: str | None) -> dict[str, Any]:
-    """The user that it runs as, with that user's groups."""
-    if user is None:
-        return {}
-    try:
-        found = pwd.getpwnam(user)
-    except KeyError:
-        raise NotStarted(f"there is no user {user!r} on this machine: add it, or correct user") from None
-    if found.pw_uid == os.geteuid():
-        return {}
-    if os.geteuid() != 0:
-        raise NotStarted(
-            f"only root can run it as user {user!r}, and the engine runs as uid {os.geteuid()}: "
-            f"start the engine as {user!r}, or leave out user"
-        )
-    groups = os.getgrouplist(user, found.pw_gid)
-    return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": groups}
-
-
-def _why_not(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], user: str | None, error: OSError | ValueError
-) -> str:
-    program = command[0]
-    who = f" for user {user!r}" if user else ""
-    if not isinstance(error, OSError):
-        return f"{program!r} cannot be started: {error}"
-    if error.errno in _NO_ROOM:
-        return f"the machine has no room for another process: {error.strerror}"
-    if not folder.is_dir():
-        return f"its folder {folder} does not exist: make it, or correct the project or the work"
-    place = folder / program
-    match error.errno:
-        case errno.ENOENT if "/" not in program:
-            path = environment.get("PATH", os.defpath)
-            return f"there is no program {program!r}; looked in PATH ({path}): install it, or give its whole path"
-        case errno.ENOENT if place.exists():
-            return f"{program!r} cannot be started: the interpreter that its first line names is not there"
-        case errno.ENOENT:
-            return f"{program!r} cannot be started: {place} does not exist"
-        case errno.EACCES if place.is_dir():
-            return f"{program!r} cannot be started: {place} is a folder, not a program"
-        case errno.EACCES:
-            hint = f"chmod +x it, and look at who may enter {folder}"
-            return f"{program!r} cannot be started{who}: permission denied; {hint}"
-        case errno.ENOEXEC:
-            return f"{program!r} cannot be started: it is no program; begin a script with a line such as #!/bin/sh"
-        case errno.E2BIG:
-            return f"{program!r} cannot be started: its arguments and environment are too long for this system"
-        case _:
-            return f"{program!r} cannot be started: {error.strerror or error}"

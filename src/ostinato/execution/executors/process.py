@@ -45,6 +45,11 @@ class ProcessFunctions:
         child: _Child = call.handle
         child.terminate()
 
+    def kill(self, call: Call) -> None:
+        call.context.request_cancel()
+        started: _Child = call.handle
+        started.kill()
+
 
 class _Answer(msgspec.Struct):
     """The child's last message."""
@@ -78,6 +83,14 @@ class _Child:
         if self._group is not None:
             self._group.terminate()
         self._is_stopping = self._group is None or self._group.was_terminated
+
+    def kill(self) -> None:
+        """SIGKILL to all of it; what has not begun does not."""
+        self._is_stopping = True
+        if self._group is None:
+            self._task.cancel()
+        else:
+            self._group.kill()
 
     async def _run(self) -> None:
         try:

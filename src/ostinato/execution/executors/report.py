@@ -3,18 +3,20 @@
 It is a named pipe that takes JSON lines from the work and from whatever it starts: `{"totals": {"copied": 5}}` says
 what a total is, `{"count": {"copied": 1}}` adds to it, `{"progress": {"done": 3, "total": 10, "text": "c.txt"}}` says
 how far it is (`"3/10"` and `3` do, too). `ostinato report` writes such lines. A line that is not right in all its parts
-is told in the run's output and does no harm.
+is told in the run's output and does no harm. Who writes without end waits: the loop that reads is everybody's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import re
 import shutil
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +30,17 @@ from ostinato.execution.output import readable
 __all__ = ["ReportChannel"]
 
 _CHUNK = 16_384
-_MOST_READS = 1_000
+_PIPE = 65_536
+"""What a pipe holds: as much is read of what was written before the end."""
+_LAST_LINES = 5_000
+"""How many lines that is at most, of those that say anything."""
+_LINES_A_TURN = 100
+_MANY = 10_000
+"""Up to here, a run's lines are read nearly as fast as they come; the further ones, a thousand in a second."""
+_SHORT_PAUSE, _LONG_PAUSE = 0.000_1, 0.001
+"""Seconds for each line, until the next ones are read. Who writes faster waits, and nothing is lost."""
+_LEAST_PAUSE = 0.001
+_MOST_REMARKS = 5
 _LONGEST_LINE = 100_000
 _MOST_TOTALS = 100
 _LONGEST_NAME = 200
@@ -43,10 +55,23 @@ class _Places:
     """Named pipes in a folder that is there as long as one of them is. Several engines of one process share it."""
 
     def __init__(self) -> None:
+        self._made = 0
+        self._made_before = False
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._lock = threading.Lock()
         self.folder: str | None = None
-        self._taken = self._made = 0
-        self._made_before = False
+        self._taken = 0
+        self._held: int | None = None
+        """The open folder, locked while we live: by its number alone, no other container could tell that we do."""
+
+    def forget(self) -> None:
+        """In a fork: what was made belongs to the parent."""
+        held = self._held
+        self._begin_anew()
+        if held is not None:
+            os.close(held)  # the parent's lock stays
 
     def take(self) -> str:
         """The path of a new pipe."""
@@ -60,10 +85,17 @@ class _Places:
             if not self._made_before:
                 self._made_before = True
                 _tidy(place or tempfile.gettempdir())
+            self._let_go()
             self.folder, self._taken = tempfile.mkdtemp(prefix=f"ostinato-{os.getpid()}-", dir=place), 0
+            self._held = _locked(self.folder)
             # Others may pass through, not look: each pipe belongs to the user of its work.
             os.chmod(self.folder, 0o711)
             return self._make(self.folder)
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+        self.folder = self._held = None
 
     def _make(self, folder: str) -> str:
         path = f"{folder}/report-{self._made}"
@@ -78,7 +110,7 @@ class _Places:
             if folder == self.folder:
                 self._taken -= 1
                 if not self._taken:
-                    self.folder = None
+                    self._let_go()
             os.unlink(path)
             if folder != self.folder:
                 with contextlib.suppress(OSError):  # others of an older folder are still there
@@ -91,8 +123,25 @@ def _tidy(place: str) -> None:
         for name in os.listdir(place):
             found = _FOLDER.fullmatch(name)
             path = os.path.join(place, name)
-            if found and not _is_alive(int(found[1])) and os.lstat(path).st_uid == os.geteuid():
+            if not found or _is_alive(int(found[1])) or os.lstat(path).st_uid != os.geteuid():
+                continue
+            if (held := _locked(path)) is not None:
                 shutil.rmtree(path, ignore_errors=True)
+                os.close(held)
+
+
+def _locked(folder: str) -> int | None:
+    """The open folder, locked until it is closed or we end; None if somebody else has it, or it cannot be."""
+    try:
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        return None
+    return held
 
 
 def _is_alive(process: int) -> bool:
@@ -106,6 +155,7 @@ def _is_alive(process: int) -> bool:
 
 
 _places = _Places()
+os.register_at_fork(after_in_child=_places.forget)
 
 
 class ReportChannel:
@@ -114,6 +164,10 @@ class ReportChannel:
     def __init__(self, context: RunContext, owner: tuple[int, int] | None = None) -> None:
         self._context = context
         self._begun = b""
+        self._lines: deque[bytes] = deque()
+        """Read, and not heard yet."""
+        self._heard_so_far = self._remarks = 0
+        self._pause: asyncio.TimerHandle | None = None
         self.path = _places.take()
         try:
             if owner is not None:
@@ -124,7 +178,7 @@ class ReportChannel:
             _places.give_back(self.path)
             raise
         self._loop = asyncio.get_running_loop()
-        self._loop.add_reader(self._pipe, self._read)
+        self._loop.add_reader(self._pipe, self._turn)
 
     @classmethod
     @contextmanager
@@ -144,26 +198,65 @@ class ReportChannel:
     def close(self) -> None:
         """Read what is left, and be gone."""
         self._loop.remove_reader(self._pipe)
-        for _ in range(_MOST_READS):  # somebody who fled may still be writing
-            if not self._read():
-                break
+        if self._pause is not None:
+            self._pause.cancel()
+        left = _PIPE  # somebody who fled may still be writing
+        while left > 0 and (read := self._read()):
+            left -= read
         if self._begun:
-            self._heard(self._begun)
+            self._lines.append(self._begun)
+        self._hear(_LAST_LINES)
+        if self._lines:
+            self._context.log(f"ostinato: the last {len(self._lines):,} reports were too many, and were dropped")
         os.close(self._pipe)
         _places.give_back(self.path)
 
-    def _read(self) -> bool:
+    def _turn(self) -> None:
+        """A little of what has come, and a pause: other runs want to be heard, too."""
+        if not self._lines:
+            self._read()
+        before = self._heard_so_far
+        heard = self._hear(_LINES_A_TURN)
+        if before < _MANY <= self._heard_so_far:
+            self._context.log("ostinato: from here on at most 1,000 reports are read in a second: report less often")
+        self._loop.remove_reader(self._pipe)
+        pause = heard * (_SHORT_PAUSE if self._heard_so_far < _MANY else _LONG_PAUSE)
+        self._pause = self._loop.call_later(max(pause, _LEAST_PAUSE), self._go_on)
+
+    def _go_on(self) -> None:
+        if self._lines:
+            self._turn()
+        else:
+            self._loop.add_reader(self._pipe, self._turn)
+
+    def _read(self) -> int:
+        """How many bytes there were."""
         try:
             data = os.read(self._pipe, _CHUNK)
         except BlockingIOError:
-            return False
+            return 0
         *lines, self._begun = (self._begun + data).split(b"\n")
-        for line in lines:
-            self._heard(line)
+        self._lines.extend(lines)
         if len(self._begun) > _LONGEST_LINE:
             self._begun = b""
-            self._context.log("ostinato: a report of more than 100 KB without a line end was dropped")
-        return bool(data)
+            self._remark("a report of more than 100 KB without a line end was dropped")
+        return len(data)
+
+    def _hear(self, most: int) -> int:
+        """Take up to so many of the lines that were read; how many."""
+        heard = min(most, len(self._lines))
+        for _ in range(heard):
+            self._heard(self._lines.popleft())
+        self._heard_so_far += heard
+        return heard
+
+    def _remark(self, text: str) -> None:
+        """Say what is wrong, but not without end."""
+        self._remarks += 1
+        if self._remarks <= _MOST_REMARKS:
+            self._context.log(f"ostinato: {text}")
+        elif self._remarks == _MOST_REMARKS + 1:
+            self._context.log("ostinato: more reports could not be read, which are not told one by one")
 
     def _heard(self, line: bytes) -> None:
         if not line.strip():
@@ -176,10 +269,10 @@ class ReportChannel:
             totals = self._totals(said)
             progress = _progress(said.get("progress"))
         except (InvalidInput, TypeError, ValueError, RecursionError) as error:
-            short = self._context.mask.shortened
-            self._context.log(
-                f"ostinato: a report could not be read ({short(str(error), _SHOWN)}): {short(readable(line), _SHOWN)}"
-            )
+            if self._remarks <= _MOST_REMARKS:
+                short = self._context.mask.shortened
+                said_of = short(str(error), _SHOWN), short(readable(line), _SHOWN)
+                self._remark("a report could not be read ({}): {}".format(*said_of))
             return
         for name, value in totals.items():
             self._context.set_total(name, value)

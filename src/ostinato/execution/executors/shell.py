@@ -14,12 +14,12 @@ import resource
 import signal
 from collections.abc import Mapping
 
-from ostinato.config import Settings
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import Call
-from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.group import UNKNOWN, NotStarted, ProcessGroup, end_of
 from ostinato.execution.executors.report import ReportChannel
+from ostinato.execution.executors.starting import look_for
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.output import readable
 from ostinato.models.work import Shell
@@ -39,9 +39,6 @@ _STOPPED = Outcome(OutcomeKind.CANCELLED, "cancelled")
 class Shells:
     """A process group for each call."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
     @property
     def stop_seconds(self) -> float:
         return group.KILL_SECONDS + 5
@@ -53,6 +50,11 @@ class Shells:
         call.context.request_cancel()
         command: _Command = call.handle
         command.terminate()
+
+    def kill(self, call: Call) -> None:
+        call.context.request_cancel()
+        started: _Command = call.handle
+        started.kill()
 
 
 class _Command:
@@ -74,6 +76,14 @@ class _Command:
             self._group.terminate()
             self._is_stopping = self._group.was_terminated  # what had ended by itself keeps its own outcome
 
+    def kill(self) -> None:
+        """SIGKILL to all of it; what has not begun does not."""
+        self._is_stopping = True
+        if self._group is None:
+            self._task.cancel()
+        else:
+            self._group.kill()
+
     async def _run(self) -> None:
         try:
             outcome = _STOPPED if self._is_stopping else await self._execute()
@@ -88,14 +98,17 @@ class _Command:
         assert surroundings is not None
         try:
             found = None if work.user is None else _user(work.user)
-            command = _limited(work, found)
+            asked = command_of(work.command)
+            command = _limited(asked, work, found)
+            if command is not asked:
+                look_for(asked, surroundings.folder, surroundings.environment, found)
             with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
                 self._group = await ProcessGroup.start(
                     command,
                     folder=surroundings.folder,
                     environment={**surroundings.environment, **_home(found), "OSTINATO_REPORT": path},
                     stdout=self._heard,
-                    user=work.user,
+                    user=found,
                 )
                 if self._is_stopping:  # it was told so while it waited for its turn
                     self._group.terminate()
@@ -110,6 +123,8 @@ class _Command:
     def _outcome(self, status: int) -> Outcome:
         if self._is_stopping:
             return _STOPPED
+        if status == UNKNOWN:
+            return Outcome(OutcomeKind.FAILED, end_of(status))
         # As shells say it: 128 and the number of the signal.
         code = status if status >= 0 else 128 - status
         result = f'{{"exit_code":{code}}}'
@@ -166,9 +181,8 @@ def _home(user: pwd.struct_passwd | None) -> Mapping[str, str]:
     return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
-def _limited(work: Shell, user: pwd.struct_passwd | None) -> list[str]:
+def _limited(command: list[str], work: Shell, user: pwd.struct_passwd | None) -> list[str]:
     """The command, behind a small script that sets what was asked for."""
-    command = command_of(work.command)
     steps = []
     if work.memory is not None:
         assert isinstance(work.memory, int)

@@ -13,7 +13,7 @@ from ostinato.models.output import OutputPart
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 from ostinato.stores.rows import TAIL, load_part
 
-__all__ = ["add_output", "drop_tails", "keep_tails", "read_output"]
+__all__ = ["add_output", "drop_tails", "keep_tails", "output_mark", "read_output"]
 
 _LAST = f"(SELECT coalesce(max(part), 0) FROM output WHERE run_id = {{}} AND part < {TAIL})"
 _ADD = f"""
@@ -31,6 +31,10 @@ ON CONFLICT (run_id, part) DO UPDATE SET text = excluded.text, cut_lines = exclu
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}"
 _KEEP_TAIL = f"""
 UPDATE output o SET part = {_LAST.format("o.run_id")} + 1 WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}
+"""
+_MARK = f"""
+SELECT (SELECT max(part) FROM output WHERE run_id = %(id)s AND part < {TAIL}),
+       (SELECT length(text) || ' ' || cut || right(text, 80) FROM output WHERE run_id = %(id)s AND part = {TAIL})
 """
 _Piece = tuple[RunId, OutputPart]
 
@@ -56,6 +60,11 @@ async def keep_tails(connection: Connection, ids: Sequence[RunId]) -> None:
     """Nobody will say what came after these: they stay as they are."""
     if ids:
         await connection.execute(_KEEP_TAIL, (numbers(ids),))
+
+
+async def output_mark(connection: Connection, id: RunId) -> object:
+    """What changes with whatever is added or replaced."""
+    return await fetch(connection, _MARK, {"id": id})
 
 
 async def read_output(connection: Connection, id: RunId) -> list[OutputPart]:

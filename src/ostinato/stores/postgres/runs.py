@@ -18,7 +18,7 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
-from ostinato.stores.postgres.output import add_output, read_output
+from ostinato.stores.postgres.output import add_output, output_mark, read_output
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
@@ -298,6 +298,9 @@ class PostgresRuns:
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
         return await self._database.read(lambda connection: read_output(connection, id))
+
+    async def output_mark(self, id: RunId) -> object:
+        return await self._database.read(lambda connection: output_mark(connection, id))
 
     async def count_active(self, now: Micros) -> int:
         count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, {"now": now}))

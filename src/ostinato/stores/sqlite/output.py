@@ -14,13 +14,17 @@ from ostinato.models.output import OutputPart
 from ostinato.stores.rows import TAIL, load_part
 from ostinato.stores.sqlite.query import fetch
 
-__all__ = ["add_output", "drop_tail", "keep_tail", "read_output"]
+__all__ = ["add_output", "drop_tail", "keep_tail", "output_mark", "read_output"]
 
 _NEXT = f"(SELECT coalesce(max(part), 0) + 1 FROM output WHERE run_id = ?1 AND part < {TAIL})"
 _ADD = f"INSERT INTO output (run_id, part, text, cut_lines, cut) VALUES (?1, {_NEXT}, ?2, ?3, ?4)"
 _SET_TAIL = f"INSERT OR REPLACE INTO output (run_id, part, text, cut_lines, cut) VALUES (?, {TAIL}, ?, ?, ?)"
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ? AND part = {TAIL}"
 _KEEP_TAIL = f"UPDATE output SET part = {_NEXT} WHERE run_id = ?1 AND part = {TAIL}"
+_MARK = f"""
+SELECT (SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}),
+       (SELECT length(text) || ' ' || cut || substr(text, -80) FROM output WHERE run_id = ?1 AND part = {TAIL})
+"""
 
 
 def add_output(connection: apsw.Connection, id: RunId, parts: Iterable[OutputPart]) -> None:
@@ -42,6 +46,11 @@ def drop_tail(connection: apsw.Connection, id: RunId) -> None:
 def keep_tail(connection: apsw.Connection, id: RunId) -> None:
     """Nobody will say what came after it: it stays as it is."""
     connection.execute(_KEEP_TAIL, (id,))
+
+
+def output_mark(connection: apsw.Connection, id: RunId) -> object:
+    """What changes with whatever is added or replaced."""
+    return fetch(connection, _MARK, (id,))
 
 
 def read_output(connection: apsw.Connection, id: RunId) -> list[OutputPart]:

@@ -20,7 +20,7 @@ from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.finishes import finish_now
 from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
-from ostinato.stores.sqlite.output import add_output, read_output
+from ostinato.stores.sqlite.output import add_output, output_mark, read_output
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteRuns", "cancel_now", "tell_to_stop"]
@@ -207,6 +207,9 @@ class SqliteRuns:
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
         return await self._database.read(lambda connection: read_output(connection, id))
+
+    async def output_mark(self, id: RunId) -> object:
+        return await self._database.read(lambda connection: output_mark(connection, id))
 
     async def count_active(self, now: Micros) -> int:
         # One count for each partial index: together in one WHERE they would be a scan of the whole ledger.

@@ -56,6 +56,11 @@ class Agents:
         started: _AgentCall = call.handle
         started.terminate()
 
+    def kill(self, call: Call) -> None:
+        call.context.request_cancel()
+        started: _AgentCall = call.handle
+        started.kill()
+
 
 @dataclass(slots=True)
 class _Ended:
@@ -87,11 +92,21 @@ class _AgentCall:
         if self._group is not None:
             self._group.terminate()
 
+    def kill(self) -> None:
+        """SIGKILL to all of it; what has not begun does not."""
+        self._is_stopping = True
+        if self._group is None:
+            self._task.cancel()
+        else:
+            self._group.kill()
+
     async def _run(self) -> None:
         try:
             outcome = await self._execute()
         except NotStarted as error:
             outcome = self._not_started(error)
+        except asyncio.CancelledError:
+            outcome = Outcome(OutcomeKind.CANCELLED, "cancelled")
         except Exception as error:  # whatever the agent did, the run gets its outcome
             outcome = Outcome(
                 OutcomeKind.FAILED, f"the agent could not be attended to: {one_line(error)}", raised(error).error
@@ -102,7 +117,7 @@ class _AgentCall:
     async def _execute(self) -> Outcome:
         work, surroundings = self._work, self._surroundings
         cli = self._settings.agent_clis.get(work.cli)
-        if cli is None or (work.context != "isolated" and not can_continue(cli)):
+        if cli is None or (work.context != "isolated" and not can_continue(cli)) or _wants_claude(work, cli):
             return _impossible(work, self._settings)
         if surroundings.allowance is not None and not knows_budget(cli):
             self._call.context.log(
@@ -240,9 +255,25 @@ class _AgentCall:
         )
 
 
+def _wants_claude(work: Agent, cli: AgentCli) -> list[str]:
+    """What was asked for that only Claude Code has: without it, an agent could do more than it should."""
+    given = {
+        "permission_mode": work.permission_mode,
+        "allowed_tools": work.allowed_tools,
+        "mcp_config": work.mcp_config,
+    }
+    return [] if cli.speaks_claude else [name for name, value in given.items() if value]
+
+
 def _impossible(work: Agent, settings: Settings) -> Outcome:
     table = f"[agents.{work.cli}] in ostinato.toml"
-    if work.cli in settings.agent_clis:
+    cli = settings.agent_clis.get(work.cli)
+    if cli is not None and (flags := _wants_claude(work, cli)):
+        reason = (
+            f"the agent {work.cli!r} does not know {', '.join(flags)}: say it in its command under {table}, "
+            "or set speaks_claude there"
+        )
+    elif cli is not None:
         reason = (
             f"the agent {work.cli!r} cannot continue a conversation, as context={work.context!r} wants: "
             f"set resume under {table}, or use context='isolated'"

@@ -64,6 +64,8 @@ class HttpCalls:
         request: _Request = call.handle
         request.stop()
 
+    kill = stop
+
     def _make_tls(self) -> ssl.SSLContext:
         """Made once, when it is needed: reading every authority takes a while."""
         with self._lock:
@@ -79,7 +81,9 @@ class HttpCalls:
             assert isinstance(work, Http)
             assert surroundings is not None
             with contextlib.closing(line):
-                request = first_request(work, surroundings.headers, call.context.key, _version())
+                # The instant as well: another database may have a run of the same number, for the same host.
+                key = f"{call.context.key}-{call.context.claimed.due_at}"
+                request = first_request(work, surroundings.headers, key, _version())
                 answer = exchange(request, line, work.expects)
                 body = Body(answer.headers, call.context.write, call.context.mask)
                 for piece in answer.pieces():
