@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -54,6 +53,8 @@ def execute(
     if budget is not None:
         options["budget"] = budget_option(budget)
     with opened(common) as visit:
+        import asyncio
+
         from ostinato.cli.attended import INTERRUPTED, Attended
 
         _check_task(visit, what)
