@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ostinato.execution.context import RunContext
-from ostinato.execution.outcome import Outcome
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import TaskDefinition
 from ostinato.models.work import Work
 
-__all__ = ["Call", "Executor", "Surroundings"]
+__all__ = ["STOPPED", "Call", "Executor", "Surroundings"]
+
+STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
+"""The outcome of a call that ended because it was told to; the runner knows why it was."""
 
 
 @dataclass(slots=True)

@@ -7,14 +7,12 @@ from typing import Any
 
 from ostinato.execution.binding import bind_context
 from ostinato.execution.context import current_context
-from ostinato.execution.executors.base import Call
-from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
+from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.outcome import Outcome, raised, returned
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Function
 
 __all__ = ["AsyncFunctions", "ThreadFunctions"]
-
-STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 
 
 def _invoke(call: Call) -> Any:

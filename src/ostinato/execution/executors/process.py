@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -17,38 +18,24 @@ from typing import Any
 import msgspec
 
 from ostinato.execution.executors import group
-from ostinato.execution.executors.base import Call
-from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.group import NotStarted, end_of
 from ostinato.execution.executors.pipes import Ear
+from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.models.work import Function
 
 __all__ = ["ProcessFunctions"]
 
 _LINE_LIMIT = 64 * 1024 * 1024
-_STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class ProcessFunctions:
+class ProcessFunctions(ProcessExecutor):
     """A fresh interpreter for each call."""
 
-    @property
-    def stop_seconds(self) -> float:
-        return group.KILL_SECONDS + 5
-
-    def start(self, call: Call) -> None:
-        call.handle = _Child(call)
-
-    def stop(self, call: Call) -> None:
-        call.context.request_cancel()
-        child: _Child = call.handle
-        child.terminate()
-
-    def kill(self, call: Call) -> None:
-        call.context.request_cancel()
-        started: _Child = call.handle
-        started.kill()
+    def _begin(self, call: Call) -> ProcessCall:
+        return _Child(call)
 
 
 class _Answer(msgspec.Struct):
@@ -66,43 +53,15 @@ class _Answer(msgspec.Struct):
         return Outcome(OutcomeKind[self.kind], self.reason, self.error, self.result, delay)
 
 
-class _Child:
+class _Child(ProcessCall):
     """One call, from its start to its outcome."""
 
     def __init__(self, call: Call) -> None:
-        self._call = call
-        self._group: ProcessGroup | None = None
         self._begun: list[bytes] = []
         """What has come of a message that is not whole yet."""
         self._answer: Outcome | None = None
         self._nonsense: Exception | None = None
-        self._is_stopping = False
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    def terminate(self) -> None:
-        if self._group is not None:
-            self._group.terminate()
-        self._is_stopping = self._group is None or self._group.was_terminated
-
-    def kill(self) -> None:
-        """SIGKILL to all of it; what has not begun does not."""
-        self._is_stopping = True
-        if self._group is None:
-            self._task.cancel()
-        else:
-            self._group.kill()
-
-    async def _run(self) -> None:
-        try:
-            outcome = _STOPPED if self._is_stopping else await self._execute()
-        except NotStarted as error:
-            kind = OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED
-            outcome = Outcome(kind, f"its process could not be started: {error}")
-        except Exception as error:  # whatever the child did, the run gets its outcome
-            outcome = Outcome(OutcomeKind.FAILED, f"its process was lost: {one_line(error)}", raised(error).error)
-        except asyncio.CancelledError:
-            outcome = _STOPPED
-        self._call.done(outcome)
+        super().__init__(call)
 
     async def _execute(self) -> Outcome:
         request = _request(self._call)
@@ -112,7 +71,7 @@ class _Child:
                 theirs.callback(os.close, channel)
                 ear = Ear(answers, self._heard)
                 ours.callback(ear.close)
-                self._group = await ProcessGroup.start(
+                child = await self._start(
                     [sys.executable, "-m", "ostinato.execution.child", str(channel)],
                     folder=Path.cwd(),
                     environment=os.environ,
@@ -122,19 +81,21 @@ class _Child:
                     keep_stdin=True,
                     pass_fds=(channel,),
                 )
-            if self._is_stopping:  # it was told so while it waited for its turn
-                self._group.terminate()
-            status = await self._group.wait()
+            status = await child.wait()
             if not ear.ended.done():
                 await asyncio.wait([ear.ended], timeout=group.DRAIN_SECONDS)
-        if self._group.was_terminated:
-            return _STOPPED
+        if self._is_stopping:
+            return STOPPED
         if self._nonsense is not None:
             reason = f"its process could not be understood: {one_line(self._nonsense)}"
             return Outcome(OutcomeKind.FAILED, reason, raised(self._nonsense).error)
         return self._answer or Outcome(
             OutcomeKind.FAILED, reason=f"its process {end_of(status)} before the function returned"
         )
+
+    def _not_started(self, error: NotStarted) -> Outcome:
+        outcome = super()._not_started(error)
+        return replace(outcome, reason=f"its process could not be started: {error}")
 
     def _heard(self, data: bytes) -> None:
         """Pass on what the child reports, and keep its answer."""

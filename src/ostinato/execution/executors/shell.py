@@ -6,7 +6,6 @@ exit status decides.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import pwd
@@ -15,12 +14,12 @@ import signal
 from collections.abc import Mapping
 
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors import group
-from ostinato.execution.executors.base import Call
-from ostinato.execution.executors.group import UNKNOWN, NotStarted, ProcessGroup, end_of
+from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.group import UNKNOWN, NotStarted, end_of
+from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.starting import look_for
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import readable
 from ostinato.models.work import Shell
 
@@ -33,88 +32,42 @@ _LINE = 200
 _CPU_GRACE = 5
 """How many seconds of processor time it has after SIGXCPU, before SIGKILL."""
 
-_STOPPED = Outcome(OutcomeKind.CANCELLED, "cancelled")
+
+class Shells(ProcessExecutor):
+    """Commands."""
+
+    def _begin(self, call: Call) -> ProcessCall:
+        return _Command(call)
 
 
-class Shells:
-    """A process group for each call."""
-
-    @property
-    def stop_seconds(self) -> float:
-        return group.KILL_SECONDS + 5
-
-    def start(self, call: Call) -> None:
-        call.handle = _Command(call)
-
-    def stop(self, call: Call) -> None:
-        call.context.request_cancel()
-        command: _Command = call.handle
-        command.terminate()
-
-    def kill(self, call: Call) -> None:
-        call.context.request_cancel()
-        started: _Command = call.handle
-        started.kill()
-
-
-class _Command:
+class _Command(ProcessCall):
     """One command, from its start to its outcome."""
+
+    lost = "its command was lost"
 
     def __init__(self, call: Call) -> None:
         assert isinstance(call.work, Shell)
-        self._call = call
         self._work = call.work
-        self._group: ProcessGroup | None = None
-        self._is_stopping = False
         self._last = LastLine(call.context)
-        self._task = asyncio.get_running_loop().create_task(self._run())
-
-    def terminate(self) -> None:
-        if self._group is None:
-            self._is_stopping = True
-        else:
-            self._group.terminate()
-            self._is_stopping = self._group.was_terminated  # what had ended by itself keeps its own outcome
-
-    def kill(self) -> None:
-        """SIGKILL to all of it; what has not begun does not."""
-        self._is_stopping = True
-        if self._group is None:
-            self._task.cancel()
-        else:
-            self._group.kill()
-
-    async def _run(self) -> None:
-        try:
-            outcome = _STOPPED if self._is_stopping else await self._execute()
-        except Exception as error:  # whatever happened, the run gets its outcome
-            outcome = Outcome(OutcomeKind.FAILED, f"its command was lost: {one_line(error)}", raised(error).error)
-        except asyncio.CancelledError:
-            outcome = _STOPPED
-        self._call.done(outcome)
+        super().__init__(call)
 
     async def _execute(self) -> Outcome:
         surroundings, work = self._call.surroundings, self._work
         assert surroundings is not None
-        try:
-            found = None if work.user is None else _user(work.user)
-            asked = command_of(work.command)
-            command = _limited(asked, work, found)
-            if command is not asked:
-                look_for(asked, surroundings.folder, surroundings.environment, found)
-            with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
-                self._group = await ProcessGroup.start(
-                    command,
-                    folder=surroundings.folder,
-                    environment={**surroundings.environment, **_home(found), "OSTINATO_REPORT": path},
-                    stdout=self._heard,
-                    user=found,
-                )
-                if self._is_stopping:  # it was told so while it waited for its turn
-                    self._group.terminate()
-                return self._outcome(await self._group.wait())
-        except NotStarted as error:
-            return Outcome(OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED, str(error))
+        found = None if work.user is None else _user(work.user)
+        asked = command_of(work.command)
+        command = _limited(asked, work, found)
+        if command is not asked:
+            look_for(asked, surroundings.folder, surroundings.environment, found)
+        with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
+            group = await self._start(
+                command,
+                folder=surroundings.folder,
+                environment={**surroundings.environment, **_home(found), "OSTINATO_REPORT": path},
+                stdout=self._heard,
+                user=found,
+            )
+            return self._outcome(await group.wait())
 
     def _heard(self, data: bytes) -> None:
         self._last.add(data)
@@ -122,7 +75,7 @@ class _Command:
 
     def _outcome(self, status: int) -> Outcome:
         if self._is_stopping:
-            return _STOPPED
+            return STOPPED
         if status == UNKNOWN:
             return Outcome(OutcomeKind.FAILED, end_of(status))
         # As shells say it: 128 and the number of the signal.

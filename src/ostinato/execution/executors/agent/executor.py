@@ -1,12 +1,11 @@
 """Agents: a prompt is given to a command line that speaks with a model, and its answer becomes the result.
 
-command.py says how it is called, stream.py and output.py read what it prints, verdict.py
-judges it, report.py keeps its report; the process itself is group.py's.
+command.py says how it is called, stream.py and output.py read what it prints, verdict.py judges it, report.py keeps its
+report; the process itself is group.py's.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,38 +27,25 @@ from ostinato.execution.executors.agent.output import Complaints
 from ostinato.execution.executors.agent.report import ReportFile
 from ostinato.execution.executors.agent.stream import reader_for
 from ostinato.execution.executors.agent.verdict import has_vanished, judge
-from ostinato.execution.executors.base import Call, Surroundings
-from ostinato.execution.executors.group import KILL_SECONDS, NotStarted, ProcessGroup
+from ostinato.execution.executors.base import STOPPED, Call, Surroundings
+from ostinato.execution.executors.group import NotStarted
+from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import storable
 from ostinato.models.work import Agent
 
 __all__ = ["Agents"]
 
 
-class Agents:
-    """A process group for each call."""
+class Agents(ProcessExecutor):
+    """Prompts for the command lines of the settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    @property
-    def stop_seconds(self) -> float:
-        return KILL_SECONDS + 5
-
-    def start(self, call: Call) -> None:
-        call.handle = _AgentCall(call, self._settings)
-
-    def stop(self, call: Call) -> None:
-        call.context.request_cancel()
-        started: _AgentCall = call.handle
-        started.terminate()
-
-    def kill(self, call: Call) -> None:
-        call.context.request_cancel()
-        started: _AgentCall = call.handle
-        started.kill()
+    def _begin(self, call: Call) -> ProcessCall:
+        return _AgentCall(call, self._settings)
 
 
 @dataclass(slots=True)
@@ -71,48 +57,25 @@ class _Ended:
     status: int
 
 
-class _AgentCall:
+class _AgentCall(ProcessCall):
+    """One prompt, from its start to its outcome; a vanished conversation takes a second process."""
+
+    lost = "the agent could not be attended to"
+
     def __init__(self, call: Call, settings: Settings) -> None:
         assert isinstance(call.work, Agent)
         assert call.surroundings is not None
-        self._call = call
         self._work: Agent = call.work
         self._surroundings: Surroundings = call.surroundings
         self._settings = settings
-        self._group: ProcessGroup | None = None
-        self._is_stopping = False
         self._report: ReportFile | None = None
         self._fault: Exception | None = None
         """What went wrong with what it said."""
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        super().__init__(call)
 
-    def terminate(self) -> None:
-        """SIGTERM to the group now, SIGKILL later if it does not go."""
-        self._is_stopping = True
-        if self._group is not None:
-            self._group.terminate()
-
-    def kill(self) -> None:
-        """SIGKILL to all of it; what has not begun does not."""
-        self._is_stopping = True
-        if self._group is None:
-            self._task.cancel()
-        else:
-            self._group.kill()
-
-    async def _run(self) -> None:
-        try:
-            outcome = await self._execute()
-        except NotStarted as error:
-            outcome = self._not_started(error)
-        except asyncio.CancelledError:
-            outcome = Outcome(OutcomeKind.CANCELLED, "cancelled")
-        except Exception as error:  # whatever the agent did, the run gets its outcome
-            outcome = Outcome(
-                OutcomeKind.FAILED, f"the agent could not be attended to: {one_line(error)}", raised(error).error
-            )
+    def _done(self, outcome: Outcome) -> None:
         # The report stays until the ledger has it.
-        self._call.done(outcome if self._report is None else replace(outcome, recorded=self._report.remove))
+        super()._done(outcome if self._report is None else replace(outcome, recorded=self._report.remove))
 
     async def _execute(self) -> Outcome:
         work, surroundings = self._work, self._surroundings
@@ -144,7 +107,7 @@ class _AgentCall:
         context = self._call.context
         heard, show = Heard(context.mask), context.write
         printed, complaints = reader_for(cli.output, heard, show), Complaints(heard, show)
-        group = self._group = await ProcessGroup.start(
+        group = await self._start(
             called.command,
             folder=self._surroundings.folder,
             environment=environment,
@@ -153,8 +116,6 @@ class _AgentCall:
             stdin=called.stdin,
         )
         context.spends = True
-        if self._is_stopping:
-            group.terminate()
         status = await group.wait()
         self._group = None
         if self._fault is not None:
@@ -228,7 +189,7 @@ class _AgentCall:
             # The result of an attempt that is repeated is not kept, but its output is.
             context.log(f"ostinato: the report of this attempt:\n{report}")
         if self._is_stopping and outcome.kind is not OutcomeKind.RETURNED:
-            return Outcome(OutcomeKind.CANCELLED, reason="cancelled")
+            return STOPPED
         left = None if outcome.breaks else _conversation(ended)
         if left is None and self._work.context != "isolated" and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")

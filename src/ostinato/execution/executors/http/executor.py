@@ -20,7 +20,7 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
-from ostinato.execution.executors.base import Call
+from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.executors.http.body import Body
 from ostinato.execution.executors.http.exchange import Answer, exchange
@@ -37,7 +37,6 @@ GIVE_UP_SECONDS = 0.5
 LONGEST_WAIT = timedelta(hours=24)
 """The most that a Retry-After puts the next try off."""
 _MAY_BE_WELL_LATER = frozenset({408, 425, 429})
-STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 
 
 class HttpCalls:

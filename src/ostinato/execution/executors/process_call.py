@@ -1,0 +1,96 @@
+"""What every call that is a process has in common: it is begun, told to stop, killed, and has one outcome.
+
+shell.py, process.py and agent/executor.py say what is started and what its end means; group.py is the process itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Any
+
+from ostinato.execution.executors import group
+from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.group import NotStarted, ProcessGroup
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+
+__all__ = ["ProcessCall", "ProcessExecutor"]
+
+
+class ProcessCall(ABC):
+    """One call, from its start to its outcome."""
+
+    lost = "its process was lost"
+    """What is said when something went wrong that nobody thought of."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._group: ProcessGroup | None = None
+        self._is_stopping = False
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    @abstractmethod
+    async def _execute(self) -> Outcome:
+        """Start it, attend to it, and judge its end."""
+
+    def terminate(self) -> None:
+        """SIGTERM to all of it now, SIGKILL later to what does not go. What had ended by itself keeps its outcome."""
+        if self._group is not None:
+            self._group.terminate()
+        self._is_stopping = self._group is None or self._group.was_terminated
+
+    def kill(self) -> None:
+        """SIGKILL to all of it; what has not begun does not."""
+        self._is_stopping = True
+        if self._group is None:
+            self._task.cancel()
+        else:
+            self._group.kill()
+
+    async def _run(self) -> None:
+        try:
+            outcome = STOPPED if self._is_stopping else await self._execute()
+        except NotStarted as error:
+            outcome = self._not_started(error)
+        except asyncio.CancelledError:
+            outcome = STOPPED
+        except Exception as error:  # whatever happened, the run gets its outcome
+            outcome = Outcome(OutcomeKind.FAILED, f"{self.lost}: {one_line(error)}", raised(error).error)
+        self._done(outcome)
+
+    async def _start(self, command: list[str], **places: Any) -> ProcessGroup:
+        """Start the process; `places` are those of ProcessGroup.start."""
+        self._group = await ProcessGroup.start(command, **places)
+        if self._is_stopping:  # it was told so while it waited for its turn
+            self._group.terminate()
+        return self._group
+
+    def _not_started(self, error: NotStarted) -> Outcome:
+        return Outcome(OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED, str(error))
+
+    def _done(self, outcome: Outcome) -> None:
+        self._call.done(outcome)
+
+
+class ProcessExecutor(ABC):
+    """A process group for each call."""
+
+    @property
+    def stop_seconds(self) -> float:
+        return group.KILL_SECONDS + 5
+
+    @abstractmethod
+    def _begin(self, call: Call) -> ProcessCall: ...
+
+    def start(self, call: Call) -> None:
+        call.handle = self._begin(call)
+
+    def stop(self, call: Call) -> None:
+        call.context.request_cancel()
+        begun: ProcessCall = call.handle
+        begun.terminate()
+
+    def kill(self, call: Call) -> None:
+        call.context.request_cancel()
+        begun: ProcessCall = call.handle
+        begun.kill()
