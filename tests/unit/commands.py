@@ -1,0 +1,72 @@
+"""How tests start real commands, hear them out, and see that they are gone; everything bounded in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import psutil
+
+from ostinato.execution.executors.group import ProcessGroup
+
+__all__ = ["PATIENCE", "Heard", "bounded", "ended", "is_gone", "soon", "started"]
+
+T = TypeVar("T")
+PATIENCE = 10.0
+
+
+class Heard:
+    """What came, and a way to wait for it."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def __call__(self, data: bytes) -> None:
+        self.data += data
+
+    async def until(self, words: bytes) -> None:
+        end = time.monotonic() + PATIENCE
+        while words not in self.data:
+            assert time.monotonic() < end, f"never heard {words!r}, only {self.data!r}"
+            await asyncio.sleep(0.005)
+
+
+async def started(command: str | list[str], heard: Heard, folder: Path = Path("/"), **more: Any) -> ProcessGroup:
+    tokens = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    return await ProcessGroup.start(tokens, folder=folder, environment=dict(os.environ), stdout=heard, **more)
+
+
+def ended(command: str | list[str], **more: Any) -> tuple[int, bytes]:
+    """Run it to its end."""
+
+    async def main() -> tuple[int, bytes]:
+        heard = Heard()
+        status = await (await started(command, heard, **more)).wait()
+        return status, heard.data
+
+    return bounded(main())
+
+
+def bounded(work: Coroutine[Any, Any, T]) -> T:
+    async def main() -> T:
+        return await asyncio.wait_for(work, 30)
+
+    return asyncio.run(main())
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def soon(look: Callable[[], bool]) -> bool:
+    end = time.monotonic() + PATIENCE
+    while not look() and time.monotonic() < end:
+        time.sleep(0.005)
+    return look()
