@@ -14,7 +14,7 @@ import apsw
 from ostinato.errors import StoreError
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.writer import Operation, Writer
+from ostinato.stores.sqlite.writer import Operation, Writer, named_error
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -101,7 +101,7 @@ class Database:
         try:
             return operation(connection)
         except apsw.Error as error:
-            raise StoreError(f"SQLite refused: {error}") from error
+            raise named_error(error) from error
 
     def _connect_writer(self) -> apsw.Connection:
         connection = apsw.Connection(self.path)

@@ -17,7 +17,7 @@ import apsw
 
 from ostinato.errors import OstinatoError, StoreError, StoreUnavailable
 
-__all__ = ["Operation", "Writer"]
+__all__ = ["Operation", "Writer", "named_error"]
 
 T = TypeVar("T")
 Operation = Callable[[apsw.Connection], T]
@@ -67,13 +67,13 @@ class Writer:
         try:
             connection = self._connect()
         except apsw.Error as error:
-            loop.call_soon_threadsafe(opened.set_exception, _named(error))
+            loop.call_soon_threadsafe(opened.set_exception, named_error(error))
             return
         try:
             first(connection)
         except (apsw.Error, OstinatoError) as error:
             connection.close()
-            loop.call_soon_threadsafe(opened.set_exception, _named(error))
+            loop.call_soon_threadsafe(opened.set_exception, named_error(error))
             return
         loop.call_soon_threadsafe(opened.set_result, None)
         try:
@@ -116,7 +116,7 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if len(group) == 1:
-                group[0].error = _named(error)
+                group[0].error = named_error(error)
                 return
             for job in group:
                 self._commit(connection, [job])
@@ -157,12 +157,15 @@ def _resolve(jobs: list[_Job]) -> None:
             job.future.set_result(job.result)
 
 
-def _named(error: BaseException) -> BaseException:
+def named_error(error: BaseException) -> BaseException:
     """SQLite's error as one of ours, with the fix."""
     if isinstance(error, apsw.BusyError):
         named: StoreError = StoreUnavailable("the database is locked by another process; it is tried again")
     elif isinstance(error, apsw.FullError):
         named = StoreUnavailable("the disk is full: make room; nothing was written")
+    elif isinstance(error, apsw.IOError):
+        # So says a disk that has no room left for the journal, too.
+        named = StoreUnavailable(f"the disk did not take it ({error}): is it full, or gone? make room, or mend it")
     elif isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
         named = StoreError(f"the database cannot be opened for writing: {error}; check the folder and its rights")
     elif isinstance(error, apsw.NotADBError):
