@@ -21,6 +21,12 @@ from ostinato.execution.guard_child import running
 from tests.unit.commands import PATIENCE, Heard, bounded, ended, is_gone, soon, started
 
 
+@pytest.fixture(autouse=True)
+def an_undertaker_at_rest() -> None:
+    """It looks around on a thread of its own for what earlier tests left: no look of this test's is meant by that."""
+    assert soon(lambda: not sessions.UNDERTAKER._is_at_work)
+
+
 def test_both_streams_come_in_their_order() -> None:
     command = "for i in 1 2 3; do echo out $i; echo err $i >&2; done"
     assert ended(command) == (0, b"out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n")
