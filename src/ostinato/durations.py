@@ -17,6 +17,8 @@ Duration = timedelta | float | str
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, seconds in _UNITS.items()}}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
+_LONGEST = timedelta(days=3_652_500)
+"""Ten thousand years: an instant that is so much later can still be stored."""
 _HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h30m, 2d"
 
 
@@ -38,6 +40,8 @@ def parse_duration(value: Duration, *, field: str = "duration") -> timedelta:
         raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=_HINT) from error
     if result < timedelta(0):
         raise InvalidInput(f"{field} cannot be negative: {value!r}", field=field, hint=_HINT)
+    if result > _LONGEST:
+        raise InvalidInput(f"{field} {value!r} is too long or not a number", field=field, hint=_HINT)
     return result
 
 

@@ -66,12 +66,22 @@ class Timing(ABC):
         except OverflowError:  # Past the year 9999.
             return None
 
+    def first_until(self, t: datetime, until: datetime) -> datetime | None:
+        """The first due time in (t, until]; a combination looks no further than that."""
+        due = self.next_after(t)
+        return due if due is not None and due <= until else None
+
     def previous(self, t: datetime) -> datetime | None:
         """The last due time at or before `t`, None when there is none."""
         try:
             return self._previous(as_utc(t))
         except OverflowError:
             return None
+
+    def last_since(self, t: datetime, since: datetime) -> datetime | None:
+        """The last due time in [since, t]; a combination looks no further back than that."""
+        due = self.previous(t)
+        return due if due is not None and due >= since else None
 
     def count_between(self, after: datetime, until: datetime) -> int:
         """How many due times lie in (after, until], by arithmetic and not by walking over them."""
@@ -85,10 +95,10 @@ class Timing(ABC):
 
     def stream(self, after: datetime, until: datetime) -> Iterator[int]:
         """All due times in (after, until] as microseconds since 1970; faster than asking one by one where it can be."""
-        due = self.next_after(after)
-        while due is not None and due <= until:
+        due = self.first_until(after, until)
+        while due is not None:
             yield microseconds_of(due)
-            due = self.next_after(due)
+            due = self.first_until(due, until)
 
     @abstractmethod
     def _next(self, t: datetime) -> datetime | None: ...

@@ -5,8 +5,8 @@ Text is read from left to right: `A or B except C` takes the days of C from both
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from heapq import merge
 from itertools import groupby
@@ -17,16 +17,22 @@ from ostinato.timing.base import NO_JITTER, Timing, store
 from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
 from ostinato.timing.grids import Grid, count_union
-from ostinato.timing.zones import check_zone, end_of_day, local_date, microseconds_of, start_of_day
+from ostinato.timing.searching import bounded, count_step
+from ostinato.timing.zones import as_utc, check_zone, end_of_day, local_date, microseconds_of, start_of_day
 
-__all__ = ["Except", "Or"]
+__all__ = ["MOST_PARTS", "Except", "Or", "refuse_many"]
+
+MOST_PARTS = 20
+"""A combination joins so many timings and lists of dates at most."""
 
 _TICK = timedelta(microseconds=1)
 # Asking whether one instant is due costs as much as streaming so many; a few are asked in any case.
 _QUESTION, _FEW = 30, 500
-# An exception may cover whole decades of due times; past this many days it is taken to cover all.
+# An exception may cover whole decades of due times; past this many days off in a row it is taken to cover all.
 _MOST_DAYS_OFF = 3660
 _LONGEST_SEARCH = timedelta(days=50 * 366)
+# Of several parts that have to be searched, days near by are looked at first: so many of them.
+_FIRST_LOOKS = (2, 16, 128, 1024)
 _PROBE = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -39,11 +45,28 @@ def _refuse_after_finish(*timings: Timing) -> None:
             )
 
 
+def refuse_many(parts: int) -> None:
+    """Refuse a combination of more parts than anybody reads."""
+    if parts > MOST_PARTS:
+        raise TimingError(
+            f"more than {MOST_PARTS} timings are joined",
+            hint="several schedules, or lists in one part: weekly mon,thu 09:00, except 12-24,12-25,12-26",
+        )
+
+
+def _size(part: Timing | Dates) -> int:
+    return part.size if isinstance(part, Or | Except) else 1
+
+
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Or(Timing):
     """Due when any part is; an instant on which several are due counts once. Jitter belongs to the parts."""
 
     parts: tuple[Timing, ...]
+    # What follows from the parts is found once: a combination of combinations would ask them over and over.
+    size: int = field(compare=False)
+    wants: bool = field(compare=False)
+    own_zone: str | None = field(compare=False)
 
     def __init__(self, *parts: Timing, jitter: Duration = NO_JITTER, stable: bool = False) -> None:
         flat: list[Timing] = []
@@ -53,6 +76,7 @@ class Or(Timing):
             flat.extend(part.parts if isinstance(part, Or) else (part,))
         if len(flat) < 2:
             raise TimingError("'or' needs at least two timings", hint="daily 09:00 or monthly last 18:00")
+        refuse_many(sum(map(_size, flat)))
         _refuse_after_finish(*flat)
         self._store(tuple(part.with_jitter(jitter, stable) for part in flat))
 
@@ -60,6 +84,9 @@ class Or(Timing):
         jittered = [part for part in parts if part.jitter]
         longest = max((part.jitter for part in parts), default=NO_JITTER)
         store(self, parts=parts, jitter=longest, stable=bool(jittered) and all(part.stable for part in jittered))
+        wants = any(part.wants_zone for part in parts)
+        zones = [] if wants else [part.zone for part in parts if part.zone is not None]
+        store(self, size=sum(map(_size, parts)), wants=wants, own_zone=next(iter(zones), None))
 
     def _mapped(self, change: Callable[[Timing], Timing]) -> Or:
         copy = object.__new__(Or)
@@ -68,13 +95,11 @@ class Or(Timing):
 
     @property
     def zone(self) -> str | None:
-        if self.wants_zone:
-            return None
-        return next((part.zone for part in self.parts if part.zone is not None), None)
+        return self.own_zone
 
     @property
     def wants_zone(self) -> bool:
-        return any(part.wants_zone for part in self.parts)
+        return self.wants
 
     def in_zone(self, tz: str) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz))
@@ -90,10 +115,32 @@ class Or(Timing):
         return (owner or max(self.parts, key=lambda part: part.jitter)).start_delay(name, due, random)
 
     def _next(self, t: datetime) -> datetime | None:
-        return min((due for part in self.parts if (due := part.next_after(t)) is not None), default=None)
+        return self._nearest(t, None, 1)
+
+    def first_until(self, t: datetime, until: datetime) -> datetime | None:
+        return self._nearest(t, until, 1)
 
     def _previous(self, t: datetime) -> datetime | None:
-        return max((due for part in self.parts if (due := part.previous(t)) is not None), default=None)
+        return self._nearest(t, None, -1)
+
+    def last_since(self, t: datetime, since: datetime) -> datetime | None:
+        return self._nearest(t, since, -1)
+
+    def _nearest(self, t: datetime, end: datetime | None, way: int) -> datetime | None:
+        """The due time next to `t` this way. Nobody searches the years behind one that is due tomorrow."""
+        simple = [part for part in self.parts if not isinstance(part, Except)]
+        found = _nearest_of(simple, t, end, way)
+        searched = [part for part in self.parts if isinstance(part, Except)]
+        if not searched:
+            return found
+        end = end if found is None else found
+        for days in _FIRST_LOOKS:
+            near = _days_away(t, days * way)
+            if near is None or (end is not None and (end - near) * way <= NO_JITTER):
+                break
+            if (due := _nearest_of(searched, t, near, way)) is not None:
+                return due
+        return _nearest_of(searched, t, end, way) or found
 
     def stream(self, after: datetime, until: datetime) -> Iterator[int]:
         return (due for due, _ in groupby(merge(*(part.stream(after, until) for part in self.parts))))
@@ -137,6 +184,10 @@ class Except(Timing):
     base: Timing
     days: Dates | Timing
     tz: str | None
+    size: int = field(compare=False)
+    wants: bool = field(compare=False)
+    own_zone: str | None = field(compare=False)
+    judged_in: str = field(compare=False)
 
     def __init__(
         self,
@@ -149,6 +200,7 @@ class Except(Timing):
     ) -> None:
         if not isinstance(base, Timing) or not isinstance(days, Dates | Timing):
             raise TimingError("'except' takes days from a timing", hint="daily 09:00 except 2026-12-25,12-26")
+        refuse_many(_size(base) + _size(days))
         _refuse_after_finish(base, *([days] if isinstance(days, Timing) else []))
         base = base.with_jitter(jitter, stable)
         if isinstance(days, Timing) and days.jitter:
@@ -171,6 +223,10 @@ class Except(Timing):
         if any(part.zone or part.wants_zone for part in (base, days) if isinstance(part, Timing)):
             tz = None
         store(self, base=base, days=days, tz=tz, jitter=base.jitter, stable=base.stable)
+        zone = base.zone or tz or (days.zone if isinstance(days, Timing) else None)
+        wants = zone is None or base.wants_zone or (isinstance(days, Timing) and days.wants_zone)
+        own = None if wants else zone
+        store(self, size=_size(base) + _size(days), wants=wants, own_zone=own, judged_in=zone or "UTC")
 
     def _mapped(self, change: Callable[[Timing], Timing], tz: str | None) -> Except:
         copy = object.__new__(Except)
@@ -178,22 +234,12 @@ class Except(Timing):
         return copy
 
     @property
-    def _days_zone(self) -> str | None:
-        return self.days.zone if isinstance(self.days, Timing) else None
-
-    @property
     def zone(self) -> str | None:
-        return None if self.wants_zone else self.base.zone or self.tz or self._days_zone
+        return self.own_zone
 
     @property
     def wants_zone(self) -> bool:
-        if self.base.wants_zone or (isinstance(self.days, Timing) and self.days.wants_zone):
-            return True
-        return not (self.base.zone or self.tz or self._days_zone)
-
-    @property
-    def _judged_in(self) -> str:
-        return self.base.zone or self.tz or self._days_zone or "UTC"
+        return self.wants
 
     def in_zone(self, tz: str) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz), self.tz or check_zone(tz))
@@ -210,55 +256,102 @@ class Except(Timing):
         return self.base.start_delay(name, due, random)
 
     def _next(self, t: datetime) -> datetime | None:
-        zone, base, limit = self._judged_in, self.base.anchored(t), None
+        return bounded(lambda: self._search(t, None))
+
+    def first_until(self, t: datetime, until: datetime) -> datetime | None:
+        try:
+            return bounded(lambda: self._search(as_utc(t), until))
+        except OverflowError:
+            return None
+
+    def _search(self, t: datetime, until: datetime | None) -> datetime | None:
+        root, levels = self._levels()
+        base, limit = root.anchored(t), until
         for _ in range(_MOST_DAYS_OFF):
-            due = base.next_after(t)
-            if due is None or (limit is not None and due > limit):
+            due = base.next_after(t) if limit is None else base.first_until(t, limit)
+            if due is None:
                 return None
-            day = local_date(zone, due)
-            if not self._covers(day):
+            off = _day_off(levels, due)
+            if off is None:
                 return due
             limit = limit or due + _LONGEST_SEARCH
             # The rest of an excepted day is jumped over, however many due times it holds.
-            t = max(due, end_of_day(zone, day) - _TICK)
+            t = max(due, end_of_day(*off) - _TICK)
+            if t >= limit:
+                return None
         return None
 
     def _previous(self, t: datetime) -> datetime | None:
-        zone = self._judged_in
+        return bounded(lambda: self._search_back(t, None))
+
+    def last_since(self, t: datetime, since: datetime) -> datetime | None:
+        try:
+            return bounded(lambda: self._search_back(as_utc(t), since))
+        except OverflowError:
+            return None
+
+    def _search_back(self, t: datetime, since: datetime | None) -> datetime | None:
+        root, levels = self._levels()
         for _ in range(_MOST_DAYS_OFF):
-            due = self.base.previous(t)
+            due = root.previous(t) if since is None else root.last_since(t, since)
             if due is None:
                 return None
-            day = local_date(zone, due)
-            if not self._covers(day):
+            off = _day_off(levels, due)
+            if off is None:
                 return due
-            t = min(due, start_of_day(zone, day)) - _TICK
+            t = min(due, start_of_day(*off)) - _TICK
+            if since is not None and t < since:
+                return None
         return None
 
+    def is_due(self, t: datetime) -> bool:
+        try:
+            return self.base.is_due(t) and not self._covers(local_date(self.judged_in, t))
+        except OverflowError:
+            return False
+
     def _count(self, after: datetime, until: datetime) -> int:
-        zone, base = self._judged_in, self.base.anchored(after)
+        root, levels = self._levels()
+        base = root.anchored(after)
         total = base.count_between(after, until)
-        for day in self._days_off(local_date(zone, after), local_date(zone, until)):
-            first, last = start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK
-            total -= base.count_between(max(first, after), min(last, until))
+        # A day may be off for several reasons, in several zones: each instant is taken off once.
+        done = after
+        for first, last in merge(*(level._spans_off(after, until) for level in levels)):
+            total -= base.count_between(max(first, done), min(last, until))
+            done = max(done, last)
         return total
+
+    def _levels(self) -> tuple[Timing, list[Except]]:
+        """`A except B except C` in one: A, and whose days are taken off, the last first."""
+        levels, root = [self], self.base
+        while isinstance(root, Except):
+            levels.append(root)
+            root = root.base
+        return root, levels
 
     def _covers(self, day: date) -> bool:
         if isinstance(self.days, Dates):
             return self.days.covers(day)
-        zone = self.days.zone or self._judged_in
-        due = self.days.next_after(start_of_day(zone, day) - _TICK)
-        return due is not None and due < end_of_day(zone, day)
+        zone = self.days.zone or self.judged_in
+        count_step()
+        return self.days.first_until(start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK) is not None
+
+    def _spans_off(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """The days taken off that touch (after, until], each as (after its first instant, its last]."""
+        zone = self.judged_in
+        for day in self._days_off(local_date(zone, after), local_date(zone, until)):
+            yield start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK
 
     def _days_off(self, first: date, last: date) -> Iterator[date]:
         if isinstance(self.days, Dates):
             yield from self.days.within(first, last)
             return
-        zone = self.days.zone or self._judged_in
-        due = self.days.next_after(start_of_day(zone, first) - _TICK)
-        while due is not None and (day := local_date(zone, due)) <= last:
-            yield day
-            due = self.days.next_after(max(due, end_of_day(zone, day) - _TICK))
+        zone = self.days.zone or self.judged_in
+        end = end_of_day(zone, last) - _TICK
+        due = self.days.first_until(start_of_day(zone, first) - _TICK, end)
+        while due is not None:
+            yield (day := local_date(zone, due))
+            due = self.days.first_until(max(due, end_of_day(zone, day) - _TICK), end)
 
     def text_within(self, zone: str | None) -> str:
         days = self.days.text if isinstance(self.days, Dates) else _nested(self.days, zone)
@@ -279,6 +372,32 @@ class Except(Timing):
     def to_json(self) -> dict[str, object]:
         days = self.days.text.split(",") if isinstance(self.days, Dates) else self.days.to_json()
         return {"kind": "except", "base": self.base.to_json(), "days": days, "zone": self.tz}
+
+
+def _nearest_of(parts: Iterable[Timing], t: datetime, end: datetime | None, way: int) -> datetime | None:
+    """The due time of these parts that is next to `t`, after it up to `end` or at it and before it down to `end`."""
+    if way > 0:
+        found = (part.next_after(t) if end is None else part.first_until(t, end) for part in parts)
+        return min((due for due in found if due is not None), default=None)
+    found = (part.previous(t) if end is None else part.last_since(t, end) for part in parts)
+    return max((due for due in found if due is not None), default=None)
+
+
+def _days_away(t: datetime, days: int) -> datetime | None:
+    try:
+        return t + timedelta(days=days)
+    except OverflowError:
+        return None
+
+
+def _day_off(levels: list[Except], due: datetime) -> tuple[str, date] | None:
+    """The zone and day for which a due time is taken off; None if it stays."""
+    for level in levels:
+        day = local_date(level.judged_in, due)
+        count_step()
+        if level._covers(day):
+            return level.judged_in, day
+    return None
 
 
 def _nested(part: Timing, zone: str | None) -> str:
@@ -303,8 +422,8 @@ def _count_apart(counted: list[tuple[int, Timing]], after: datetime, until: date
     # The densest part is counted by arithmetic; only the sparser ones are walked, to find coinciding instants.
     alone = 0
     for index, (_, part) in enumerate(counted[1:], start=1):
-        due = part.next_after(after)
-        while due is not None and due <= until:
+        due = part.first_until(after, until)
+        while due is not None:
             alone += not any(denser.is_due(due) for _, denser in counted[:index])
-            due = part.next_after(due)
+            due = part.first_until(due, until)
     return densest + alone

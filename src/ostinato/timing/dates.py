@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from ostinato.errors import TimingError
@@ -40,6 +40,7 @@ class Dates:
     """Local days of the timing they are taken from: `Dates("2026-12-25,12-26")`, `Dates([date(2026, 12, 25)])`."""
 
     days: tuple[Day, ...]
+    known: frozenset[Day] = field(compare=False)
 
     def __init__(self, days: Iterable[str | date] | str) -> None:
         given = days.split(",") if isinstance(days, str) else list(days)
@@ -51,7 +52,9 @@ class Dates:
             found.append(day)
         if not found:
             raise TimingError("a list of dates needs at least one", hint="2026-12-25,2026-12-26")
-        object.__setattr__(self, "days", tuple(sorted(set(found))))
+        known = frozenset(found)
+        object.__setattr__(self, "days", tuple(sorted(known)))
+        object.__setattr__(self, "known", known)
 
     @property
     def text(self) -> str:
@@ -64,7 +67,7 @@ class Dates:
         return f"on {joined(shown)}"
 
     def covers(self, day: date) -> bool:
-        return (day.year, day.month, day.day) in self.days or (0, day.month, day.day) in self.days
+        return (day.year, day.month, day.day) in self.known or (0, day.month, day.day) in self.known
 
     def within(self, first: date, last: date) -> Iterator[date]:
         """The covered days from first to last, both included, in order."""

@@ -14,7 +14,7 @@ from ostinato.errors import InvalidInput, TimingError
 from ostinato.timing.at import At
 from ostinato.timing.base import NO_JITTER, Timing
 from ostinato.timing.calendar import DailyAt, Monthly, Weekly
-from ostinato.timing.combine import Except, Or
+from ostinato.timing.combine import MOST_PARTS, Except, Or, refuse_many
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
@@ -27,6 +27,27 @@ Fields = Mapping[str, object]
 
 def timing_from_json(obj: object) -> Timing:
     """The timing that `to_json` wrote; a wrong or missing field is a TimingError that names it."""
+    refuse_many(_parts(obj))
+    return _read(obj)
+
+
+def _parts(obj: object) -> int:
+    """How many timings are joined, as far as is allowed. They may be nested as deep as anybody likes to write."""
+    joints, simple, rest = 0, 0, [obj]
+    while rest and max(joints, simple) <= MOST_PARTS:
+        match rest.pop():
+            case {"kind": "or", "parts": [*parts]}:
+                joints += 1
+                rest += parts[: MOST_PARTS + 1]
+            case {"kind": "except", "base": base, "days": days}:
+                joints += 1
+                rest += [base, days]
+            case _:
+                simple += 1
+    return max(joints, simple)
+
+
+def _read(obj: object) -> Timing:
     if not isinstance(obj, Mapping):
         raise TimingError(f"a timing in JSON is an object, not {obj!r}", hint='{"kind": "every", "interval": "5m"}')
     kind = _field(obj, "kind", str)
@@ -86,13 +107,13 @@ def _every(obj: Fields) -> Timing:
 
 
 def _or(obj: Fields) -> Timing:
-    return Or(*(timing_from_json(part) for part in _field(obj, "parts", list)))
+    return Or(*(_read(part) for part in _field(obj, "parts", list)))
 
 
 def _except(obj: Fields) -> Timing:
     given = obj.get("days")
-    days = Dates(given) if isinstance(given, list) else timing_from_json(_field(obj, "days", dict))
-    return Except(timing_from_json(_field(obj, "base", dict)), days, _zone(obj))
+    days = Dates(given) if isinstance(given, list) else _read(_field(obj, "days", dict))
+    return Except(_read(_field(obj, "base", dict)), days, _zone(obj))
 
 
 _KINDS: dict[str, Callable[[Fields], Timing]] = {

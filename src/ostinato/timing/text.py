@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from ostinato.errors import TimingError
 from ostinato.timing.base import Timing
-from ostinato.timing.combine import Except, Or
+from ostinato.timing.combine import Except, Or, refuse_many
 from ostinato.timing.dates import Dates, read_day
 from ostinato.timing.reading import NeedsNow, Word, Words
 from ostinato.timing.words import VOCABULARY, read_simple
@@ -86,7 +86,7 @@ class _Parser:
         if len(text) > _LONGEST:
             raise TimingError(f"a text of {len(text)} characters is too long for a timing", hint=_EXAMPLE)
         self.words = [Word(match[0], match.start()) for match in _TOKEN.finditer(text)]
-        self.index, self.depth = 0, 0
+        self.index, self.depth, self.parts = 0, 0, 1
 
     def whole(self) -> Timing:
         found = self._combination()
@@ -110,7 +110,9 @@ class _Parser:
         left = self._operand()
         while self._peek() in ("or", "except"):
             joiner = self._take()
+            self.parts += 1
             try:
+                refuse_many(self.parts)
                 if joiner.lower == "or":
                     left = Or(left, self._operand())
                 else:

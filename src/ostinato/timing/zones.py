@@ -207,6 +207,7 @@ def local_date(zone: str, time: datetime) -> date:
     return time.astimezone(_zone(zone)).date()
 
 
+@lru_cache(maxsize=4096)
 def start_of_day(zone: str, day: date) -> datetime:
     """The first instant of a local day; it is not midnight where a gap swallows midnight."""
     return time_of(instant_of(zone, wall_of(datetime(day.year, day.month, day.day))))
