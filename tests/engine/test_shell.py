@@ -127,6 +127,7 @@ def test_the_settings_say_how_much_is_kept(make_app: MakeApp) -> None:
         ("echo reading; echo 'no such host' >&2; echo; exit 1", "exited with status 1: no such host", 1),
         ("kill -KILL $$", "was killed by SIGKILL", 137),
         ("kill -SEGV $$", "was killed by SIGSEGV", 139),
+        (r"printf '\033[1;31mred\033[0m alert\033]0;title\007'; exit 1", "exited with status 1: red alert", 1),
         ("no-such-command-anywhere", "exited with status 127: /bin/sh: 1: no-such-command-anywhere: not found", 127),
     ],
 )

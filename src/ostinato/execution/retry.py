@@ -94,6 +94,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, reason: str | None) -
         schedule_id=run.schedule_id,
         schedule=run.schedule,
         session=run.session,
+        name=run.task or run.schedule or run.kind,
     )
 
 

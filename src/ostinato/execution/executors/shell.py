@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import pwd
+import re
 import resource
 import signal
 from collections.abc import Mapping
@@ -27,6 +28,8 @@ __all__ = ["LastLine", "Shells", "command_of"]
 
 _WINDOW = 4_096
 """How many of the last bytes are looked at for a last line."""
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+"""What a terminal would obey: colours, titles, moves."""
 _LINE = 200
 """How much of it goes into a reason."""
 _CPU_GRACE = 5
@@ -111,7 +114,9 @@ class LastLine:
         mask, end = self._context.mask, self._end
         if not self._is_whole:
             end = end[next((at for at in range(3) if end[at] & 0xC0 != 0x80), 0) :]  # not the rest of a character
-        text = mask.hide_cut(readable(end), begin=not self._is_whole, end=True)
+        # A reason is plain text; and colours within a secret must not keep it from being found.
+        plain = _ESCAPES.sub("", readable(end))
+        text = mask.hide_cut(plain, begin=not self._is_whole, end=True)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip()]
         return mask.shortened(lines[-1], _LINE) if lines else ""
 
