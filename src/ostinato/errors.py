@@ -10,6 +10,9 @@ OstinatoError
 │   ├── VersionConflict  somebody else changed the row since it was read
 │   ├── QueueFull        a session's queue is full, and the new message is the one to go
 │   └── Draining         this node is shutting down and takes no more work
+├── NotLoggedIn          nobody who is known: the token, login or code does not hold
+├── NotAllowed           somebody who is known, and may not do this
+├── TooManyAttempts      too many wrong tokens or codes: says when to try again
 ├── NotExecuted          a message that will never be executed
 │   ├── QueueDropped     a newer message pushed it out of its session's full queue
 │   ├── LaneCleared      somebody cleared its lane
@@ -39,9 +42,11 @@ __all__ = [
     "InvalidInput",
     "LaneCleared",
     "MessageStale",
+    "NotAllowed",
     "NotExecuted",
     "NotFound",
     "NotLoadable",
+    "NotLoggedIn",
     "NotRunning",
     "OstinatoError",
     "QueueDropped",
@@ -51,6 +56,7 @@ __all__ = [
     "StoreError",
     "StoreUnavailable",
     "TimingError",
+    "TooManyAttempts",
     "VersionConflict",
     "WaitTimeout",
 ]
@@ -69,6 +75,8 @@ class TimingError(OstinatoError, ValueError):
         self.text = text
         self.position = position
         self.hint = hint
+        self.field = "timing"
+        """Where it was given; a door may know better."""
 
     def __str__(self) -> str:
         lines = [self.message]
@@ -110,7 +118,11 @@ class ChecksFailed(Conflict):
 
 
 class VersionConflict(Conflict):
-    """The row changed since it was read: read it again and repeat the change."""
+    """The row changed since it was read: read it again and repeat the change. `version` is what it has now."""
+
+    def __init__(self, message: str, *, version: int | None = None) -> None:
+        super().__init__(message)
+        self.version = version
 
 
 class QueueFull(Conflict):
@@ -119,6 +131,22 @@ class QueueFull(Conflict):
 
 class Draining(Conflict):
     """This node is shutting down: it takes no more work. Others do."""
+
+
+class NotLoggedIn(OstinatoError):
+    """Nobody who is known: there is no token, login or code, or it does not hold (any more)."""
+
+
+class NotAllowed(OstinatoError, PermissionError):
+    """Somebody who is known and may not do this; the message names the role that may."""
+
+
+class TooManyAttempts(OstinatoError):
+    """Too many wrong tokens or codes came from there; the next is looked at in `retry_after` seconds."""
+
+    def __init__(self, message: str, *, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class NotExecuted(OstinatoError):

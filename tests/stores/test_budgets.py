@@ -12,8 +12,9 @@ from ostinato.models.budget import MICRO, UNKNOWN, Budget, Grant, Reservation, S
 from ostinato.models.ids import ScheduleId
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.base import PruneCursor, Store
+from ostinato.stores.base import Store
 from ostinato.stores.retention import sweep
+from ostinato.stores.upkeep import PruneCursor
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, put, retry, scheduled_run
 from tests.stores.places import raw
 

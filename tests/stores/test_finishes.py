@@ -278,7 +278,7 @@ async def test_the_order_inside_a_batch_counts_for_the_breaker(store: Store) -> 
 async def test_a_schedule_that_is_disabled_already_does_not_trip_again(store: Store) -> None:
     id = await put(store)
     run = await fired(store, id, DUE)
-    await store.schedules.change_schedule(id, 1, change(enabled=False, note="mine", next_at=None), NOW + HOUR)
+    await store.schedules.change_schedule(id, 1, change(enabled=False, off_note="mine", next_at=None), NOW + HOUR)
     done = await store.runs.finish_runs([finish(run, breaks=True, break_after=1, broken="x")])
     assert list(done.broken) == []
     assert (await schedule(store)).broken is None

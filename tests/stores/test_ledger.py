@@ -8,7 +8,7 @@ from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.base import Store
+from ostinato.stores.base import Renewed, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, new_run, put, retry
 from tests.stores.places import raw
 
@@ -112,15 +112,15 @@ async def test_cancelling_nothing_is_not_an_error(store: Store) -> None:
 async def test_what_ran_on_a_node_that_lost_its_lease_is_stale(store: Store) -> None:
     id = await put(store)
     await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL), new_run()])
-    assert await store.nodes.renew(beat("dies"))
-    assert await store.nodes.renew(beat("lives", lease_until=NOW + HOUR))
+    assert await store.nodes.renew(beat("dies")) == Renewed(held=True)
+    assert (await store.nodes.renew(beat("lives", lease_until=NOW + HOUR))).held
     dying = await claim_one(store, node="dies", room=1, now=NOW + 3)
     await claim_one(store, node="lives", room=1)
     assert await store.runs.stale_runs([(NodeId("dies"), NOW - 1)], NOW + MINUTE) == [], "it was heard of since"
     (stale,) = await store.runs.stale_runs([(NodeId("dies"), NOW)], NOW + MINUTE)
     assert (stale.id, stale.token, stale.attempt, stale.node) == (dying.id, dying.token, 1, "dies")
     assert (stale.schedule_id, stale.schedule, stale.started_at) == (id, "report", NOW + 3)
-    assert not await store.nodes.renew(beat("dies", now=NOW + MINUTE))
+    assert await store.nodes.renew(beat("dies", now=NOW + MINUTE)) == Renewed(held=False)
     states = {node.id: node.state for node in await store.nodes.list_nodes(NOW + MINUTE)}
     assert states == {"dies": "lost", "lives": "alive"}
     await store.runs.finish_runs([retry(stale, ready_at=NOW, error="its node was lost")])
@@ -191,14 +191,43 @@ async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:
             draining=True,
             tasks=("x", "y"),
             services='{"ticker":{"ok":true}}',
+            statistics='{"runs":{"report":3}}',
         )
     )
     b, a = await store.nodes.list_nodes(NOW + SECOND)
     assert (b.id, b.state) == ("b", "alive")
     assert (a.id, a.host, a.pid, a.state, a.slots, a.running) == ("a", "here", 1, "draining", 4, 3)
     assert (a.tasks, a.services) == (("x", "y"), {"ticker": {"ok": True}})
+    assert (a.statistics, b.statistics) == ({"runs": {"report": 3}}, {})
     assert (a.started_at, a.seen_at) == (from_micros(NOW + 1), from_micros(NOW + SECOND))
     assert [node.state for node in await store.nodes.list_nodes(NOW + HOUR)] == ["lost", "lost"]
+
+
+async def test_a_node_learns_with_its_next_beat_that_it_is_asked_to_take_no_more_work(store: Store) -> None:
+    await store.nodes.renew(beat("a"))
+    await store.nodes.renew(beat("b"))
+    assert await store.nodes.ask_drain(NodeId("a"), True)
+    assert await store.nodes.renew(beat("a", now=NOW + SECOND)) == Renewed(held=True, drain=True)
+    assert await store.nodes.renew(beat("b", now=NOW + SECOND)) == Renewed(held=True, drain=False)
+    assert {node.id: node.drain for node in await store.nodes.list_nodes(NOW)} == {"a": True, "b": False}
+    assert await store.nodes.ask_drain(NodeId("a"), False)
+    assert await store.nodes.renew(beat("a", now=NOW + 2 * SECOND)) == Renewed(held=True, drain=False)
+
+
+async def test_the_first_beat_of_a_name_says_whether_it_is_drained_and_later_ones_do_not(store: Store) -> None:
+    assert await store.nodes.renew(beat("a", drain=True)) == Renewed(held=True, drain=True)
+    assert await store.nodes.renew(beat("a", now=NOW + SECOND, drain=False)) == Renewed(held=True, drain=True)
+    await store.nodes.ask_drain(NodeId("a"), False)
+    assert await store.nodes.renew(beat("a", now=NOW + SECOND, drain=True)) == Renewed(held=True, drain=False)
+
+
+async def test_a_node_that_is_gone_or_lost_cannot_be_asked(store: Store) -> None:
+    await store.nodes.renew(beat("lost"))
+    await store.nodes.renew(beat("left"))
+    await store.nodes.leave(NodeId("left"))
+    await store.runs.stale_runs([(NodeId("lost"), NOW)], NOW + HOUR)
+    for name in ("lost", "left", "nobody"):
+        assert not await store.nodes.ask_drain(NodeId(name), True)
 
 
 async def test_lanes_are_made_once_and_a_persons_limit_stays(store: Store) -> None:

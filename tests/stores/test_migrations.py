@@ -11,9 +11,13 @@ import pytest
 
 from ostinato.errors import SchemaTooNew, StoreError
 from ostinato.models.budget import UNKNOWN, Budget, Grant, Reservation, Spending
+from ostinato.models.live import Mark
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Report, RunFilter
 from ostinato.models.schedule import ScheduleFilter
+from ostinato.models.states import RunState
+from ostinato.stores.access import AccessCounts
+from ostinato.stores.base import Tally
 from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
@@ -109,6 +113,55 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         assert await store.projects.reserve(Reservation(new.id, new.token, schedule.id, budget, NOW)) == Grant(None)
         assert await store.projects.read_spending(schedule.id, NOW) == Spending(runs=1)
         assert await store.projects.list_projects() == []
+    finally:
+        await store.close()
+
+
+OLD_NODE = (
+    "INSERT INTO nodes (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services) "
+    "VALUES ('node-1', 'here', 1, 10, 1, {no}, '[\"report\"]', 1, 2, 3, '{}');"
+)
+
+
+async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 3)
+    yes, no = ("1", "0") if shared_place.kind == "sqlite" else ("true", "false")
+    shared_place.execute(
+        OLD_SCHEDULE.replace("{yes}", yes)
+        + OLD_RUN % ("running", 1, "'node-1'", 1, 1, 1)
+        + OLD_RUN % ("succeeded", 2, "'node-1'", 1, 1, NOW)
+        + f"UPDATE runs SET finished_at = {NOW + 2_000_000} WHERE state = 'succeeded';"
+        + OLD_NODE.replace("{no}", no)
+    )
+    store = shared_place.store()
+    await store.open()
+    try:
+        ((row,), total) = await store.schedules.page_schedules(ScheduleFilter(limit=5))
+        assert (row.schedule.name, row.key, row.active, total) == ("report", (2, "report"), 1, 1)
+        changes = await store.runs.look(Mark(2, 0, 0, changed_at=4, finished_at=NOW), 10)
+        assert [schedule.name for schedule in changes.schedules] == ["report"]
+        assert [run.state for run in changes.ended] == ["succeeded"]
+        tally = Tally(NOW // 60_000_000 * 60_000_000, RunState.SUCCEEDED, 1, 2.0)
+        assert await store.runs.tally_ended(NOW, NOW + 60_000_000, 60_000_000) == [tally]
+        (node,) = await store.nodes.list_nodes(2)
+        assert (node.statistics, node.drain) == ({}, False)
+        assert await store.nodes.ask_drain(node.id, True)
+        assert await store.access.count_access(NOW) == AccessCounts(0, 0)
+    finally:
+        await store.close()
+
+
+async def test_why_an_old_schedule_is_off_is_still_told(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 3)
+    no = "0" if shared_place.kind == "sqlite" else "false"
+    shared_place.execute(OLD_SCHEDULE.replace("{yes}", no) + "UPDATE schedules SET note = 'disk full';")
+    store = shared_place.store()
+    await store.open()
+    try:
+        schedule = await store.schedules.get_schedule("report")
+        assert schedule is not None
+        assert (schedule.note, schedule.off_note) == ("disk full", "disk full")
+        assert schedule.next_run_reason == "disabled: disk full"
     finally:
         await store.close()
 

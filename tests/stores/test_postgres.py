@@ -12,6 +12,7 @@ import pytest
 
 from ostinato.clock import from_micros
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
+from ostinato.models.access import Actor, AuditFilter
 from ostinato.models.budget import MICRO, Budget, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId
 from ostinato.models.project import Conversation
@@ -258,6 +259,15 @@ async def test_what_an_attempt_leaves_behind_is_written_once_though_its_commit_i
     assert await store.projects.read_spending(id, NOW) == Spending(runs=1, spent=MICRO // 4)
     assert list(await store.runs.read_output(run.id)) == [*said("one\n", "two\n")]
     assert await raw(store, "SELECT id FROM conversations") == [("newer",)]
+
+
+async def test_an_entry_of_the_audit_log_whose_commit_is_unknown_does_not_stand_there_twice(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uncertain_once(monkeypatch)
+    with pytest.raises(StoreUnavailable, match="look whether the change is there"):
+        await store.access.note_audit(Actor("ada", "cli"), "schedule.enable", "report", "{}", NOW)
+    assert len(await store.access.list_audit(AuditFilter())) == 1
 
 
 async def test_a_reservation_whose_commit_is_unknown_is_made_once(

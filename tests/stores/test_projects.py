@@ -61,8 +61,8 @@ async def test_projects_are_listed_by_name_with_what_belongs_to_them(store: Stor
 
 
 async def test_a_project_that_is_put_again_is_changed_and_keeps_its_age(store: Store) -> None:
-    await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
-    await store.projects.put_project("blog", "/srv/other", {}, NOW + HOUR)
+    assert await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
+    assert not await store.projects.put_project("blog", "/srv/other", {}, NOW + HOUR)
     assert await store.projects.list_projects() == [Project("blog", "/srv/other", {}, 0, from_micros(NOW))]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ostinato.clock import SECOND, from_micros
@@ -51,6 +53,40 @@ async def test_a_schedule_that_does_not_exist_is_none(store: Store) -> None:
     assert await store.schedules.get_schedule("nobody") is None
 
 
+async def test_only_the_first_of_a_name_is_inserted(store: Store) -> None:
+    assert await store.schedules.insert_schedule(draft(note="mine"), NOW)
+    before = await get(store)
+    assert not await store.schedules.insert_schedule(draft(timing="every 9m", note="theirs"), NOW + 1)
+    assert await get(store) == before
+    assert (before.note, before.version, before.next_run_at) == ("mine", 1, from_micros(NOW + 5 * MINUTE))
+
+
+async def test_what_is_inserted_is_as_if_it_were_put(store: Store) -> None:
+    await put(store, project="shop", note="nightly", remaining=3, policy='{"priority":2}')
+    before = await get(store)
+    await store.schedules.remove_schedule(before.id)
+    given = draft(project="shop", note="nightly", remaining=3, policy='{"priority":2}')
+    assert await store.schedules.insert_schedule(given, NOW)
+    assert replace(await get(store), id=before.id) == before
+    assert await store.schedules.insert_schedule(draft("off", enabled=False), NOW)
+    assert (await get(store, "off")).next_run_at is None
+
+
+async def test_an_edit_answers_the_version_that_it_wrote(store: Store) -> None:
+    await put(store)
+    assert await store.schedules.edit_schedule(draft(note="one"), 1, NOW) == 2
+    assert await store.schedules.edit_schedule(draft(note="one"), 2, NOW) == 2
+    assert await store.schedules.edit_schedule(draft(note="two"), 1, NOW) is None
+
+
+async def test_a_schedule_of_another_version_is_not_removed(store: Store) -> None:
+    id = await put(store)
+    assert not await store.schedules.remove_schedule(id, 2)
+    assert (await get(store)).version == 1
+    assert await store.schedules.remove_schedule(id, 1)
+    assert await store.schedules.get_schedule("report") is None
+
+
 async def test_the_ids_stay_when_the_same_schedules_are_put_again(store: Store) -> None:
     names = ["c", "a", "b"]
     ids = await put_many(store, [draft(name) for name in names])
@@ -86,11 +122,11 @@ async def test_a_disabled_draft_has_no_due_time(store: Store) -> None:
 
 async def test_a_change_of_work_keeps_the_due_time_and_a_persons_pause(store: Store) -> None:
     id = await put(store)
-    assert await store.schedules.change_schedule(id, 1, change(enabled=False, note="holiday", next_at=None), NOW)
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, off_note="holiday", next_at=None), NOW)
     await put(store, work='{"kind":"function","task":"other","args":[],"kwargs":{}}', task="other")
     schedule = await get(store)
     assert not schedule.enabled
-    assert schedule.note == "holiday"
+    assert (schedule.off_note, schedule.note) == ("holiday", None)
     assert schedule.next_run_at is None
     assert schedule.work == Function("other")
     assert schedule.version == 3
@@ -170,10 +206,34 @@ async def test_remaining_is_given_anew_only_with_a_new_policy_or_timing(store: S
 
 async def test_the_switch_is_written_only_if_the_version_still_holds(store: Store) -> None:
     id = await put(store)
-    assert await store.schedules.change_schedule(id, 1, change(note="mine"), NOW)
-    assert not await store.schedules.change_schedule(id, 1, change(note="too late"), NOW)
+    assert await store.schedules.change_schedule(id, 1, change(off_note="mine"), NOW)
+    assert not await store.schedules.change_schedule(id, 1, change(off_note="too late"), NOW)
     schedule = await get(store)
-    assert (schedule.note, schedule.version) == ("mine", 2)
+    assert (schedule.off_note, schedule.version) == ("mine", 2)
+
+
+async def test_why_it_is_off_stands_beside_its_own_note(store: Store) -> None:
+    await put(store, enabled=False, note="owner: ada", off_note="checks failed: disk: full")
+    schedule = await get(store)
+    assert (schedule.note, schedule.off_note) == ("owner: ada", "checks failed: disk: full")
+    assert schedule.next_run_reason == "disabled: checks failed: disk: full"
+    await put(store, note="owner: bob", off_note="another")
+    schedule = await get(store)
+    assert (schedule.note, schedule.off_note) == ("owner: bob", "checks failed: disk: full")
+    assert await store.schedules.change_schedule(schedule.id, schedule.version, change(), NOW)
+    schedule = await get(store)
+    assert (schedule.enabled, schedule.note, schedule.off_note) == (True, "owner: bob", None)
+
+
+async def test_another_timing_that_switches_a_broken_one_on_forgets_why_it_was_off(store: Store) -> None:
+    id = await put(store)
+    switched = change(enabled=False, broken="no ink", off_note="holiday", next_at=None)
+    assert await store.schedules.change_schedule(id, 1, switched, NOW)
+    await put(store, note="looked at")
+    assert (await get(store)).off_note == "holiday"
+    await put(store, timing="every 7m")
+    schedule = await get(store)
+    assert (schedule.enabled, schedule.broken, schedule.off_note) == (True, None, None)
 
 
 async def test_the_switch_forgets_failures(store: Store) -> None:
@@ -267,7 +327,7 @@ async def test_lists_show_the_soonest_first_and_what_is_never_due_last(store: St
     ("wanted", "names"),
     [
         (ScheduleFilter(names=("a", "b_%")), ["a", "b_%"]),
-        (ScheduleFilter(search="REP"), ["report"]),
+        (ScheduleFilter(search="EKL"), ["weekly"]),
         (ScheduleFilter(search="_%"), ["b_%"]),
         (ScheduleFilter(owner="code"), ["a"]),
         (ScheduleFilter(enabled=False), ["b_%"]),
@@ -278,7 +338,7 @@ async def test_lists_show_the_soonest_first_and_what_is_never_due_last(store: St
 async def test_lists_show_only_what_is_asked_for(store: Store, wanted: ScheduleFilter, names: list[str]) -> None:
     await put(store, "a", owner="code", origin="app")
     await put(store, "b_%", enabled=False)
-    await put(store, "report")
+    await put(store, "weekly")
     assert [schedule.name for schedule in await store.schedules.list_schedules(wanted)] == names
 
 

@@ -15,7 +15,8 @@ from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId
 from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import ENDS, RunState, Trigger
-from ostinato.stores.base import PruneCursor, Store
+from ostinato.stores.base import Store
+from ostinato.stores.upkeep import PruneCursor
 from tests.stores.builders import (
     HOUR,
     MINUTE,

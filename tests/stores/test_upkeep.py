@@ -5,7 +5,8 @@ from __future__ import annotations
 from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.base import PruneCursor, Store
+from ostinato.stores.base import Store
+from ostinato.stores.upkeep import PruneCursor
 from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, finish, new_run, plan, put, retry, said
 from tests.stores.places import StorePlace, raw
 

@@ -96,3 +96,5 @@ class Lane:
     """How many wait in it, those that wait for their session's turn included."""
     oldest_at: datetime | None = None
     """Since when the longest waiting of those that could start has been ready."""
+    rate_from: Micros = 0
+    """When the bucket of its rate was empty."""

@@ -28,6 +28,10 @@ class NodeBeat:
     lease_until: Micros
     services: str
     """JSON: each engine service and how it is."""
+    statistics: str = "{}"
+    """JSON: what this node has counted since its start."""
+    drain: bool = False
+    """Under its last name it was asked to take no more work. Only the first beat of a name says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,7 @@ class Node:
     started_at: datetime
     seen_at: datetime
     services: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    """What it has counted since its start: runs by task and state, durations, lateness, batches."""
+    drain: bool = False
+    """Somebody asked it to take no more work."""

@@ -84,6 +84,11 @@ class Run:
     node: str | None
     work: Work | Unreadable
     project: str | None = None
+    schedule_id: ScheduleId | None = None
+    zone: str | None = None
+    """Of its schedule."""
+    waiting: bool = False
+    """Whether it waits for its turn in its session."""
 
     @property
     def ended(self) -> bool:
@@ -192,6 +197,8 @@ class Finish:
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
     """The schedule's name, for the log."""
+    name: str = ""
+    """What it is counted under: its task, its schedule, or its kind of work."""
     recorded: Callable[[], None] | None = None
     """Called by the recorder when this is written, or is nobody's business any more."""
 
@@ -222,6 +229,7 @@ def unstorable(finish: Finish, why: str) -> Finish:
         reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
         schedule_id=finish.schedule_id,
         session=finish.session,
+        name=finish.name,
         cost=None if finish.cost is None else UNKNOWN,
         abandoned=True,
     )
@@ -254,6 +262,8 @@ class RunFilter:
     task: str | None = None
     session: str | None = None
     project: str | None = None
+    lane: str | None = None
+    trigger: Trigger | None = None
     states: tuple[RunState, ...] = ()
     due_from: Micros | None = None
     due_until: Micros | None = None

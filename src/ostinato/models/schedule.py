@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
+
+import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
@@ -20,10 +23,14 @@ __all__ = [
     "DueSchedule",
     "FirePlan",
     "Hold",
+    "RecentRun",
     "Schedule",
     "ScheduleChange",
     "ScheduleDraft",
     "ScheduleFilter",
+    "ScheduleRow",
+    "ScheduleSort",
+    "ScheduleState",
 ]
 
 
@@ -48,6 +55,8 @@ class Schedule:
     broken: str | None
     orphaned: bool
     note: str | None
+    off_note: str | None
+    """Why it was switched off, in the words of who did it."""
     next_run_at: datetime | None
     next_run_reason: str | None
     """Why it is not due, or for what it is held until it is."""
@@ -90,6 +99,8 @@ class ScheduleDraft:
     """The first due time if it is new, or if its timing changed."""
     after_finish: Micros | None
     remaining: int | None
+    off_note: str | None = None
+    """Why a new one is off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,7 @@ class ScheduleChange:
 
     enabled: bool
     broken: str | None
-    note: str | None
+    off_note: str | None
     anchor_at: Micros
     next_at: Micros | None
     remaining: int | None
@@ -116,16 +127,72 @@ class Hold:
     reason: str
 
 
+class ScheduleState(StrEnum):
+    """What people filter schedules by."""
+
+    ON = "on"
+    """Enabled, not broken, and its code still declares it."""
+    OFF = "off"
+    """Disabled, and not by its breaker."""
+    BROKEN = "broken"
+    RUNNING = "running"
+    """Something of it is queued or running."""
+    PAUSED = "paused"
+    """On, but held until its next due time."""
+    FINISHED = "finished"
+    """On, with no further due time, and nothing of it is active."""
+    ORPHANED = "orphaned"
+
+
+class ScheduleSort(StrEnum):
+    """In which order schedules are listed; what has no such value comes last, and ties go by name."""
+
+    NEXT = "next"
+    NAME = "name"
+    LAST = "last"
+    """By its latest run."""
+    CREATED = "created"
+
+
 @dataclass(frozen=True, slots=True)
 class ScheduleFilter:
-    """Which schedules to list, the soonest first."""
+    """Which schedules to list, and in which order; the soonest first if nothing else is said."""
 
     names: tuple[str, ...] = ()
+    ids: tuple[ScheduleId, ...] = ()
     search: str | None = None
+    """Part of its name, its task, its note or its project, whatever the case."""
     owner: str | None = None
     project: str | None = None
     enabled: bool | None = None
+    state: ScheduleState | None = None
+    unknown: tuple[str, ...] = ()
+    """Tasks that no running node knows: a schedule of one counts as broken, which is not stored."""
+    sort: ScheduleSort = ScheduleSort.NEXT
+    descending: bool = False
+    after: tuple[int | str | None, str] | None = None
+    """The sort value and the name of the last one of the page before."""
     limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleRow:
+    """A schedule in a list, with what the next page begins after and how many runs of it are active."""
+
+    schedule: Schedule
+    key: tuple[int | str | None, str]
+    active: int
+
+
+class RecentRun(msgspec.Struct, gc=False):
+    """One of the last runs of a schedule: enough for a bar. A page has thousands: this is made and written faster than
+    a dataclass."""
+
+    id: RunId
+    state: RunState
+    at: datetime
+    """When it ended, or was due."""
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,10 @@ __all__ = [
 ]
 
 
+_LARGEST = 10**18
+"""Bytes. What was parsed once is read back from what is stored, and must be parsed again."""
+
+
 def check_command(command: Any, field: str) -> None:
     """A command is a text for a shell, or the program and its arguments as a list."""
     if isinstance(command, str):
@@ -95,6 +99,8 @@ def parse_size(value: Any, field: str) -> int:
     text = str(value).strip().upper().removesuffix("B")
     unit = {"K": 1, "M": 2, "G": 3, "T": 4}.get(text[-1:], 0)
     number = text[:-1] if unit else text
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", number) or not float(number):
+    good = not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", number) is not None
+    size = int(float(number) * 1024**unit) if good else 0
+    if not 0 < size <= _LARGEST:
         raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give bytes, or such as 512MB or 2GB")
-    return int(float(number) * 1024**unit)
+    return size

@@ -1,7 +1,7 @@
 """What the house asks of a database: small protocols whose methods are whole transactions.
 
 `stores.sqlite` and `stores.postgres` answer them with the same file names; `tests/stores` runs every test
-on both. The engine and the services know only this page.
+on both. The engine and the services know only this page, and what it takes from access.py and upkeep.py.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.event import Event
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
+from ostinato.models.live import Changes, Mark
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Ground, Project
@@ -23,12 +24,18 @@ from ostinato.models.schedule import (
     DueSchedule,
     FirePlan,
     Hold,
+    RecentRun,
     Schedule,
     ScheduleChange,
     ScheduleDraft,
     ScheduleFilter,
+    ScheduleRow,
+    ScheduleState,
 )
 from ostinato.models.session import Message, Sent, Session, Stopped
+from ostinato.models.states import RunState
+from ostinato.stores.access import AccessStore
+from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = [
     "Cancelled",
@@ -41,14 +48,13 @@ __all__ = [
     "LaneStore",
     "NodeStore",
     "ProjectStore",
-    "PruneCursor",
-    "Pruned",
+    "Renewed",
+    "RunCounts",
     "RunStore",
     "ScheduleStore",
     "SessionStore",
-    "Status",
     "Store",
-    "UpkeepStore",
+    "Tally",
     "Watch",
 ]
 
@@ -119,44 +125,45 @@ class Cleared:
 
 
 @dataclass(frozen=True, slots=True)
+class Tally:
+    """So many ended in this state in this bucket of time."""
+
+    at: Micros
+    """Where the bucket begins."""
+    state: RunState
+    count: int
+    seconds: float = 0.0
+    """How long they ran, in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How busy everything is."""
+
+    running: int
+    queued: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a heartbeat learns."""
+
+    held: bool
+    """False if the node was declared lost: its runs belong to others now."""
+    drain: bool = False
+    """Somebody asks it to take no more work."""
+
+
+@dataclass(frozen=True, slots=True)
 class Glance:
     """One cheap look after a change of the database: who of the engine has something to do."""
 
     next_at: Micros | None
     ready_at: Micros | None
     cancel: Sequence[tuple[RunId, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What one step of a sweep removed, and where the next one goes on; None when the sweep is through."""
-
-    runs: int = 0
-    nodes: int = 0
-    cursor: PruneCursor | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PruneCursor:
-    """How far a sweep has come: runs by age up to this id, then schedules by count up to this id."""
-
-    run: int = 0
-    schedule: int = 0
-    runs_done: bool = False
-    schedules_done: bool = False
-    """Then old events, idle sessions and lost nodes are left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The database as `ostinato db status` shows it."""
-
-    url: str
-    version: int
-    latest: int
-    size_bytes: int
-    schedules: int
-    runs: dict[str, int]
+    drain: bool | None = None
+    """Whether somebody asks this node to take no more work; None if the node is not there."""
 
 
 class ScheduleStore(Protocol):
@@ -169,17 +176,52 @@ class ScheduleStore(Protocol):
         after another budget it is due at its next due time."""
         ...
 
+    async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
+        """Insert it, unless there is one of this name; says whether it did."""
+        ...
+
     async def get_schedule(self, name: str) -> Schedule | None: ...
 
     async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]: ...
+
+    async def page_schedules(self, wanted: ScheduleFilter) -> tuple[list[ScheduleRow], int]:
+        """One page of a long list, by keyset, and how many the whole list has."""
+        ...
+
+    async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
+        """The last `count` runs of each of these schedules, oldest first."""
+        ...
+
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+        """The ended runs of a schedule that were due since then, counted by state and the quarter of an hour in which
+        they were due."""
+        ...
+
+    async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
+        """How many schedules there are, each in one state of these: broken (a task that is `unknown` breaks too),
+        orphaned, finished, paused, off, on. Together they are all."""
+        ...
+
+    async def count_tasks(self) -> dict[str, int]:
+        """How many schedules call each task."""
+        ...
+
+    async def scheduled_tasks(self) -> set[str]:
+        """The tasks that schedules call, found by skipping from one to the next."""
+        ...
+
+    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
+        """What `put_schedules` does, if the schedule of this name still has this version; answers the one it has then,
+        None if it was another."""
+        ...
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
         """Write the switch if the version still is what was read. Takes back runs that were recorded ahead of
         their due time when it disables."""
         ...
 
-    async def remove_schedule(self, id: ScheduleId) -> bool:
-        """Delete it with its runs, attempts and output."""
+    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
+        """Delete it with its runs, attempts and output; with `version`, only if it still has that one."""
         ...
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
@@ -206,6 +248,10 @@ class RunStore(Protocol):
 
     async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
         """Insert them in one transaction. Where a key is active already, the answer holds that run's id."""
+        ...
+
+    async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
+        """What `insert_runs` does, for runs that wait their turn: the first of each session that may gets it."""
         ...
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
@@ -249,6 +295,32 @@ class RunStore(Protocol):
 
     async def list_runs(self, wanted: RunFilter) -> list[Run]: ...
 
+    async def runs_between(
+        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    ) -> list[Run]:
+        """Runs that touch the span: due, under way or ended in it; the latest `limit`, oldest first."""
+        ...
+
+    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
+        """How many runs are under way, ready and waiting, and ready since before `late_before`."""
+        ...
+
+    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
+        """Queued runs that could have started before then, the longest waiting first."""
+        ...
+
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+        """The runs that ended in this span, by bucket and state; a bucket begins at a multiple of its length."""
+        ...
+
+    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+        """The due times in this span that have a succeeded or active run of this schedule, whatever triggered it."""
+        ...
+
+    async def look(self, mark: Mark, limit: int) -> Changes:
+        """What happened behind a mark, in one read."""
+        ...
+
     async def read_output(self, id: RunId) -> list[OutputPart]:
         """What the run has printed so far, in order; a tail comes last."""
         ...
@@ -265,8 +337,8 @@ class RunStore(Protocol):
 class ProjectStore(Protocol):
     """Projects, and what work must know and be granted before it starts."""
 
-    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> None:
-        """Add a project, or change the one of this name."""
+    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> bool:
+        """Add a project, or change the one of this name; says whether it is new."""
         ...
 
     async def remove_project(self, name: str) -> bool:
@@ -352,23 +424,17 @@ class SessionStore(Protocol):
 class NodeStore(Protocol):
     """Who is alive."""
 
-    async def renew(self, beat: NodeBeat) -> bool:
-        """Write the beat. False if the node was declared lost: its runs belong to others now."""
+    async def renew(self, beat: NodeBeat) -> Renewed:
+        """Write the beat; the answer says whether the lease held, and what is asked of the node."""
         ...
 
     async def leave(self, id: NodeId) -> None: ...
 
-    async def list_nodes(self, now: Micros) -> list[Node]: ...
-
-
-class UpkeepStore(Protocol):
-    """What keeps the database fit."""
-
-    async def prune(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
-        """One step of a sweep: look at `limit` rows and remove ended runs past what their policy keeps."""
+    async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
+        """Ask a node to take no more work, or to take work again; its next beat answers. False if it is not there."""
         ...
 
-    async def status(self) -> Status: ...
+    async def list_nodes(self, now: Micros) -> list[Node]: ...
 
 
 class Watch(Protocol):
@@ -408,6 +474,9 @@ class Store(Protocol):
 
     @property
     def nodes(self) -> NodeStore: ...
+
+    @property
+    def access(self) -> AccessStore: ...
 
     @property
     def upkeep(self) -> UpkeepStore: ...

@@ -8,14 +8,18 @@ from ostinato.clock import Micros, micros_of
 from ostinato.errors import NotLoadable
 from ostinato.models.budget import day_of
 from ostinato.models.policy import Keep, load_policy
-from ostinato.stores.base import PruneCursor, UpkeepStore
+from ostinato.stores.upkeep import PruneCursor, UpkeepStore
 
-__all__ = ["EVENTS_KEPT", "NODE_KEPT", "keep_of", "old_day", "past_age", "sweep"]
+__all__ = ["AUDIT_KEPT", "EVENTS_KEPT", "NODE_KEPT", "TOKEN_KEPT", "keep_of", "old_day", "past_age", "sweep"]
 
 NODE_KEPT: Micros = 24 * 3_600 * 1_000_000
 """How long a lost node stays visible."""
 EVENTS_KEPT: Micros = 7 * NODE_KEPT
 """How long events stay, and sessions in which nothing happens."""
+TOKEN_KEPT: Micros = 30 * NODE_KEPT
+"""How long a token stays visible after it has expired."""
+AUDIT_KEPT: Micros = 400 * NODE_KEPT
+"""How long it is known who did what."""
 _SPENDING_KEPT: Micros = 30 * NODE_KEPT
 """How long it is known what a day of a budget has used."""
 _STEP = 1_000

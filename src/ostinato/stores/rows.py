@@ -58,13 +58,13 @@ T = TypeVar("T")
 RUN_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, r.started_at, "
     "r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, r.key, "
-    "r.node, r.work, r.project"
+    "r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting"
 )
 ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.held_since, s.held_reason"
+    "s.held_since, s.held_reason, s.off_note"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
@@ -76,7 +76,10 @@ CLAIM_COLUMNS = (
 )
 PROJECT_COLUMNS = "p.name, p.folder, p.env, (SELECT count(*) FROM schedules WHERE project = p.name), p.created_at"
 EVENT_COLUMNS = "id, at, kind, session, run_id, data"
-NODE_COLUMNS = "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services"
+NODE_COLUMNS = (
+    "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, statistics, "
+    "drain"
+)
 
 TAIL = 2**31 - 1
 """The number of the part of a run's output that is replaced while it runs."""
@@ -111,7 +114,8 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     """A run from RUN_COLUMNS; the attempt under way or last ended is in the row itself."""
     # fmt: off
     (id, schedule, task, state, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
-     attempt, totals, progress, result, error, lane, priority, session, key, node, work, project) = row
+     attempt, totals, progress, result, error, lane, priority, session, key, node, work, project,
+     schedule_id, zone, waiting) = row
     # fmt: on
     attempts = tuple(earlier)
     if started_at is not None and state != RunState.QUEUED:
@@ -143,6 +147,9 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         node=node,
         work=load_work(work),
         project=project,
+        schedule_id=None if schedule_id is None else ScheduleId(schedule_id),
+        zone=zone,
+        waiting=bool(waiting),
     )
 
 
@@ -170,10 +177,10 @@ def load_part(row: Row) -> OutputPart:
 
 
 def load_lane(row: Row) -> Lane:
-    """A lane and how full it is: name, limit, paused, note, rate, running, queued, oldest ready."""
-    name, limit, paused, note, rate_count, rate_per, used, queued, oldest_at = row
+    """A lane and how full it is: name, limit, paused, note, rate, its bucket, running, queued, oldest ready."""
+    name, limit, paused, note, rate_count, rate_per, rate_from, used, queued, oldest_at = row
     rate = None if rate_count is None else Rate(rate_count, rate_per).text
-    return Lane(name, limit, bool(paused), note, rate, used, queued, _moment(oldest_at))
+    return Lane(name, limit, bool(paused), note, rate, used, queued, _moment(oldest_at), rate_from)
 
 
 def load_session(row: Row) -> Session:
@@ -218,7 +225,8 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     """A schedule from SCHEDULE_COLUMNS; what cannot be read is told in `broken`."""
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
-     after_finish, remaining, failures, version, created_at, updated_at, anchor_at, held_since, held_reason) = row
+     after_finish, remaining, failures, version, created_at, updated_at, anchor_at, held_since, held_reason,
+     off_note) = row
     # fmt: on
     work = load_work(work_text)
     sentence, unreadable = _sentence(timing, zone)
@@ -229,7 +237,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     runs_next = next_at if enabled and not broken and not orphaned else None
     reason = None
     if runs_next is None:
-        reason = _why_not(enabled, broken, orphaned, note, after_finish is not None and active, remaining)
+        reason = _why_not(enabled, broken, orphaned, off_note, after_finish is not None and active, remaining)
     elif held_since is not None:
         reason = f"paused: {held_reason}"
     return Schedule(
@@ -246,6 +254,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         broken=broken,
         orphaned=bool(orphaned),
         note=note,
+        off_note=off_note,
         next_run_at=_moment(runs_next),
         next_run_reason=reason,
         held_since=_moment(held_since),
@@ -267,7 +276,7 @@ def _policy(text: str) -> tuple[Policy, str | None]:
 
 
 def _why_not(
-    enabled: bool, broken: str | None, orphaned: bool, note: str | None, after_finish: bool, remaining: int | None
+    enabled: bool, broken: str | None, orphaned: bool, off_note: str | None, after_finish: bool, remaining: int | None
 ) -> str:
     if broken:
         return f"broken: {broken}"
@@ -276,7 +285,7 @@ def _why_not(
     if remaining == 0:
         return "finished: it ran as often as it should"
     if not enabled:
-        return f"disabled: {note}" if note else "disabled"
+        return f"disabled: {off_note}" if off_note else "disabled"
     if after_finish:
         return "running: the next due time is set when it ends"
     return "finished: its timing has no further due time"
@@ -284,7 +293,10 @@ def _why_not(
 
 def load_node(row: Row, now: Micros) -> Node:
     """A node from NODE_COLUMNS."""
-    id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services = row
+    # fmt: off
+    (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, statistics,
+     drain) = row
+    # fmt: on
     state = "draining" if draining else "alive"
     if lost_at is not None or lease_until < now:
         state = "lost"
@@ -299,4 +311,6 @@ def load_node(row: Row, now: Micros) -> Node:
         started_at=from_micros(started_at),
         seen_at=from_micros(seen_at),
         services=_decode_json(services),
+        statistics=_decoded(_decode_json, statistics, {}),
+        drain=bool(drain),
     )

@@ -22,7 +22,7 @@ _FIND = f"""
 SELECT {DUE_COLUMNS} FROM schedules s WHERE s.held_since IS NOT NULL AND {{where}} ORDER BY {{order}} FOR NO KEY UPDATE
 """
 _END = """
-UPDATE schedules s SET next_at = h.next_at, held_since = NULL, held_reason = NULL
+UPDATE schedules s SET next_at = h.next_at, held_since = NULL, held_reason = NULL, updated_at = %s
 FROM unnest(%s::bigint[], %s::bigint[]) h (id, next_at) WHERE s.id = h.id
 """
 
@@ -40,7 +40,7 @@ async def end_holds(connection: Connection, held: Sequence[DueSchedule], now: Mi
     if held:
         await insert_fires(connection, held_runs(held, now), now)
         following = [due_again(schedule, now) for schedule in held]
-        await connection.execute(_END, (numbers([schedule.id for schedule in held]), numbers(following)))
+        await connection.execute(_END, (now, numbers([schedule.id for schedule in held]), numbers(following)))
 
 
 async def end_changed_holds(connection: Connection, drafts: Sequence[ScheduleDraft], now: Micros) -> list[str]:

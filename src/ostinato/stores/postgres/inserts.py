@@ -80,13 +80,13 @@ async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micr
     await give_turns(connection, {run.session for run in runs if run.session is not None})
 
 
-async def let_in(connection: Connection, session: str, id: RunId, now: Micros) -> None:
-    """A run was put into a session of people's by something that began at this instant: let it queue up, unless it is
+async def let_in(connection: Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
+    """Runs were put into a session of people's by something that began at this instant: let them queue up, unless it is
     too late. The caller has locked the session."""
     if await cut_off(connection, [session], now):
-        await end_queued(connection, [id], RunState.SKIPPED, STALE, now)
+        await end_queued(connection, ids, RunState.SKIPPED, STALE, now)
     else:
-        await arrived(connection, {session: now}, [id], now)
+        await arrived(connection, {session: now}, ids, now)
 
 
 async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> AsyncCursor[Row]:

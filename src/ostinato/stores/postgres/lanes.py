@@ -33,7 +33,7 @@ WHERE lanes.name = f.name AND lanes.max_running <> f.max_running
 _SET = "INSERT INTO lanes (name, max_running) VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET max_running = %s"
 _RATE = "UPDATE lanes SET rate_count = %s, rate_per = %s WHERE name = %s"
 _LIST = """
-SELECT l.name, l.max_running, l.paused, l.note, l.rate_count, l.rate_per,
+SELECT l.name, l.max_running, l.paused, l.note, l.rate_count, l.rate_per, l.rate_from,
        (SELECT count(*) FROM runs WHERE state = 'running' AND lane = l.name), q.runs + coalesce(w.runs, 0), q.oldest_at
 FROM lanes l
 CROSS JOIN LATERAL (

@@ -7,6 +7,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
+from ostinato.stores.base import Renewed
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch
 from ostinato.stores.rows import NODE_COLUMNS, load_node
@@ -14,13 +15,15 @@ from ostinato.stores.rows import NODE_COLUMNS, load_node
 __all__ = ["PostgresNodes"]
 
 _RENEW = """
-INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services,
+                        statistics, drain)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (id) DO UPDATE SET
     slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
-    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services
+    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
+    statistics = excluded.statistics
 WHERE n.lost_at IS NULL
-RETURNING n.id
+RETURNING n.drain
 """
 
 
@@ -30,7 +33,7 @@ class PostgresNodes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def renew(self, beat: NodeBeat) -> bool:
+    async def renew(self, beat: NodeBeat) -> Renewed:
         values = (
             beat.id,
             beat.host,
@@ -43,14 +46,21 @@ class PostgresNodes:
             beat.now,
             beat.lease_until,
             beat.services,
+            beat.statistics,
+            beat.drain,
         )
-        return bool(await self._database.write(lambda connection: fetch(connection, _RENEW, values)))
+        rows = await self._database.write(lambda connection: fetch(connection, _RENEW, values))
+        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]))
 
     async def leave(self, id: NodeId) -> None:
         async def remove(connection: Connection) -> None:
             await connection.execute("DELETE FROM nodes WHERE id = %s", (id,))
 
         await self._database.write(remove)
+
+    async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
+        query = "UPDATE nodes SET drain = %s WHERE id = %s AND lost_at IS NULL RETURNING id"
+        return bool(await self._database.write(lambda connection: fetch(connection, query, (wanted, id)), wakes=True))
 
     async def list_nodes(self, now: Micros) -> list[Node]:
         query = f"SELECT {NODE_COLUMNS} FROM nodes ORDER BY started_at"

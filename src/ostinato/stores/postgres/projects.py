@@ -13,7 +13,7 @@ from ostinato.models.project import Ground, Project
 from ostinato.models.run import Finish
 from ostinato.stores.postgres.budgets import budget_lock, read_spending, reserve_now
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, texts
 from ostinato.stores.rows import PROJECT_COLUMNS, load_ground, load_project
 
 __all__ = ["PostgresProjects", "keep_conversations"]
@@ -21,6 +21,7 @@ __all__ = ["PostgresProjects", "keep_conversations"]
 _PUT = """
 INSERT INTO projects (name, folder, env, created_at) VALUES (%s, %s, %s, %s)
 ON CONFLICT (name) DO UPDATE SET folder = excluded.folder, env = excluded.env
+RETURNING xmax = 0  -- only a row that was inserted has none
 """
 _REMOVE = """
 DELETE FROM projects WHERE name = %s AND NOT EXISTS (SELECT 1 FROM schedules WHERE project = %s) RETURNING 1
@@ -47,13 +48,9 @@ class PostgresProjects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> None:
+    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> bool:
         row = (name, folder, msgspec.json.encode(env).decode(), now)
-
-        async def put(connection: Connection) -> None:
-            await connection.execute(_PUT, row)
-
-        await self._database.write(put)
+        return bool(await self._database.write(lambda connection: fetch_value(connection, _PUT, row)))
 
     async def remove_project(self, name: str) -> bool:
         async def remove(connection: Connection) -> bool:

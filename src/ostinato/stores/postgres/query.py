@@ -7,12 +7,13 @@ which `unnest` fills up with NULLs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from psycopg import AsyncConnection
 
-__all__ = ["Connection", "Row", "booleans", "fetch", "fetch_value", "numbers", "readable", "texts"]
+__all__ = ["Connection", "Row", "booleans", "fetch", "fetch_value", "numbers", "readable", "snapshot", "texts"]
 
 Row = tuple[Any, ...]
 Connection = AsyncConnection[Row]
@@ -27,6 +28,18 @@ async def fetch(connection: Connection, query: str, values: Any = None) -> list[
 async def fetch_value(connection: Connection, query: str, values: Any = None) -> Any:
     """The one value of a query that always answers one row."""
     return (await fetch(connection, query, values))[0][0]
+
+
+@asynccontextmanager
+async def snapshot(connection: Connection) -> AsyncIterator[None]:
+    """What is read inside is of one state of the database, whatever others write meanwhile.
+
+    After an error the connection is of no more use: its owner closes it.
+    """
+    async with connection.pipeline():
+        await connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", prepare=False)
+        yield
+        await connection.execute("COMMIT", prepare=False)
 
 
 def numbers(values: Iterable[int | None]) -> str | None:

@@ -1,5 +1,5 @@
-"""The ledger in PostgreSQL: rows in, rows read, runs cancelled. Claims and final writes are in claims.py and
-finishes.py, the inserting itself in inserts.py."""
+"""The ledger in PostgreSQL: runs put in, claimed, finished and cancelled. Neighbours: inserts.py, claims.py,
+finishes.py, ends.py, and for reading overview.py and look.py."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
-from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
+from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
+from ostinato.stores.postgres.look import look
 from ostinato.stores.postgres.output import add_output, output_mark, read_output
+from ostinato.stores.postgres.overview import (
+    answered_due,
+    count_active,
+    count_runs,
+    find_runs,
+    late_runs,
+    list_runs,
+    runs_between,
+    tally_ended,
+)
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
-from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 
 __all__ = ["PostgresRuns", "cancel_now", "tell_to_stop"]
 
@@ -55,14 +67,6 @@ WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s AND r.task IS NOT
                      WHERE n.lost_at IS NULL)
 LIMIT 1000
 """
-# One count for each partial index: together they would read the whole ledger.
-_ACTIVE = """
-SELECT (SELECT count(*) FROM runs WHERE state = 'running')
-     + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting)
-     - (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting AND later AND ready_at > %(now)s)
-     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at <= %(now)s)
-     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND burst AND ready_at > %(now)s)
-"""
 
 
 class PostgresRuns:
@@ -91,6 +95,20 @@ class PostgresRuns:
 
         return await self._database.send(insert, wakes=True, repeatable=False)
 
+    async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
+        async def queue(connection: Connection) -> list[RunId]:
+            ids = await insert_all(connection, runs)
+            for session in sorted(mailboxes):
+                mine = [id for id, run in zip(ids, runs, strict=True) if run.session == session]
+                await let_in(connection, session, mine, now)
+            await give_turns(connection, sessions - mailboxes)
+            return ids
+
+        sessions = {run.session for run in runs if run.session is not None}
+        mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
+        repeatable = all(run.key is not None for run in runs)
+        return await self._database.write(queue, wakes=True, repeatable=repeatable, sessions=sessions)
+
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
         async def trigger(connection: Connection) -> RunId | None:
             if allowed is not None:
@@ -105,7 +123,7 @@ class PostgresRuns:
                     return None
             (id,) = await insert_all(connection, [run])
             if run.session is not None and run.mode is not None:
-                await let_in(connection, run.session, id, run.ready_at)
+                await let_in(connection, run.session, [id], run.ready_at)
             else:
                 await give_turns(connection, sessions)
             return id
@@ -130,7 +148,7 @@ class PostgresRuns:
                 return None
             new, session = RunId(rows[0][0]), rows[0][1]
             if session is not None:
-                await let_in(connection, session, new, now)
+                await let_in(connection, session, [new], now)
             return new
 
         sessions = await self._sessions_of([id])
@@ -245,56 +263,31 @@ class PostgresRuns:
         await self._database.write(explain)
 
     async def get_run(self, id: RunId) -> Run | None:
-        found = await self._list("WHERE r.id = %s", [id], 1)
+        found = await self._database.read(lambda connection: find_runs(connection, "WHERE r.id = %s", [id], 1))
         return found[0] if found else None
 
     async def list_runs(self, wanted: RunFilter) -> list[Run]:
-        clauses: list[str] = []
-        values: list[Any] = []
-        if wanted.schedule_id is not None:
-            clauses.append("r.schedule_id = %s")
-            values.append(wanted.schedule_id)
-        if wanted.task is not None:
-            clauses.append("r.task = %s")
-            values.append(wanted.task)
-        if wanted.project is not None:
-            clauses.append("r.project = %s")
-            values.append(wanted.project)
-        if wanted.session is not None:
-            clauses.append("r.session = %s AND r.mode IS NOT NULL")
-            values.append(wanted.session)
-        if wanted.states:
-            clauses.append("r.state = ANY (%s::text[])")
-            values.append(texts(wanted.states))
-        if wanted.due_from is not None:
-            clauses.append("coalesce(r.last_due_at, r.due_at) >= %s")
-            values.append(wanted.due_from)
-        if wanted.due_until is not None:
-            clauses.append("r.due_at <= %s")
-            values.append(wanted.due_until)
-        if wanted.before_id is not None:
-            clauses.append("r.id < %s")
-            values.append(wanted.before_id)
-        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-        return await self._list(where, values, wanted.limit)
+        return await self._database.read(lambda connection: list_runs(connection, wanted))
 
-    async def _list(self, where: str, values: list[Any], limit: int) -> list[Run]:
-        query = f"""
-            SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
-            {where} ORDER BY r.id DESC LIMIT {int(limit)}"""
-        attempts = f"""
-            SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (%s::bigint[]) ORDER BY a.run_id, a.number"""
+    async def runs_between(
+        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    ) -> list[Run]:
+        return await self._database.read(lambda connection: runs_between(connection, start, end, schedule_ids, limit))
 
-        async def look(connection: Connection) -> list[Run]:
-            rows = await fetch(connection, query, values)
-            # Only a run that was tried more than once has rows of earlier attempts.
-            earlier: dict[int, list[Any]] = {}
-            tried = [row[0] for row in rows if row[12]]
-            for row in await fetch(connection, attempts, (numbers(tried),)) if tried else ():
-                earlier.setdefault(row[0], []).append(load_attempt(row))
-            return [load_run(row, earlier.get(row[0], ())) for row in rows]
+    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
+        return await self._database.read(lambda connection: count_runs(connection, now, late_before))
 
-        return await self._database.read(look)
+    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
+        return await self._database.read(lambda connection: late_runs(connection, late_before, limit))
+
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+        return await self._database.read(lambda connection: tally_ended(connection, since, until, bucket))
+
+    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+        return await self._database.read(lambda connection: answered_due(connection, id, start, end))
+
+    async def look(self, mark: Mark, limit: int) -> Changes:
+        return await self._database.read(lambda connection: look(connection, mark, limit))
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
         return await self._database.read(lambda connection: read_output(connection, id))
@@ -303,8 +296,7 @@ class PostgresRuns:
         return await self._database.read(lambda connection: output_mark(connection, id))
 
     async def count_active(self, now: Micros) -> int:
-        count: int = await self._database.read(lambda connection: fetch_value(connection, _ACTIVE, {"now": now}))
-        return count
+        return await self._database.read(lambda connection: count_active(connection, now))
 
 
 async def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:

@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.schedule import REMOVED, FirePlan, Hold, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
-from ostinato.stores.base import Due
+from ostinato.models.schedule import (
+    REMOVED,
+    FirePlan,
+    Hold,
+    RecentRun,
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleRow,
+    ScheduleSort,
+    ScheduleState,
+)
+from ostinato.stores.base import Due, Tally
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, readable, texts
 from ostinato.stores.postgres.runs import cancel_now
+from ostinato.stores.postgres.schedule_pages import (
+    count_states,
+    list_rows,
+    page_rows,
+    recent_runs,
+    schedule_history,
+    scheduled_tasks,
+)
 from ostinato.stores.postgres.turns import give_turns, lock_sessions
-from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
+from ostinato.stores.postgres.writer import Answer
+from ostinato.stores.rows import DUE_COLUMNS, load_due
 
 __all__ = ["PostgresSchedules"]
 
@@ -25,20 +47,24 @@ _RETIMED = "((excluded.timing, excluded.zone) IS DISTINCT FROM (s.timing, s.zone
 _JUST_HELD = "(s.held_since IS NOT NULL AND excluded.policy IS DISTINCT FROM s.policy AND s.name <> ALL (%s::text[]))"
 _PUT_COLUMNS = (
     "name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at, next_at, "
-    "after_finish, remaining"
+    "after_finish, remaining, off_note"
 )
-_PUT = f"""
+_INSERT_UNLESS = f"""
 INSERT INTO schedules AS s ({_PUT_COLUMNS}, created_at, updated_at)
 SELECT {_PUT_COLUMNS}, %s::bigint, %s::bigint FROM unnest(
     %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::text[],
-    %s::text[], %s::boolean[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[]
-) n ({_PUT_COLUMNS}) ORDER BY name
-ON CONFLICT (name) DO UPDATE SET
+    %s::text[], %s::boolean[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
+    %s::text[]
+) n ({_PUT_COLUMNS}) {{unless}} ORDER BY name
+ON CONFLICT (name)
+"""
+_PUT_UNLESS = f"""{_INSERT_UNLESS} DO UPDATE SET
     timing = excluded.timing, zone = excluded.zone, work = excluded.work, kind = excluded.kind, task = excluded.task,
     policy = excluded.policy, project = excluded.project, owner = excluded.owner,
     origin = coalesce(excluded.origin, s.origin),
     note = coalesce(excluded.note, s.note), after_finish = excluded.after_finish, orphaned = false,
     enabled = CASE WHEN {_RETIMED} AND s.broken IS NOT NULL THEN true ELSE s.enabled END,
+    off_note = CASE WHEN {_RETIMED} AND s.broken IS NOT NULL THEN NULL ELSE s.off_note END,
     anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE s.anchor_at END,
     next_at = CASE
         WHEN NOT ({_RETIMED} OR s.orphaned) THEN CASE WHEN {_JUST_HELD} THEN s.held_since ELSE s.next_at END
@@ -57,14 +83,21 @@ WHERE {_RETIMED} OR s.orphaned OR (excluded.note IS NOT NULL AND excluded.note I
    OR (excluded.work, excluded.policy, excluded.project, excluded.owner)
       IS DISTINCT FROM (s.work, s.policy, s.project, s.owner)
 """
+_PUT = _PUT_UNLESS.format(unless="")
+_INSERT = f"{_INSERT_UNLESS.format(unless='')} DO NOTHING RETURNING s.id"
+# Does nothing where one of them is held: what it left out needs its row first. The answer says so.
+_PUT_FREE = f"""
+WITH held AS MATERIALIZED (
+    SELECT EXISTS (SELECT 1 FROM schedules WHERE held_since IS NOT NULL AND name = ANY (%s::text[])) AS found
+), put AS ({_PUT_UNLESS.format(unless="WHERE NOT (SELECT found FROM held)")})
+SELECT found FROM held
+"""
 # A new schedule that is disabled has no due time; an old one that a person enabled takes the draft's.
 _NOT_DUE = "UPDATE schedules SET next_at = NULL WHERE name = ANY (%s::text[]) AND NOT enabled AND next_at IS NOT NULL"
-_RUN = 1 + len(SCHEDULE_COLUMNS.split(","))
-"""Where the last run begins in a row: after the schedule, and whether something of it is active."""
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 _CHANGE = """
-UPDATE schedules SET enabled = %s, broken = %s, note = %s, anchor_at = %s, next_at = %s, remaining = %s, failures = 0,
-                     version = version + 1, updated_at = %s
+UPDATE schedules SET enabled = %s, broken = %s, off_note = %s, anchor_at = %s, next_at = %s, remaining = %s,
+                     failures = 0, version = version + 1, updated_at = %s
 WHERE id = %s AND version = %s RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
@@ -102,7 +135,10 @@ FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
 _MOVE = f"""
 UPDATE schedules s SET next_at = p.next_at, remaining = p.remaining, enabled = p.enabled, broken = p.broken,
     held_since = NULL, held_reason = NULL,
-    version = s.version + (s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken)::int
+    version = s.version + (s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken)::int,
+    -- A fire is no change; its switch is, and the end of a hold.
+    updated_at = CASE WHEN s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken OR s.held_since IS NOT NULL
+                      THEN %s ELSE s.updated_at END
 FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::boolean[], %s::bigint[], %s::bigint[], %s::boolean[],
             %s::text[])
      p (id, read_next_at, version, idle, next_at, remaining, enabled, broken)
@@ -122,54 +158,79 @@ class PostgresSchedules:
             return
         # Of a name that is given twice the last counts: one statement touches a row once.
         unique = list({draft.name: draft for draft in drafts}.values())
-        values = (now, now, *_columns(unique))
-        resting = texts([draft.name for draft in unique if not draft.enabled])
+        if not await self._put_free(unique, now):
+            await self._database.write(lambda connection: _put(connection, unique, now), wakes=True)
 
-        async def put(connection: Connection) -> None:
-            still_held = texts(await end_changed_holds(connection, unique, now))
-            await connection.execute(_PUT, (*values, still_held, still_held, still_held))
+    async def _put_free(self, drafts: Sequence[ScheduleDraft], now: Micros) -> bool:
+        """Put schedules of which none is held, in one round trip; False if one is."""
+        names, *others = _columns(drafts)
+        resting = texts([draft.name for draft in drafts if not draft.enabled])
+
+        async def put(connection: Connection) -> Answer[bool]:
+            nobody = texts([])
+            values = (names, now, now, names, *others, nobody, nobody, nobody)
+            cursor = await connection.execute(_PUT_FREE, values)
             if resting != "{}":
                 await connection.execute(_NOT_DUE, (resting,))
 
-        await self._database.write(put, wakes=True)
+            async def answer() -> bool:
+                return not (await cursor.fetchall())[0][0]
+
+            return answer
+
+        return await self._database.send(put, wakes=True)
+
+    async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
+        new = draft if draft.enabled else replace(draft, next_at=None)
+        values = (now, now, *_columns([new]))
+        # Not repeatable: after an answer that was lost it would find itself.
+        rows = await self._database.write(
+            lambda connection: fetch(connection, _INSERT, values), wakes=True, repeatable=False
+        )
+        return bool(rows)
 
     async def get_schedule(self, name: str) -> Schedule | None:
-        found = await self.list_schedules(ScheduleFilter(names=(name,)))
+        found = await self.list_schedules(ScheduleFilter(names=(name,), sort=ScheduleSort.NAME))
         return found[0] if found else None
 
     async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
-        clauses: list[str] = []
-        values: list[Any] = []
-        if wanted.names:
-            clauses.append("s.name = ANY (%s::text[])")
-            values.append(texts(wanted.names))
-        if wanted.search:
-            clauses.append("position(lower(%s) IN lower(s.name)) > 0")
-            values.append(wanted.search)
-        if wanted.owner is not None:
-            clauses.append("s.owner = %s")
-            values.append(wanted.owner)
-        if wanted.project is not None:
-            clauses.append("s.project = %s")
-            values.append(wanted.project)
-        if wanted.enabled is not None:
-            clauses.append("s.enabled = %s")
-            values.append(wanted.enabled)
-        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-        limit = f"LIMIT {int(wanted.limit)}" if wanted.limit is not None else ""
-        query = f"""
-            SELECT {SCHEDULE_COLUMNS}, {_ACTIVE}, {RUN_COLUMNS}
-            FROM (SELECT * FROM schedules s {where} ORDER BY s.next_at NULLS LAST, s.name {limit}) s
-            LEFT JOIN LATERAL (SELECT * FROM runs WHERE schedule_id = s.id ORDER BY id DESC LIMIT 1) r ON true
-            ORDER BY s.next_at NULLS LAST, s.name"""
-        rows = await self._database.read(lambda connection: fetch(connection, query, values))
-        return [_load(row) for row in rows]
+        rows = await self._database.read(lambda connection: list_rows(connection, wanted))
+        return [row.schedule for row in rows]
+
+    async def page_schedules(self, wanted: ScheduleFilter) -> tuple[list[ScheduleRow], int]:
+        return await self._database.read(lambda connection: page_rows(connection, wanted))
+
+    async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
+        return await self._database.read(lambda connection: count_states(connection, unknown))
+
+    async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
+        return await self._database.read(lambda connection: recent_runs(connection, ids, count))
+
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+        return await self._database.read(lambda connection: schedule_history(connection, id, since))
+
+    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
+        async def edit(connection: Connection) -> int | None:
+            query = "SELECT version FROM schedules WHERE name = %s FOR NO KEY UPDATE"
+            if await fetch(connection, query, (draft.name,)) != [(version,)]:
+                return None
+            await _put(connection, [draft], now)
+            return int(await fetch_value(connection, query, (draft.name,)))
+
+        return await self._database.write(edit, wakes=True, repeatable=False)
+
+    async def count_tasks(self) -> dict[str, int]:
+        query = "SELECT task, count(*) FROM schedules WHERE task IS NOT NULL GROUP BY task"
+        return dict(await self._database.read(lambda connection: fetch(connection, query)))
+
+    async def scheduled_tasks(self) -> set[str]:
+        return await self._database.read(scheduled_tasks)
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
         values = (
             change.enabled,
             change.broken,
-            change.note,
+            change.off_note,
             change.anchor_at,
             change.next_at,
             change.remaining,
@@ -192,18 +253,22 @@ class PostgresSchedules:
 
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
-    async def remove_schedule(self, id: ScheduleId) -> bool:
+    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
         async def remove(connection: Connection) -> bool:
             # Locked first: a run that is put in meanwhile is seen by the next statement, or finds no schedule.
-            await connection.execute("SELECT id FROM schedules WHERE id = %s FOR UPDATE", (id,))
+            found = await fetch(connection, "SELECT version FROM schedules WHERE id = %s FOR UPDATE", (id,))
+            if not found or version not in (None, found[0][0]):
+                return False
             sessions = await fetch(connection, _SESSIONS, (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
             await connection.execute(_DETACH, (REMOVED, id))
-            removed = await fetch(connection, "DELETE FROM schedules WHERE id = %s RETURNING id", (id,))
+            await connection.execute("DELETE FROM schedules WHERE id = %s", (id,))
             await _give_up_turns(connection, sessions)
-            return bool(removed)
+            return True
 
-        return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
+        return await self._database.write(
+            remove, wakes=True, repeatable=version is None, sessions=await self._sessions_of(id)
+        )
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
         held: dict[str, Any] = {"id": id, "version": version, "now": now}
@@ -242,8 +307,8 @@ class PostgresSchedules:
         for plan in plans:
             first.setdefault(plan.schedule_id, plan)
         sorted_plans = sorted(first.values(), key=lambda plan: plan.schedule_id)
-        values = _moves(sorted_plans)
-        ids = values[0]
+        values = (now, *_moves(sorted_plans))
+        ids = values[1]
 
         async def record(connection: Connection) -> list[ScheduleId]:
             # Locked in a statement of its own, so that the next one sees every run that was inserted meanwhile.
@@ -260,6 +325,15 @@ class PostgresSchedules:
 
         sessions = {run.session for plan in sorted_plans for run in plan.runs if run.session is not None}
         return await self._database.write(record, wakes=True, sessions=sessions) if plans else []
+
+
+async def _put(connection: Connection, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
+    """Put schedules of which some may be held, inside the caller's transaction."""
+    still_held = texts(await end_changed_holds(connection, drafts, now))
+    await connection.execute(_PUT, (now, now, *_columns(drafts), still_held, still_held, still_held))
+    resting = texts([draft.name for draft in drafts if not draft.enabled])
+    if resting != "{}":
+        await connection.execute(_NOT_DUE, (resting,))
 
 
 def _columns(drafts: Sequence[ScheduleDraft]) -> tuple[str | None, ...]:
@@ -280,6 +354,7 @@ def _columns(drafts: Sequence[ScheduleDraft]) -> tuple[str | None, ...]:
         numbers([draft.next_at for draft in drafts]),
         numbers([draft.after_finish for draft in drafts]),
         numbers([draft.remaining for draft in drafts]),
+        texts([draft.off_note for draft in drafts]),
     )
 
 
@@ -301,8 +376,3 @@ async def _give_up_turns(connection: Connection, sessions: Sequence[Row]) -> Non
     names = [session for (session,) in sessions if session is not None]
     await lock_sessions(connection, names)
     await give_turns(connection, names)
-
-
-def _load(row: Row) -> Schedule:
-    last_run = load_run(row[_RUN:]) if row[_RUN] is not None else None
-    return load_schedule(row[: _RUN - 1], last_run, row[_RUN - 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ostinato.stores.postgres.access import PostgresAccess
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
@@ -26,6 +27,7 @@ class PostgresStore:
         self.lanes = PostgresLanes(self._database)
         self.sessions = PostgresSessions(self._database)
         self.nodes = PostgresNodes(self._database)
+        self.access = PostgresAccess(self._database)
         self.upkeep = PostgresUpkeep(self._database)
 
     @property

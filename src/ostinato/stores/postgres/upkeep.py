@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
-from ostinato.stores.base import PruneCursor, Pruned, Status
+from ostinato.stores.access_rows import REQUEST_KEPT
 from ostinato.stores.postgres.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
-from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, old_day, past_age
+from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
+from ostinato.stores.upkeep import PruneCursor, Pruned, Status
 
 __all__ = ["PostgresUpkeep"]
 
@@ -35,6 +36,15 @@ _OLD_SPENDING = """
 DELETE FROM spending s USING (SELECT schedule_id, day FROM spending WHERE day < %s ORDER BY day LIMIT %s) old
 WHERE s.schedule_id = old.schedule_id AND s.day = old.day RETURNING 1
 """
+# Each with the instant before which they go.
+_OLD_ACCESS = (
+    "DELETE FROM login_codes WHERE hash = ANY (ARRAY(SELECT hash FROM login_codes WHERE expires_at <= %s LIMIT %s))",
+    "DELETE FROM logins WHERE hash = ANY (ARRAY(SELECT hash FROM logins WHERE expires_at <= %s LIMIT %s))",
+    "DELETE FROM tokens WHERE id = ANY (ARRAY(SELECT id FROM tokens WHERE expires_at <= %s LIMIT %s))",
+    "DELETE FROM requests r USING (SELECT who, key FROM requests WHERE begun_at <= %s LIMIT %s) old "
+    "WHERE r.who = old.who AND r.key = old.key",
+    "DELETE FROM audit WHERE id = ANY (ARRAY(SELECT id FROM audit WHERE at < %s ORDER BY at LIMIT %s))",
+)
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s AND c.relkind = 'r'
@@ -83,7 +93,8 @@ class PostgresUpkeep:
             events = await fetch(connection, _OLD_EVENTS, (past, limit))
             sessions = await fetch(connection, _IDLE_SESSIONS, {"past": past, "limit": limit})
             spending = await fetch(connection, _OLD_SPENDING, (old_day(now), limit))
-            if limit in (len(events), len(sessions), len(spending)):
+            access = await _prune_access(connection, now, limit)
+            if limit in (len(events), len(sessions), len(spending), *access):
                 return Pruned(cursor=cursor)
             nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
             return Pruned(nodes=len(nodes))
@@ -108,3 +119,12 @@ class PostgresUpkeep:
             )
 
         return await self._database.read(look)
+
+
+async def _prune_access(connection: Connection, now: Micros, limit: int) -> list[int]:
+    """Remove what of access and audit is past its time; answers how many of each."""
+    past = (now, now, now - TOKEN_KEPT, now - REQUEST_KEPT, now - AUDIT_KEPT)
+    return [
+        len(await fetch(connection, f"{query} RETURNING 1", (instant, limit)))
+        for query, instant in zip(_OLD_ACCESS, past, strict=True)
+    ]

@@ -37,9 +37,9 @@ SELECT (SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL),
                           WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority = v.priority))
               FROM level v WHERE v.priority IS NOT NULL),
              (SELECT min(ready_at) FROM runs WHERE {LATE})),
-       c.id, c.cancel
+       (SELECT drain FROM nodes WHERE id = %(node)s), c.id, c.cancel
 FROM (VALUES (1)) always
-LEFT JOIN (SELECT id, cancel FROM runs WHERE node = %s AND state = 'running' AND cancel IS NOT NULL) c ON true
+LEFT JOIN (SELECT id, cancel FROM runs WHERE node = %(node)s AND state = 'running' AND cancel IS NOT NULL) c ON true
 """
 
 
@@ -64,9 +64,9 @@ class PostgresWatch:
             pass
 
     async def glance(self, node: NodeId) -> Glance:
-        rows = await self._database.read(lambda connection: fetch(connection, _GLANCE, (node,)))
-        next_at, ready_at = rows[0][:2]
-        return Glance(next_at, ready_at, [(RunId(id), reason) for *_, id, reason in rows if id is not None])
+        rows = await self._database.read(lambda connection: fetch(connection, _GLANCE, {"node": node}))
+        next_at, ready_at, drain = rows[0][:3]
+        return Glance(next_at, ready_at, [(RunId(id), reason) for *_, id, reason in rows if id is not None], drain)
 
     async def close(self) -> None:
         self._task.cancel()

@@ -32,8 +32,8 @@ def end_holds(connection: apsw.Connection, held: Sequence[DueSchedule], now: Mic
     if held:
         insert_fires(connection, held_runs(held, now), now)
         connection.executemany(
-            "UPDATE schedules SET next_at = ?, held_since = NULL, held_reason = NULL WHERE id = ?",
-            [(due_again(schedule, now), schedule.id) for schedule in held],
+            "UPDATE schedules SET next_at = ?, held_since = NULL, held_reason = NULL, updated_at = ? WHERE id = ?",
+            [(due_again(schedule, now), now, schedule.id) for schedule in held],
         )
 
 

@@ -34,15 +34,15 @@ def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micro
         if run.session is not None:
             run.later = run.mode is not None and run.ready_at > now
             for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
-                let_in(connection, run.session, RunId(id), now)
+                let_in(connection, run.session, [RunId(id)], now)
 
 
-def let_in(connection: apsw.Connection, session: str, id: RunId, now: Micros) -> None:
-    """A run was put into a session by something that began at this instant: let it queue up, unless it is too late."""
+def let_in(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
+    """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
     if is_cut_off(connection, session, now, now):
-        end_queued(connection, [id], RunState.SKIPPED, STALE, now)
+        end_queued(connection, ids, RunState.SKIPPED, STALE, now)
     else:
-        arrived(connection, session, [id], now)
+        arrived(connection, session, ids, now)
 
 
 def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:

@@ -85,7 +85,7 @@ class SqliteLanes:
 
     async def list_lanes(self) -> list[Lane]:
         query = """
-            SELECT name, max_running, paused, note, rate_count, rate_per,
+            SELECT name, max_running, paused, note, rate_count, rate_per, rate_from,
                    (SELECT count(*) FROM runs WHERE state = 'running' AND lane = lanes.name),
                    (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
                    + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1

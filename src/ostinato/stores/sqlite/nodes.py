@@ -8,6 +8,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
+from ostinato.stores.base import Renewed
 from ostinato.stores.rows import NODE_COLUMNS, load_node
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
@@ -15,12 +16,15 @@ from ostinato.stores.sqlite.query import fetch
 __all__ = ["SqliteNodes"]
 
 _RENEW = """
-INSERT INTO nodes (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO nodes (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services,
+                   statistics, drain)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET
     slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
-    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services
+    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
+    statistics = excluded.statistics
 WHERE lost_at IS NULL
+RETURNING drain
 """
 
 
@@ -30,35 +34,34 @@ class SqliteNodes:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def renew(self, beat: NodeBeat) -> bool:
-        tasks = msgspec.json.encode(beat.tasks).decode()
-
-        def write(connection: apsw.Connection) -> bool:
-            connection.execute(
-                _RENEW,
-                (
-                    beat.id,
-                    beat.host,
-                    beat.pid,
-                    beat.slots,
-                    beat.running,
-                    beat.draining,
-                    tasks,
-                    beat.started_at,
-                    beat.now,
-                    beat.lease_until,
-                    beat.services,
-                ),
-            )
-            return bool(connection.changes())
-
-        return await self._database.write(write)
+    async def renew(self, beat: NodeBeat) -> Renewed:
+        values = (
+            beat.id,
+            beat.host,
+            beat.pid,
+            beat.slots,
+            beat.running,
+            beat.draining,
+            msgspec.json.encode(beat.tasks).decode(),
+            beat.started_at,
+            beat.now,
+            beat.lease_until,
+            beat.services,
+            beat.statistics,
+            beat.drain,
+        )
+        rows = await self._database.write(lambda connection: fetch(connection, _RENEW, values))
+        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]))
 
     async def leave(self, id: NodeId) -> None:
         def remove(connection: apsw.Connection) -> None:
             connection.execute("DELETE FROM nodes WHERE id = ?", (id,))
 
         await self._database.write(remove)
+
+    async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
+        query = "UPDATE nodes SET drain = ? WHERE id = ? AND lost_at IS NULL RETURNING id"
+        return bool(await self._database.write(lambda connection: fetch(connection, query, (wanted, id)), wakes=True))
 
     async def list_nodes(self, now: Micros) -> list[Node]:
         query = f"SELECT {NODE_COLUMNS} FROM nodes ORDER BY started_at"

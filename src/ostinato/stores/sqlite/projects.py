@@ -39,13 +39,15 @@ class SqliteProjects:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> None:
+    async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> bool:
         row = (name, folder, msgspec.json.encode(env).decode(), now)
 
-        def put(connection: apsw.Connection) -> None:
+        def put(connection: apsw.Connection) -> bool:
+            is_known = bool(fetch(connection, "SELECT 1 FROM projects WHERE name = ?", (name,)))
             connection.execute(_PUT, row)
+            return not is_known
 
-        await self._database.write(put)
+        return await self._database.write(put)
 
     async def remove_project(self, name: str) -> bool:
         def remove(connection: apsw.Connection) -> bool:

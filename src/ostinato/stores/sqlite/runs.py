@@ -1,26 +1,37 @@
-"""The ledger in SQLite: runs put in, read and cancelled. Neighbours: inserts.py, claims.py, finishes.py, ends.py."""
+"""The ledger in SQLite: runs put in, claimed, finished and cancelled. Neighbours: inserts.py, claims.py, finishes.py,
+ends.py, and for reading overview.py and look.py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import apsw
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
-from ostinato.models.states import ENDS, RunState
-from ostinato.stores.base import Cancelled, Claim, Claimed, Finished
-from ostinato.stores.rows import ATTEMPT_COLUMNS, CLAIM_COLUMNS, RUN_COLUMNS, load_attempt, load_claimed, load_run
+from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.finishes import finish_now
 from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
+from ostinato.stores.sqlite.look import look
 from ostinato.stores.sqlite.output import add_output, output_mark, read_output
+from ostinato.stores.sqlite.overview import (
+    answered_due,
+    count_active,
+    count_runs,
+    find_runs,
+    late_runs,
+    list_runs,
+    runs_between,
+    tally_ended,
+)
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteRuns", "cancel_now", "tell_to_stop"]
@@ -34,7 +45,6 @@ SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual'
 FROM runs WHERE id = ?2 RETURNING id, session
 """
 _CLAIMED = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ?"
-_UNHAPPY = ENDS - {RunState.SUCCEEDED}
 
 
 class SqliteRuns:
@@ -45,6 +55,17 @@ class SqliteRuns:
 
     async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
         return await self._database.write(lambda connection: insert_all(connection, runs), wakes=True)
+
+    async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
+        def queue(connection: apsw.Connection) -> list[RunId]:
+            ids = insert_all(connection, runs)
+            for session in dict.fromkeys(run.session for run in runs if run.session is not None):
+                let_in(
+                    connection, session, [id for id, run in zip(ids, runs, strict=True) if run.session == session], now
+                )
+            return ids
+
+        return await self._database.write(queue, wakes=True)
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
         def trigger(connection: apsw.Connection) -> RunId | None:
@@ -58,7 +79,7 @@ class SqliteRuns:
                     return None
             (id,) = insert_all(connection, [run])
             if run.session is not None:
-                let_in(connection, run.session, id, run.ready_at)
+                let_in(connection, run.session, [id], run.ready_at)
             return id
 
         return await self._database.write(trigger, wakes=True)
@@ -82,7 +103,7 @@ class SqliteRuns:
                 return None
             new, session = RunId(rows[0][0]), rows[0][1]
             if session is not None:
-                let_in(connection, session, new, now)
+                let_in(connection, session, [new], now)
             return new
 
         return await self._database.write(repeat, wakes=True)
@@ -149,61 +170,31 @@ class SqliteRuns:
         await self._database.write(explain)
 
     async def get_run(self, id: RunId) -> Run | None:
-        found = await self._list("WHERE r.id = ?", [id], 1)
+        found = await self._database.read(lambda connection: find_runs(connection, "WHERE r.id = ?", [id], 1))
         return found[0] if found else None
 
     async def list_runs(self, wanted: RunFilter) -> list[Run]:
-        clauses: list[str] = []
-        values: list[Any] = []
-        if wanted.schedule_id is not None:
-            clauses.append("r.schedule_id = ?")
-            values.append(wanted.schedule_id)
-        if wanted.task is not None:
-            clauses.append("r.task = ?")
-            values.append(wanted.task)
-        if wanted.project is not None:
-            clauses.append("r.project = ?")
-            values.append(wanted.project)
-        if wanted.session is not None:
-            clauses.append("r.session = ? AND r.mode IS NOT NULL")
-            values.append(wanted.session)
-        if wanted.states:
-            clauses.append(f"r.state IN ({', '.join('?' * len(wanted.states))})")
-            values.extend(wanted.states)
-            if _UNHAPPY.issuperset(wanted.states):
-                # Word for word the condition of the index runs_unhappy, or SQLite would not use it.
-                clauses.append("r.state NOT IN ('succeeded', 'queued', 'running')")
-        if wanted.due_from is not None:
-            clauses.append("coalesce(r.last_due_at, r.due_at) >= ?")
-            values.append(wanted.due_from)
-        if wanted.due_until is not None:
-            clauses.append("r.due_at <= ?")
-            values.append(wanted.due_until)
-        if wanted.before_id is not None:
-            clauses.append("r.id < ?")
-            values.append(wanted.before_id)
-        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-        return await self._list(where, values, wanted.limit)
+        return await self._database.read(lambda connection: list_runs(connection, wanted))
 
-    async def _list(self, where: str, values: list[Any], limit: int) -> list[Run]:
-        query = f"""
-            SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
-            {where} ORDER BY r.id DESC LIMIT {int(limit)}"""
+    async def runs_between(
+        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    ) -> list[Run]:
+        return await self._database.read(lambda connection: runs_between(connection, start, end, schedule_ids, limit))
 
-        def look(connection: apsw.Connection) -> list[Run]:
-            rows = fetch(connection, query, values)
-            # Only a run that was tried more than once has rows of earlier attempts.
-            earlier: dict[int, list[Any]] = {}
-            ids = msgspec.json.encode([row[0] for row in rows if row[12]]).decode()
-            for row in connection.execute(
-                f"SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?)) "
-                "ORDER BY a.run_id, a.number",
-                (ids,),
-            ):
-                earlier.setdefault(row[0], []).append(load_attempt(row))
-            return [load_run(row, earlier.get(row[0], ())) for row in rows]
+    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
+        return await self._database.read(lambda connection: count_runs(connection, now, late_before))
 
-        return await self._database.read(look)
+    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
+        return await self._database.read(lambda connection: late_runs(connection, late_before, limit))
+
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+        return await self._database.read(lambda connection: tally_ended(connection, since, until, bucket))
+
+    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+        return await self._database.read(lambda connection: answered_due(connection, id, start, end))
+
+    async def look(self, mark: Mark, limit: int) -> Changes:
+        return await self._database.read(lambda connection: look(connection, mark, limit))
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
         return await self._database.read(lambda connection: read_output(connection, id))
@@ -212,14 +203,7 @@ class SqliteRuns:
         return await self._database.read(lambda connection: output_mark(connection, id))
 
     async def count_active(self, now: Micros) -> int:
-        # One count for each partial index: together in one WHERE they would be a scan of the whole ledger.
-        query = """
-            SELECT (SELECT count(*) FROM runs WHERE state = 'running')
-                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND ready_at <= ?1)
-                 + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = 0 AND burst = 1 AND ready_at > ?1)
-                 + (SELECT count(*) FROM runs WHERE session IS NOT NULL AND waiting = 1
-                    AND state IN ('queued', 'running') AND (later = 0 OR ready_at <= ?1))"""
-        return int(await self._database.read(lambda connection: fetch_value(connection, query, (now,))))
+        return await self._database.read(lambda connection: count_active(connection, now))
 
 
 def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any
 
 import apsw
 import msgspec
@@ -12,30 +11,53 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import NewRun
-from ostinato.models.schedule import REMOVED, FirePlan, Hold, Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
-from ostinato.stores.base import Due
-from ostinato.stores.rows import DUE_COLUMNS, RUN_COLUMNS, SCHEDULE_COLUMNS, load_due, load_run, load_schedule
+from ostinato.models.schedule import (
+    REMOVED,
+    FirePlan,
+    Hold,
+    RecentRun,
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleRow,
+    ScheduleSort,
+    ScheduleState,
+)
+from ostinato.stores.base import Due, Tally
+from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.runs import cancel_now
+from ostinato.stores.sqlite.schedule_pages import (
+    count_states,
+    list_rows,
+    page_rows,
+    recent_runs,
+    schedule_history,
+    scheduled_tasks,
+)
 from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["SqliteSchedules"]
 
 # `timing` and `zone` together are what a person calls the timing.
 _RETIMED = "(excluded.timing, excluded.zone) IS NOT (schedules.timing, schedules.zone)"
-_PUT = f"""
+_INSERT = """
 INSERT INTO schedules (name, timing, zone, work, kind, task, policy, project, owner, origin, enabled, note, anchor_at,
-                       next_at, after_finish, remaining, created_at, updated_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, CASE WHEN ?11 THEN ?14 END, ?15, ?16, ?17, ?17)
-ON CONFLICT (name) DO UPDATE SET
+                       next_at, after_finish, remaining, off_note, created_at, updated_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, CASE WHEN ?11 THEN ?14 END, ?15, ?16, ?17, ?18, ?18)
+ON CONFLICT (name)
+"""
+_PUT = f"""{_INSERT} DO UPDATE SET
     timing = excluded.timing, zone = excluded.zone, work = excluded.work, kind = excluded.kind, task = excluded.task,
     policy = excluded.policy, project = excluded.project, owner = excluded.owner,
     origin = coalesce(excluded.origin, origin),
     note = coalesce(excluded.note, note), after_finish = excluded.after_finish, orphaned = 0,
     enabled = CASE WHEN {_RETIMED} AND broken IS NOT NULL THEN 1 ELSE enabled END,
+    off_note = CASE WHEN {_RETIMED} AND broken IS NOT NULL THEN NULL ELSE off_note END,
     anchor_at = CASE WHEN {_RETIMED} THEN excluded.anchor_at ELSE anchor_at END,
     next_at = CASE
         WHEN NOT ({_RETIMED} OR orphaned) THEN next_at
@@ -60,9 +82,6 @@ UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?)
 WHERE schedule_id = ? AND state = 'running' AND mode IS NOT NULL
 """
 _IN_SESSION = "schedule_id = ? AND state IN ('queued', 'running') AND session IS NOT NULL"
-_RUN = 1 + len(SCHEDULE_COLUMNS.split(","))
-"""Where the last run begins in a row: after the schedule, and whether something of it is active."""
-_ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 
 
 class SqliteSchedules:
@@ -80,48 +99,61 @@ class SqliteSchedules:
 
         await self._database.write(put, wakes=True)
 
+    async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
+        def insert(connection: apsw.Connection) -> bool:
+            connection.execute(f"{_INSERT} DO NOTHING", (*_fields(draft), now))
+            return bool(connection.changes())
+
+        return await self._database.write(insert, wakes=True)
+
     async def get_schedule(self, name: str) -> Schedule | None:
-        found = await self.list_schedules(ScheduleFilter(names=(name,)))
+        found = await self.list_schedules(ScheduleFilter(names=(name,), sort=ScheduleSort.NAME))
         return found[0] if found else None
 
     async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
-        clauses: list[str] = []
-        values: dict[str, Any] = {}
-        if wanted.names:
-            clauses.append("s.name IN (SELECT value FROM json_each(:names))")
-            values["names"] = msgspec.json.encode(wanted.names).decode()
-        if wanted.search:
-            clauses.append("instr(lower(s.name), lower(:search)) > 0")
-            values["search"] = wanted.search
-        if wanted.owner is not None:
-            clauses.append("s.owner = :owner")
-            values["owner"] = wanted.owner
-        if wanted.project is not None:
-            clauses.append("s.project = :project")
-            values["project"] = wanted.project
-        if wanted.enabled is not None:
-            clauses.append("s.enabled = :enabled")
-            values["enabled"] = wanted.enabled
-        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-        limit = f"LIMIT {int(wanted.limit)}" if wanted.limit is not None else ""
-        query = f"""
-            SELECT {SCHEDULE_COLUMNS}, {_ACTIVE}, {RUN_COLUMNS} FROM schedules s
-            LEFT JOIN runs r ON r.id = (SELECT max(id) FROM runs WHERE schedule_id = s.id)
-            {where} ORDER BY s.next_at IS NULL, s.next_at, s.name {limit}"""
-        rows = await self._database.read(lambda connection: fetch(connection, query, values))
-        return [_load(row) for row in rows]
+        rows = await self._database.read(lambda connection: list_rows(connection, wanted))
+        return [row.schedule for row in rows]
+
+    async def page_schedules(self, wanted: ScheduleFilter) -> tuple[list[ScheduleRow], int]:
+        return await self._database.read(lambda connection: page_rows(connection, wanted))
+
+    async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
+        return await self._database.read(lambda connection: count_states(connection, unknown))
+
+    async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
+        return await self._database.read(lambda connection: recent_runs(connection, ids, count))
+
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+        return await self._database.read(lambda connection: schedule_history(connection, id, since))
+
+    async def count_tasks(self) -> dict[str, int]:
+        query = "SELECT task, count(*) FROM schedules WHERE task IS NOT NULL GROUP BY task"
+        return dict(await self._database.read(lambda connection: fetch(connection, query)))
+
+    async def scheduled_tasks(self) -> set[str]:
+        return await self._database.read(scheduled_tasks)
+
+    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
+        def edit(connection: apsw.Connection) -> int | None:
+            query = "SELECT version FROM schedules WHERE name = ?"
+            if fetch(connection, query, (draft.name,)) != [(version,)]:
+                return None
+            end_changed_holds(connection, [draft], now)
+            connection.execute(_PUT, (*_fields(draft), now))
+            return int(fetch(connection, query, (draft.name,))[0][0])
+
+        return await self._database.write(edit, wakes=True)
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
         def write(connection: apsw.Connection) -> bool:
             end_holds(connection, find_held(connection, "s.id = ? AND s.version = ?", (id, version)), now)
             connection.execute(
-                "UPDATE schedules SET enabled = ?, broken = ?, note = ?, anchor_at = ?, next_at = ?, remaining = ?, "
-                "failures = 0, version = version + 1, updated_at = ? "
-                "WHERE id = ? AND version = ?",
+                "UPDATE schedules SET enabled = ?, broken = ?, off_note = ?, anchor_at = ?, next_at = ?, "
+                "remaining = ?, failures = 0, version = version + 1, updated_at = ? WHERE id = ? AND version = ?",
                 (
                     change.enabled,
                     change.broken,
-                    change.note,
+                    change.off_note,
                     change.anchor_at,
                     change.next_at,
                     change.remaining,
@@ -145,15 +177,17 @@ class SqliteSchedules:
 
         return await self._database.write(write, wakes=True)
 
-    async def remove_schedule(self, id: ScheduleId) -> bool:
+    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
         def remove(connection: apsw.Connection) -> bool:
+            found = fetch(connection, "SELECT version FROM schedules WHERE id = ?", (id,))
+            if not found or version not in (None, found[0][0]):
+                return False
             sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
             connection.execute(_DETACH, (REMOVED, id))
             connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
-            is_removed = bool(connection.changes())
             give_turns(connection, [session for (session,) in sessions])
-            return is_removed
+            return True
 
         return await self._database.write(remove, wakes=True)
 
@@ -198,6 +232,8 @@ class SqliteSchedules:
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
         def record(connection: apsw.Connection) -> list[ScheduleId]:
             moved: list[ScheduleId] = []
+            changed: list[ScheduleId] = []
+            held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE held_since IS NOT NULL")}
             runs: list[NewRun] = []
             for plan in plans:
                 connection.execute(
@@ -222,8 +258,12 @@ class SqliteSchedules:
                 if connection.changes():
                     moved.append(plan.schedule_id)
                     runs.extend(plan.runs)
+                    if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
+                        changed.append(plan.schedule_id)
                     if plan.cancel:
                         cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+            # Only of these: a fire is no change, and its update leaves the index of changes alone.
+            connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             insert_fires(connection, runs, now)
             return moved
 
@@ -232,14 +272,9 @@ class SqliteSchedules:
 
 _fields = attrgetter(
     *("name", "timing", "zone", "work", "kind", "task", "policy", "project", "owner", "origin", "enabled", "note"),
-    *("anchor_at", "next_at", "after_finish", "remaining"),
+    *("anchor_at", "next_at", "after_finish", "remaining", "off_note"),
 )
 """A draft's values in the order of _PUT."""
-
-
-def _load(row: tuple[Any, ...]) -> Schedule:
-    last_run = load_run(row[_RUN:]) if row[_RUN] is not None else None
-    return load_schedule(row[: _RUN - 1], last_run, bool(row[_RUN - 1]))
 
 
 def _active_runs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ostinato.stores.sqlite.access import SqliteAccess
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
@@ -26,6 +27,7 @@ class SqliteStore:
         self.lanes = SqliteLanes(self._database)
         self.sessions = SqliteSessions(self._database)
         self.nodes = SqliteNodes(self._database)
+        self.access = SqliteAccess(self._database)
         self.upkeep = SqliteUpkeep(self._database)
 
     @property

@@ -7,13 +7,13 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
-from ostinato.stores.base import PruneCursor, Pruned, Status
-from ostinato.stores.retention import EVENTS_KEPT, NODE_KEPT, keep_of, old_day, past_age
+from ostinato.stores.access_rows import REQUEST_KEPT
+from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.upkeep import PruneCursor, Pruned, Status
 
 __all__ = ["SqliteUpkeep"]
-
 
 _OLD_EVENTS = "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at < ? ORDER BY at LIMIT ?)"
 _IDLE_SESSIONS = """
@@ -22,12 +22,18 @@ DELETE FROM sessions WHERE key IN (
     (SELECT 1 FROM runs WHERE session = s.key AND state IN ('queued', 'running')) LIMIT ?2
 )
 """
-
-
 _OLD_SPENDING = """
 DELETE FROM spending WHERE (schedule_id, day) IN
     (SELECT schedule_id, day FROM spending WHERE day < ? ORDER BY day LIMIT ?)
 """
+# Each with the instant before which they go.
+_OLD_ACCESS = (
+    "DELETE FROM login_codes WHERE hash IN (SELECT hash FROM login_codes WHERE expires_at <= ? LIMIT ?)",
+    "DELETE FROM logins WHERE hash IN (SELECT hash FROM logins WHERE expires_at <= ? LIMIT ?)",
+    "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens WHERE expires_at <= ? LIMIT ?)",
+    "DELETE FROM requests WHERE (who, key) IN (SELECT who, key FROM requests WHERE begun_at <= ? LIMIT ?)",
+    "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
+)
 
 
 class SqliteUpkeep:
@@ -79,7 +85,7 @@ class SqliteUpkeep:
             connection.execute(_IDLE_SESSIONS, (now - EVENTS_KEPT, limit))
             sessions = connection.changes()
             connection.execute(_OLD_SPENDING, (old_day(now), limit))
-            if limit in (events, sessions, connection.changes()):
+            if limit in (events, sessions, connection.changes(), *_prune_access(connection, now, limit)):
                 return Pruned(cursor=cursor)
             connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
             return Pruned(nodes=connection.changes())
@@ -112,3 +118,13 @@ class SqliteUpkeep:
             )
 
         return await self._database.read(look)
+
+
+def _prune_access(connection: apsw.Connection, now: Micros, limit: int) -> list[int]:
+    """Remove what of access and audit is past its time; answers how many of each."""
+    past = (now, now, now - TOKEN_KEPT, now - REQUEST_KEPT, now - AUDIT_KEPT)
+    removed = []
+    for query, instant in zip(_OLD_ACCESS, past, strict=True):
+        connection.execute(query, (instant, limit))
+        removed.append(connection.changes())
+    return removed

@@ -68,7 +68,9 @@ def _glance(connection: apsw.Connection, node: NodeId) -> Glance:
     cancel = fetch(
         connection, "SELECT id, cancel FROM runs WHERE node = ? AND state = 'running' AND cancel IS NOT NULL", (node,)
     )
-    return Glance(next_at, _next_ready(connection), [(RunId(id), reason) for id, reason in cancel])
+    drain = fetch_value(connection, "SELECT (SELECT drain FROM nodes WHERE id = ?)", (node,))
+    asked = [(RunId(id), reason) for id, reason in cancel]
+    return Glance(next_at, _next_ready(connection), asked, None if drain is None else bool(drain))
 
 
 def _next_ready(connection: apsw.Connection) -> Micros | None:

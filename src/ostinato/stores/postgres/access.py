@@ -1,0 +1,230 @@
+"""Who may, in PostgreSQL: tokens, codes and logins by the hash of their secret, the audit log, and answers to repeated
+requests. Nothing here wakes an engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ostinato.clock import Micros, from_micros
+from ostinato.errors import StoreUnavailable
+from ostinato.models.access import Actor, Answer, AuditEntry, AuditFilter, Browser, Login, NewLogin, NewToken, Token
+from ostinato.stores.access import AccessCounts
+from ostinato.stores.access_rows import (
+    ANSWER_COLUMNS,
+    AUDIT_COLUMNS,
+    BROWSER_COLUMNS,
+    LOGIN_COLUMNS,
+    REQUEST_KEPT,
+    REQUEST_LOST,
+    TOKEN_COLUMNS,
+    USE_NOTED,
+    headers_text,
+    load_answer,
+    load_audit,
+    load_browser,
+    load_login,
+    load_token,
+)
+from ostinato.stores.postgres.database import Database
+from ostinato.stores.postgres.query import Connection, fetch, readable
+
+__all__ = ["PostgresAccess"]
+
+_IN_FORCE = "(t.expires_at IS NULL OR t.expires_at > %(now)s)"
+# The same hash is the same call, whose commit got no answer.
+_PUT_TOKEN = f"""
+INSERT INTO tokens AS t (name, role, owner, hash, created_at, expires_at) VALUES (%s, %s, %s, %s, %s, %s)
+ON CONFLICT (name) DO UPDATE SET hash = excluded.hash WHERE t.hash = excluded.hash RETURNING {TOKEN_COLUMNS}
+"""
+# A login that was made with a token ends with it.
+_FIND_LOGIN = f"""
+SELECT {LOGIN_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
+WHERE l.hash = %(hash)s AND l.expires_at > %(now)s AND {_IN_FORCE}
+"""
+_LIST_LOGINS = f"""
+SELECT {BROWSER_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
+WHERE l.expires_at > %(now)s AND {_IN_FORCE} ORDER BY l.id DESC
+"""
+# Of a token that has been removed meanwhile nothing more can be made.
+_PUT = """
+INSERT INTO {table} (hash, who, role, expires_at, token_id, created_at)
+SELECT %(hash)s, %(who)s, %(role)s, %(expires_at)s, {token}, %(now)s {source} ON CONFLICT (hash) DO NOTHING
+"""
+_OF_TOKEN = "FROM tokens t WHERE t.id = %(token_id)s FOR KEY SHARE"
+_COUNTS = f"""
+SELECT (SELECT count(*) FROM tokens t WHERE {_IN_FORCE}),
+       (SELECT count(*) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
+        WHERE l.expires_at > %(now)s AND {_IN_FORCE})
+"""
+_NOTE = "INSERT INTO audit (at, who, door, address, verb, object, detail) VALUES (%s, %s, %s, %s, %s, %s, %s)"
+_BEGIN = """
+INSERT INTO requests AS r (who, key, fingerprint, begun_at) VALUES (%s, %s, %s, %s)
+ON CONFLICT (who, key) DO UPDATE SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, status = NULL,
+                                     headers = NULL, body = NULL
+WHERE r.begun_at <= %s OR (r.status IS NULL AND r.begun_at <= %s AND r.fingerprint = excluded.fingerprint)
+RETURNING 1
+"""
+_TRIES = 5
+
+
+class PostgresAccess:
+    """Answers stores.base.AccessStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def put_token(self, token: NewToken, now: Micros) -> Token | None:
+        values = (readable(token.name), token.role, readable(token.owner), token.hash, now, token.expires_at)
+        rows = await self._database.write(lambda connection: fetch(connection, _PUT_TOKEN, values))
+        return load_token(rows[0]) if rows else None
+
+    async def list_tokens(self) -> list[Token]:
+        query = f"SELECT {TOKEN_COLUMNS} FROM tokens t ORDER BY t.name"
+        return [load_token(row) for row in await self._database.read(lambda connection: fetch(connection, query))]
+
+    async def remove_token(self, id: int) -> bool:
+        # Its codes and logins go with it, by their foreign key.
+        query = "DELETE FROM tokens WHERE id = %s RETURNING id"
+        return bool(await self._database.write(lambda connection: fetch(connection, query, (id,))))
+
+    async def find_token(self, hash: str, now: Micros) -> Token | None:
+        query = f"SELECT {TOKEN_COLUMNS} FROM tokens t WHERE t.hash = %(hash)s AND {_IN_FORCE}"
+        rows = await self._database.read(lambda connection: fetch(connection, query, {"hash": hash, "now": now}))
+        if not rows:
+            return None
+        used_at = await self._note_use("tokens", hash, rows[0][5], now)
+        return replace(load_token(rows[0]), used_at=from_micros(used_at))
+
+    async def put_code(self, code: NewLogin, now: Micros) -> None:
+        await self._put("login_codes", code, now)
+
+    async def take_code(self, hash: str, now: Micros) -> Login | None:
+        query = "DELETE FROM login_codes WHERE hash = %s RETURNING who, role, token_id, NULL, expires_at"
+        rows = await self._database.write(lambda connection: fetch(connection, query, (hash,)), repeatable=False)
+        return load_login(rows[0]) if rows and rows[0][4] > now else None
+
+    async def put_login(self, login: NewLogin, now: Micros) -> None:
+        await self._put("logins", login, now)
+
+    async def find_login(self, hash: str, now: Micros) -> Login | None:
+        values = {"hash": hash, "now": now}
+        rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
+        if not rows:
+            return None
+        used_at = await self._note_use("logins", hash, rows[0][3], now)
+        return replace(load_login(rows[0]), used_at=from_micros(used_at))
+
+    async def list_logins(self, now: Micros) -> list[Browser]:
+        rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, {"now": now}))
+        return [load_browser(row) for row in rows]
+
+    async def remove_login(self, hash: str) -> str | None:
+        query = "DELETE FROM logins WHERE hash = %s RETURNING who"
+        rows = await self._database.write(lambda connection: fetch(connection, query, (hash,)))
+        return rows[0][0] if rows else None
+
+    async def remove_logins(self, *, id: int | None = None, who: str | None = None) -> list[str]:
+        theirs, values = ("", ()) if who is None else (" WHERE who = %s", (readable(who),))
+
+        async def remove(connection: Connection) -> list[str]:
+            if id is not None:
+                rows = await fetch(connection, "DELETE FROM logins WHERE id = %s RETURNING who", (id,))
+                return [row[0] for row in rows]
+            await fetch(connection, f"DELETE FROM login_codes{theirs} RETURNING 1", values)
+            return [row[0] for row in await fetch(connection, f"DELETE FROM logins{theirs} RETURNING who", values)]
+
+        return await self._database.write(remove)
+
+    async def count_access(self, now: Micros) -> AccessCounts:
+        rows = await self._database.read(lambda connection: fetch(connection, _COUNTS, {"now": now}))
+        tokens, logins = rows[0]
+        return AccessCounts(tokens, logins)
+
+    async def note_audit(self, actor: Actor, verb: str, object: str, detail: str, now: Micros) -> None:
+        address = None if actor.address is None else readable(actor.address)
+        values = (now, readable(actor.who), actor.door, address, verb, readable(object), readable(detail))
+
+        async def note(connection: Connection) -> None:
+            await connection.execute(_NOTE, values)
+
+        # Not repeatable: after an answer that was lost it would stand there twice.
+        await self._database.write(note, repeatable=False)
+
+    async def list_audit(self, wanted: AuditFilter) -> list[AuditEntry]:
+        clauses: list[str] = []
+        values: list[Any] = []
+        for clause, value in (
+            ("who = %s", wanted.who),
+            ("door = %s", wanted.door),
+            ("verb = %s", wanted.verb),
+            ("object = %s", wanted.object),
+            ("at >= %s", wanted.since),
+            ("at <= %s", wanted.until),
+            ("id < %s", wanted.before_id),
+        ):
+            if value is not None:
+                clauses.append(clause)
+                values.append(readable(value) if isinstance(value, str) else value)
+        where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+        query = f"SELECT {AUDIT_COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT {int(wanted.limit)}"
+        rows = await self._database.read(lambda connection: fetch(connection, query, values))
+        return [load_audit(row) for row in rows]
+
+    async def begin_request(self, who: str, key: str, fingerprint: str, now: Micros) -> Answer | None:
+        taken = (who, key, fingerprint, now, now - REQUEST_KEPT, now - REQUEST_LOST)
+
+        async def begin(connection: Connection) -> Answer | None:
+            known = f"SELECT {ANSWER_COLUMNS} FROM requests WHERE who = %s AND key = %s"
+            for _ in range(_TRIES):
+                if await fetch(connection, _BEGIN, taken):
+                    return None
+                rows = await fetch(connection, known, (who, key))
+                if rows:
+                    return load_answer(rows[0])
+                # Given back between the two.
+            raise StoreUnavailable(f"the key {key!r} changes hands all the time; it is tried again")
+
+        return await self._database.write(begin, repeatable=False)
+
+    async def end_request(self, who: str, key: str, begun_at: Micros, answer: Answer | None) -> None:
+        ours = "who = %s AND key = %s AND begun_at = %s"
+        query = f"UPDATE requests SET status = %s, headers = %s, body = %s WHERE {ours}"
+        values: tuple[Any, ...] = (who, key, begun_at)
+        if answer is None:
+            query = f"DELETE FROM requests WHERE {ours}"
+        else:
+            values = (answer.status, headers_text(answer.headers), answer.body, *values)
+
+        async def end(connection: Connection) -> None:
+            await connection.execute(query, values)
+
+        await self._database.write(end)
+
+    async def _put(self, table: str, login: NewLogin, now: Micros) -> None:
+        values = {
+            "hash": login.hash,
+            "who": readable(login.who),
+            "role": login.role,
+            "expires_at": login.expires_at,
+            "token_id": login.token_id,
+            "now": now,
+        }
+        token, source = ("NULL::bigint", "") if login.token_id is None else ("t.id", _OF_TOKEN)
+
+        async def put(connection: Connection) -> None:
+            await connection.execute(_PUT.format(table=table, token=token, source=source), values)
+
+        await self._database.write(put)
+
+    async def _note_use(self, table: str, hash: str, used_at: Micros | None, now: Micros) -> Micros:
+        """Write when it was last used, unless that is known well enough; answers what is written."""
+        if used_at is not None and now - used_at < USE_NOTED:
+            return used_at
+        query = f"UPDATE {table} SET used_at = %s WHERE hash = %s"
+
+        async def note(connection: Connection) -> None:
+            await connection.execute(query, (now, hash))
+
+        await self._database.write(note)
+        return now

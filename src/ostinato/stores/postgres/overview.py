@@ -1,0 +1,168 @@
+"""Runs as people read them, in PostgreSQL: lists, spans of time, and counts, each from an index.
+
+Called by runs.py, inside a read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import ScheduleId
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.states import ACTIVE, ENDS, RunState
+from ostinato.stores.base import RunCounts, Tally
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, snapshot, texts
+from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, load_attempt, load_run
+
+__all__ = [
+    "answered_due",
+    "count_active",
+    "count_runs",
+    "find_runs",
+    "late_runs",
+    "list_runs",
+    "runs_between",
+    "tally_ended",
+]
+
+_DUE_IN_SPAN = "(r.due_at <= %(end)s AND coalesce(r.last_due_at, r.due_at) >= %(start)s)"
+# Of what has ended only what did so in the span or later, found by columns that the index holds.
+_ENDED_IN_SPAN = f"""
+JOIN (SELECT id, finished_at FROM runs
+      WHERE finished_at >= %(start)s AND (finished_at <= %(end)s OR started_at <= %(end)s OR due_at <= %(end)s)) k
+  ON k.id = r.id
+WHERE (r.finished_at <= %(end)s OR r.started_at <= %(end)s OR {_DUE_IN_SPAN})
+"""
+_UNHAPPY = ENDS - {RunState.SUCCEEDED}
+_ACTIVE = {
+    RunState.RUNNING: "SELECT id FROM runs WHERE state = 'running'",
+    RunState.QUEUED: (
+        "SELECT id FROM runs WHERE state = 'queued' AND NOT waiting UNION ALL "
+        "SELECT id FROM runs WHERE state = 'queued' AND waiting"
+    ),
+}
+# One for each partial index of what is active: together they would be a scan of the whole ledger.
+_ACTIVE_IN_SPAN = (
+    f"r.state = 'running' AND (r.started_at <= %(end)s OR {_DUE_IN_SPAN})",
+    f"r.state = 'queued' AND NOT r.waiting AND {_DUE_IN_SPAN}",
+    f"r.state = 'queued' AND r.waiting AND {_DUE_IN_SPAN}",
+)
+_READY = """
+(SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at <= %(now)s)
++ (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting)
+- (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting AND later AND ready_at > %(now)s)
+"""
+_COUNT_ACTIVE = f"""
+SELECT (SELECT count(*) FROM runs WHERE state = 'running') + {_READY}
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND burst AND ready_at > %(now)s)
+"""
+_COUNTS = f"""
+SELECT (SELECT count(*) FROM runs WHERE state = 'running'), {_READY},
+       (SELECT count(*) FROM runs WHERE state = 'queued' AND NOT waiting AND ready_at < %(late_before)s)
+"""
+
+
+async def list_runs(connection: Connection, wanted: RunFilter) -> list[Run]:
+    """The newest runs of a filter."""
+    clauses: list[str] = []
+    values: list[Any] = []
+    for clause, value in (
+        ("r.schedule_id = %s", wanted.schedule_id),
+        ("r.task = %s", wanted.task),
+        ("r.project = %s", wanted.project),
+        ("r.session = %s AND r.mode IS NOT NULL", wanted.session),
+        ("r.lane = %s", wanted.lane),
+        ("r.trigger = %s", wanted.trigger),
+        ("coalesce(r.last_due_at, r.due_at) >= %s", wanted.due_from),
+        ("r.due_at <= %s", wanted.due_until),
+        ("r.id < %s", wanted.before_id),
+    ):
+        if value is not None:
+            clauses.append(clause)
+            values.append(readable(value) if isinstance(value, str) else value)
+    if wanted.states:
+        clauses.append("r.state = ANY (%s::text[])")
+        values.append(texts(wanted.states))
+        if _UNHAPPY.issuperset(wanted.states):
+            # Word for word the condition of the index runs_unhappy, or it would not be used.
+            clauses.append("r.state NOT IN ('succeeded', 'queued', 'running')")
+        elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
+            # Found by the partial indexes of what is active, not among all that ever ended.
+            clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
+    return await find_runs(connection, f"WHERE {' AND '.join(clauses)}" if clauses else "", values, wanted.limit)
+
+
+async def find_runs(
+    connection: Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC"
+) -> list[Run]:
+    """Runs `r` for which this is so, with their earlier attempts."""
+    query = f"""
+        SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+        {where} ORDER BY {order} LIMIT {int(limit)}"""
+    attempts = f"""
+        SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (%s::bigint[]) ORDER BY a.run_id, a.number"""
+    rows = await fetch(connection, query, values)
+    # Only a run that was tried more than once has rows of earlier attempts.
+    earlier: dict[int, list[Any]] = {}
+    tried = [row[0] for row in rows if row[12]]
+    for row in await fetch(connection, attempts, (numbers(tried),)) if tried else ():
+        earlier.setdefault(row[0], []).append(load_attempt(row))
+    return [load_run(row, earlier.get(row[0], ())) for row in rows]
+
+
+async def runs_between(
+    connection: Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+) -> list[Run]:
+    """What is active and touches the span, then what ended last; oldest first."""
+    values: dict[str, Any] = {"start": start, "end": end}
+    of_these = ""
+    if schedule_ids is not None:
+        of_these = "AND r.schedule_id = ANY (%(schedules)s::bigint[])"
+        values["schedules"] = numbers(schedule_ids)
+    found: list[Run] = []
+    async with snapshot(connection):
+        for condition in _ACTIVE_IN_SPAN:
+            # By a sum, so that the order does not lead through the whole ledger instead of the index.
+            found += await find_runs(
+                connection, f"WHERE {condition} {of_these}", values, limit - len(found), order="r.id + 0 DESC"
+            )
+        ended = f"{_ENDED_IN_SPAN} {of_these}"
+        found += await find_runs(connection, ended, values, limit - len(found), order="k.finished_at DESC")
+    return sorted(found, key=lambda run: run.id)
+
+
+async def count_runs(connection: Connection, now: Micros, late_before: Micros) -> RunCounts:
+    """How busy everything is."""
+    return RunCounts(*(await fetch(connection, _COUNTS, {"now": now, "late_before": late_before}))[0])
+
+
+async def count_active(connection: Connection, now: Micros) -> int:
+    """What is under way, ready, waiting for its turn, or an open burst."""
+    return int(await fetch_value(connection, _COUNT_ACTIVE, {"now": now}))
+
+
+async def late_runs(connection: Connection, late_before: Micros, limit: int) -> list[Run]:
+    """What has its turn and is not started, the longest waiting first."""
+    late = "WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s"
+    return await find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id")
+
+
+async def tally_ended(connection: Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+    """What ended in the span, by bucket and state."""
+    query = """
+        SELECT finished_at / %(bucket)s * %(bucket)s, state, count(*),
+               coalesce(sum(finished_at - started_at), 0)::bigint
+        FROM runs WHERE finished_at >= %(since)s AND finished_at < %(until)s GROUP BY 1, 2 ORDER BY 1, 2"""
+    rows = await fetch(connection, query, {"since": since, "until": until, "bucket": bucket})
+    return [Tally(at, RunState(state), number, micros / SECOND) for at, state, number, micros in rows]
+
+
+async def answered_due(connection: Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+    """The due times that need no other run; of one that stands for several, the first and the last."""
+    query = """
+        SELECT due_at, last_due_at FROM runs WHERE schedule_id = %s AND state IN ('succeeded', 'queued', 'running')
+          AND due_at <= %s AND coalesce(last_due_at, due_at) >= %s"""
+    rows = await fetch(connection, query, (id, end, start))
+    return {due for row in rows for due in row if due is not None and start <= due <= end}

@@ -1,0 +1,177 @@
+"""What people read costs what it shows, however long the ledger and the list behind it are: told by SQLite's own steps.
+
+PostgreSQL answers the same queries from the same indexes; it has no count of steps that would be the same each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.access import Actor
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.live import Mark
+from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
+from ostinato.models.states import Trigger
+from ostinato.stores.sqlite.look import look
+from ostinato.stores.sqlite.overview import count_runs, late_runs, runs_between, tally_ended
+from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.schedule_pages import list_rows, recent_runs, scheduled_tasks
+from ostinato.stores.sqlite.store import SqliteStore
+from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
+from tests.stores.places import raw
+
+STEPS = 20
+LONG_AGO = NOW - 100 * HOUR
+Reading = Callable[[apsw.Connection], Any]
+
+
+@pytest.fixture
+def store(runner: asyncio.Runner, tmp_path: Path) -> Iterator[SqliteStore]:
+    """A file with room for everything."""
+    store = SqliteStore(str(tmp_path / "jobs.db"))
+    runner.run(store.open())
+    runner.run(store.lanes.ensure_lanes({"main": 10_000, "cron": 10_000}, []))
+    yield store
+    runner.run(store.close())
+
+
+def of_runs(now: Micros) -> dict[str, Reading]:
+    """What the page asks for all the time."""
+    tail = Mark(run=0, event=0, audit=0, changed_at=now, runs=(), finished_at=now - SECOND)
+    behind = Mark(run=1 << 60, event=0, audit=0, changed_at=now, runs=(RunId(3), RunId(4)), finished_at=now - SECOND)
+    return {
+        "look": lambda connection: look(connection, tail, 5),
+        "look behind all": lambda connection: look(connection, behind, 5),
+        "timeline": lambda connection: runs_between(connection, now - MINUTE, now + MINUTE, None, 5),
+        "timeline of a schedule": lambda connection: runs_between(
+            connection, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5
+        ),
+        "counts": lambda connection: count_runs(connection, now, now),
+        "late": lambda connection: late_runs(connection, now, 5),
+        "activity": lambda connection: tally_ended(connection, now - MINUTE, now + 1, MINUTE),
+        "bars": lambda connection: recent_runs(connection, [ScheduleId(1)], 5),
+    }
+
+
+def of_schedules() -> dict[str, Reading]:
+    wanted = {
+        f"{sort} {'down' if descending else 'up'}": ScheduleFilter(sort=sort, descending=descending, limit=5)
+        for sort in (ScheduleSort.NAME, ScheduleSort.NEXT, ScheduleSort.CREATED)
+        for descending in (False, True)
+    }
+    wanted |= {
+        "next, further on": ScheduleFilter(after=(NOW + 5 * MINUTE, "s00003"), limit=5),
+        "name, further on": ScheduleFilter(sort=ScheduleSort.NAME, after=("s00003", "s00003"), limit=5),
+        "without a due time": ScheduleFilter(after=(None, "r"), limit=5),
+    }
+    few = (ScheduleState.OFF, ScheduleState.BROKEN, ScheduleState.RUNNING, ScheduleState.PAUSED, ScheduleState.ORPHANED)
+    wanted |= {state: ScheduleFilter(state=state, limit=5) for state in few}
+    pages: dict[str, Reading] = {name: partial(list_rows, wanted=page) for name, page in wanted.items()}
+    return {**pages, "tasks": scheduled_tasks}
+
+
+async def steps_of(store: SqliteStore, readings: dict[str, Reading]) -> dict[str, int]:
+    """How many steps SQLite takes for each, in units of STEPS."""
+
+    def count(connection: apsw.Connection, reading: Reading) -> int:
+        steps = 0
+
+        def step() -> bool:
+            nonlocal steps
+            steps += 1
+            return False
+
+        connection.set_progress_handler(step, STEPS)
+        try:
+            reading(connection)
+        finally:
+            connection.set_progress_handler(None)
+        return steps
+
+    return {name: await store._database.read(partial(count, reading=reading)) for name, reading in readings.items()}
+
+
+def dearer(before: dict[str, int], after: dict[str, int]) -> dict[str, tuple[int, int]]:
+    """What takes clearly more steps than before."""
+    return {name: (before[name], after[name]) for name in before if after[name] > 2 * before[name] + 5}
+
+
+async def end_runs(store: SqliteStore, number: int, at: Micros, schedule_id: ScheduleId | None = None) -> None:
+    """Runs that ended at this instant."""
+    given = new_run(schedule_id=schedule_id, due_at=at - SECOND, trigger=Trigger.MANUAL)
+    await store.runs.insert_runs([given] * number)
+    while runs := (await store.runs.claim_runs(claim(room=500))).runs:
+        await store.runs.finish_runs([finish(run, started_at=at - SECOND, finished_at=at) for run in runs])
+
+
+async def test_a_long_ledger_makes_nothing_dearer_that_shows_its_end(store: SqliteStore) -> None:
+    (id,) = await put_many(store, [draft()])
+    await end_runs(store, 20, NOW, id)
+    await store.runs.insert_runs([new_run()] * 20)
+    await store.runs.claim_runs(claim(room=3))
+    before = await steps_of(store, of_runs(NOW))
+    await store.runs.insert_runs([new_run(lane="cron", trigger=Trigger.MANUAL)])
+    await raw(
+        store,
+        "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) "
+        "INSERT INTO runs (kind, task, work, policy, state, trigger, due_at, ready_at, lane, started_at, finished_at) "
+        f"SELECT 'function', 'report', '{{}}', '{{}}', 'succeeded', 'api', {LONG_AGO}, {LONG_AGO}, 'main', "
+        f"{LONG_AGO}, {LONG_AGO} + i FROM g",
+    )
+    assert dearer(before, await steps_of(store, of_runs(NOW))) == {}
+
+
+async def test_a_long_queue_and_a_long_audit_log_make_no_look_dearer(store: SqliteStore) -> None:
+    await put_many(store, [draft()])
+    await store.runs.insert_runs([new_run()] * 20)
+    await store.runs.claim_runs(claim(room=3))
+    await store.access.note_audit(Actor("ada", "cli"), "schedule.remove", "old", "{}", NOW)
+    looks = {name: reading for name, reading in of_runs(NOW).items() if name.startswith("look")}
+    before = await steps_of(store, looks)
+    await store.runs.insert_runs([new_run()] * 5_000)
+    await raw(
+        store,
+        "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) "
+        "INSERT INTO audit (at, who, door, verb, object, detail) "
+        f"SELECT {NOW}, 'ada', 'api', 'lane.set', 'x', '{{}}' FROM g",
+    )
+    assert dearer(before, await steps_of(store, looks)) == {}
+
+
+async def test_a_long_ledger_does_not_make_the_list_of_what_is_active_dearer(store: SqliteStore) -> None:
+    await store.runs.insert_runs([new_run()] * 20)
+    await store.runs.claim_runs(claim(room=3))
+    mark = Mark(run=1 << 60, event=0, audit=0, changed_at=NOW, active=10)
+    listed = {"list": lambda connection: look(connection, mark, 5)}
+    before = await steps_of(store, listed)
+    await end_runs(store, 2_000, LONG_AGO)
+    assert dearer(before, await steps_of(store, listed)) == {}
+
+
+async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> None:
+    some = await put_many(store, [draft(f"s{number:05d}", enabled=number % 4 != 1) for number in range(40)])
+    await raw(store, f"UPDATE schedules SET broken = 'boom' WHERE id IN ({some[1]}, {some[5]})")
+    await raw(store, f"UPDATE schedules SET orphaned = 1, next_at = NULL WHERE id IN ({some[2]}, {some[6]})")
+    await raw(store, f"UPDATE schedules SET held_since = {NOW}, held_reason = 'x' WHERE id = {some[3]}")
+    await end_runs(store, 5, NOW, some[0])
+    await store.runs.insert_runs([new_run(schedule_id=some[4], trigger=Trigger.MANUAL)])
+    before = await steps_of(store, of_schedules())
+    await put_many(store, [draft(f"t{number:05d}", next_at=NOW + number * MINUTE) for number in range(3000)])
+    assert dearer(before, await steps_of(store, of_schedules())) == {}
+
+
+async def test_the_count_of_steps_sees_a_scan(store: SqliteStore) -> None:
+    def scan(connection: apsw.Connection) -> Any:
+        return fetch(connection, "SELECT count(*) FROM schedules WHERE note = 'x'")
+
+    before = await steps_of(store, {"scan": scan})
+    await put_many(store, [draft(f"s{number}") for number in range(500)])
+    assert dearer(before, await steps_of(store, {"scan": scan}))

@@ -1,0 +1,352 @@
+"""Pages of schedules: every one exactly once, in every order, direction and filter, as a plain oracle says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from ostinato.clock import SECOND, from_micros
+from ostinato.models.ids import ScheduleId
+from ostinato.models.schedule import Hold, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
+from ostinato.models.states import RunState, Trigger
+from ostinato.stores.base import Store, Tally
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    change,
+    claim,
+    claim_one,
+    draft,
+    finish,
+    new_run,
+    put,
+    put_many,
+    scheduled_run,
+)
+from tests.stores.places import raw
+
+MANY = 30
+
+
+@dataclass(frozen=True)
+class Known:
+    """A schedule as the oracle knows it."""
+
+    id: int
+    name: str
+    task: str | None
+    note: str | None
+    project: str | None
+    owner: str
+    next_at: int | None
+    enabled: bool
+    broken: str | None
+    orphaned: bool
+    remaining: int | None
+    held_since: int | None
+    runs: tuple[tuple[int, str], ...]
+
+    @property
+    def active(self) -> int:
+        return sum(state in ("queued", "running") for _, state in self.runs)
+
+    @property
+    def on(self) -> bool:
+        return self.enabled and self.broken is None and not self.orphaned
+
+    @property
+    def last(self) -> int | None:
+        return max((id for id, _ in self.runs), default=None)
+
+
+async def known(store: Store) -> list[Known]:
+    """Everything there is, past all filters."""
+    runs = await raw(store, "SELECT schedule_id, id, state FROM runs WHERE schedule_id IS NOT NULL")
+    rows = await raw(
+        store,
+        "SELECT id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, held_since "
+        "FROM schedules",
+    )
+    found = []
+    for id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, held_since in rows:
+        ours = tuple((run, state) for schedule_id, run, state in runs if schedule_id == id)
+        found.append(
+            Known(id, name, task, note, project, owner, next_at, bool(enabled), broken, bool(orphaned), remaining,
+                  held_since, ours)
+        )  # fmt: skip
+    return found
+
+
+async def populate(store: Store) -> None:
+    """Schedules of every kind, of which many share a due time, and some have none."""
+    drafts = [
+        draft(
+            f"s{number * 7 % MANY:02d}",
+            next_at=NOW + (number % 4 + 5) * MINUTE,
+            task=("mail", "sync", None)[number % 3],
+            project=(None, "shop", "blog")[number % 3 if number % 2 else 0],
+            owner=("user", "code", "api")[number % 3],
+            origin="app" if number % 3 == 1 else None,
+            note=("Every Night", None)[number % 2],
+            enabled=number % 9 != 4,
+            remaining=3 if number % 5 == 0 else None,
+        )
+        for number in range(MANY)
+    ]
+    ids = await put_many(store, drafts)
+    for id in ids[::4]:
+        await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)] * 2)
+    for run in (await store.runs.claim_runs(claim(room=8))).runs[::2]:
+        await store.runs.finish_runs([finish(run)])
+    for id in (ids[1], ids[6]):
+        hold = Hold(since=NOW + (ids.index(id) % 4 + 5) * MINUTE, next_at=NOW + HOUR, reason="over budget")
+        assert await store.schedules.hold_schedule(id, 1, hold, NOW)
+    for id in ids[3:20:8]:
+        assert await store.schedules.change_schedule(id, 1, change(enabled=False, broken="boom", next_at=None), NOW)
+    await raw(store, f"UPDATE schedules SET next_at = NULL WHERE id IN ({ids[8]}, {ids[9]}, {ids[12]})")
+    await raw(store, f"UPDATE schedules SET next_at = NULL, enabled = false, remaining = 0 WHERE id = {ids[10]}")
+    declared = [one.name for one in drafts if one.name not in ("s07", "s19")]
+    assert await store.schedules.mark_orphans("app", declared, NOW) == ["s07", "s19"]
+
+
+FILTERS: list[tuple[ScheduleFilter, Callable[[Known], Any]]] = [
+    (ScheduleFilter(), lambda one: True),
+    (ScheduleFilter(state=ScheduleState.ON), lambda one: one.on),
+    (
+        ScheduleFilter(state=ScheduleState.OFF),
+        lambda one: not one.enabled and one.broken is None and one.remaining != 0,
+    ),
+    (ScheduleFilter(state=ScheduleState.BROKEN), lambda one: one.broken is not None),
+    (ScheduleFilter(state=ScheduleState.RUNNING), lambda one: one.active),
+    (ScheduleFilter(state=ScheduleState.PAUSED), lambda one: one.on and one.held_since is not None),
+    (
+        ScheduleFilter(state=ScheduleState.FINISHED),
+        lambda one: (
+            (one.enabled or one.remaining == 0)
+            and one.broken is None
+            and not one.orphaned
+            and one.next_at is None
+            and not one.active
+        ),
+    ),
+    (ScheduleFilter(state=ScheduleState.ORPHANED), lambda one: one.orphaned),
+    (ScheduleFilter(project="shop"), lambda one: one.project == "shop"),
+    (ScheduleFilter(owner="code"), lambda one: one.owner == "code"),
+    (ScheduleFilter(enabled=False), lambda one: not one.enabled),
+    (ScheduleFilter(enabled=True), lambda one: one.enabled),
+    (ScheduleFilter(names=("s03", "s10", "s29", "nobody")), lambda one: one.name in ("s03", "s10", "s29")),
+    (ScheduleFilter(ids=(ScheduleId(2), ScheduleId(9), ScheduleId(999))), lambda one: one.id in (2, 9)),
+    (ScheduleFilter(search="MAIL"), lambda one: one.task == "mail"),
+    (ScheduleFilter(search="night"), lambda one: one.note is not None),
+    (ScheduleFilter(search="S1"), lambda one: "s1" in one.name),
+    (ScheduleFilter(search="o"), lambda one: one.project is not None),
+    (
+        ScheduleFilter(state=ScheduleState.ON, search="sync", project="shop"),
+        lambda one: one.on and one.task == "sync" and one.project == "shop",
+    ),
+    (ScheduleFilter(search="nothing like it"), lambda one: False),
+]
+KEYS: dict[ScheduleSort, Callable[[Known], int | str | None]] = {
+    ScheduleSort.NAME: lambda one: one.name,
+    ScheduleSort.CREATED: lambda one: one.id,
+    ScheduleSort.NEXT: lambda one: one.next_at,
+    ScheduleSort.LAST: lambda one: one.last,
+}
+
+
+def in_order(those: list[Known], sort: ScheduleSort, descending: bool) -> list[Known]:
+    """What has no key comes last, whatever the direction; ties go by name."""
+    key = KEYS[sort]
+    having: list[tuple[Any, str, Known]] = [(key(one), one.name, one) for one in those if key(one) is not None]
+    rest = [(0, one.name, one) for one in those if key(one) is None]
+    return [one for part in (having, rest) for *_, one in sorted(part, key=lambda item: item[:2], reverse=descending)]
+
+
+async def pages(store: Store, wanted: ScheduleFilter, size: int) -> tuple[list[ScheduleRow], set[int]]:
+    """All pages of a list, each from the end of the one before; and the totals that they told."""
+    rows: list[ScheduleRow] = []
+    totals: set[int] = set()
+    after = None
+    while True:
+        page, total = await store.schedules.page_schedules(replace(wanted, after=after, limit=size))
+        rows += page
+        totals.add(total)
+        assert len(page) <= size
+        assert len(rows) <= MANY
+        if len(page) < size:
+            return rows, totals
+        after = page[-1].key
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("sort", list(ScheduleSort))
+async def test_pages_hold_every_schedule_exactly_once_in_order(
+    store: Store, sort: ScheduleSort, descending: bool
+) -> None:
+    await populate(store)
+    there = await known(store)
+    for number, (wanted, holds) in enumerate(FILTERS):
+        asked = replace(wanted, sort=sort, descending=descending)
+        expected = in_order([one for one in there if holds(one)], sort, descending)
+        listed = await store.schedules.list_schedules(asked)
+        assert [schedule.name for schedule in listed] == [one.name for one in expected], asked
+        for size in (1, 4, 15, 100) if number == 0 else (3,):
+            rows, totals = await pages(store, asked, size)
+            assert [row.schedule.name for row in rows] == [one.name for one in expected], (asked, size)
+            assert totals == {len(expected)}, asked
+            assert [row.active for row in rows] == [one.active for one in expected]
+            assert [row.key for row in rows] == [(KEYS[sort](one), one.name) for one in expected]
+
+
+async def test_the_oracle_sees_something_of_every_filter_but_the_last(store: Store) -> None:
+    await populate(store)
+    there = await known(store)
+    found = [sum(bool(holds(one)) for one in there) for _, holds in FILTERS]
+    assert min(found[:-1]) > 0
+    assert found[-1] == 0
+    assert len({one.next_at for one in there}) < len(there) // 2
+
+
+def counted_as(one: Known, unknown: tuple[str, ...]) -> ScheduleState:
+    """The one state that a schedule is counted in."""
+    holds = {wanted.state: of_it for wanted, of_it in FILTERS if wanted.state is not None and wanted.search is None}
+    if one.task in unknown:
+        return ScheduleState.BROKEN
+    first = (ScheduleState.BROKEN, ScheduleState.ORPHANED, ScheduleState.FINISHED, ScheduleState.PAUSED)
+    return next((state for state in (*first, ScheduleState.OFF) if holds[state](one)), ScheduleState.ON)
+
+
+@pytest.mark.parametrize("unknown", [(), ("sync",), ("mail", "sync", "nobody's")])
+async def test_every_schedule_is_counted_in_exactly_one_state(store: Store, unknown: tuple[str, ...]) -> None:
+    await populate(store)
+    there = await known(store)
+    nobody = dict.fromkeys(set(ScheduleState) - {ScheduleState.RUNNING}, 0)
+    assert await store.schedules.count_schedules(unknown) == nobody | Counter(counted_as(one, unknown) for one in there)
+    if not unknown:
+        assert set(nobody) == {counted_as(one, unknown) for one in there}, "the oracle sees something of every state"
+
+
+async def test_one_that_ran_as_often_as_it_should_is_on_until_its_last_run_has_ended(store: Store) -> None:
+    id = await put(store)
+    await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)])
+    await raw(store, "UPDATE schedules SET next_at = NULL, remaining = 0, enabled = false")
+    assert (await store.schedules.count_schedules(()))[ScheduleState.ON] == 1
+    await store.runs.finish_runs([finish(await claim_one(store))])
+    assert (await store.schedules.count_schedules(()))[ScheduleState.FINISHED] == 1
+
+
+async def test_a_page_goes_on_behind_the_last_row_whatever_was_added_or_removed_before_it(store: Store) -> None:
+    ids = await put_many(store, [draft(name) for name in "bdfh"])
+    wanted = ScheduleFilter(sort=ScheduleSort.NAME, limit=2)
+    first, total = await store.schedules.page_schedules(wanted)
+    assert ([row.schedule.name for row in first], total) == (["b", "d"], 4)
+    await store.schedules.remove_schedule(ids[1])
+    await put_many(store, [draft(name) for name in "ae"])
+    second, total = await store.schedules.page_schedules(replace(wanted, after=first[-1].key))
+    assert ([row.schedule.name for row in second], total) == (["e", "f"], 5)
+
+
+async def test_a_row_shows_its_last_run_as_a_list_does(store: Store) -> None:
+    id = await put(store, zone="Europe/Berlin")
+    await store.runs.insert_runs([scheduled_run(id, NOW), scheduled_run(id, NOW + MINUTE)])
+    await store.runs.finish_runs([finish(await claim_one(store, now=NOW))])
+    ((row,), total) = await store.schedules.page_schedules(ScheduleFilter(limit=10))
+    assert total == 1
+    assert row.schedule == await store.schedules.get_schedule("report")
+    last = row.schedule.last_run
+    assert last is not None
+    assert (last.state, last.schedule, last.schedule_id, last.zone) == (RunState.QUEUED, "report", id, "Europe/Berlin")
+    assert row.active == 1
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        ("50%", ["50%_off"]),
+        ("%", ["50%_off"]),
+        ("_", ["50%_off"]),
+        ("*", ["a*b?c"]),
+        ("?C", ["a*b?c"]),
+        ("[X]", ["[x]^-."]),
+        ("]^", ["[x]^-."]),
+        ("^", ["[x]^-."]),
+        (".", ["[x]^-."]),
+        ("-", ["[x]^-."]),
+        ("ärger λ", ["ÄRGER Λ"]),
+        ("\\", ["back\\slash"]),
+        ("K\\S", ["back\\slash"]),
+        ("(?i)", []),
+        ("***=a", []),
+        ("\0", []),
+    ],
+)
+async def test_a_search_means_its_text_whatever_the_case(store: Store, search: str, names: list[str]) -> None:
+    there = ("50%_off", "a*b?c", "[x]^-.", "ÄRGER Λ", "back\\slash", "plain")
+    await put_many(store, [draft(name) for name in there])
+    listed = await store.schedules.list_schedules(ScheduleFilter(search=search))
+    assert [schedule.name for schedule in listed] == names
+
+
+async def test_recent_runs_are_the_last_ones_of_each_oldest_first(store: Store) -> None:
+    busy, calm, other = await put_many(store, [draft("busy"), draft("calm"), draft("other")])
+    await store.runs.insert_runs([scheduled_run(busy, NOW + number) for number in range(4)])
+    await store.runs.insert_runs([scheduled_run(other, NOW)])
+    runs = (await store.runs.claim_runs(claim(now=NOW + SECOND))).runs
+    ours = [run for run in runs if run.schedule_id == busy]
+    await store.runs.finish_runs([finish(ours[2], RunState.FAILED, finished_at=NOW + 3 * SECOND)])
+    found = await store.schedules.recent_runs([busy, calm], 3)
+    assert list(found) == [busy, calm]
+    assert found[calm] == []
+    assert [(run.id, run.state, run.seconds) for run in found[busy]] == [
+        (ours[1].id, RunState.RUNNING, None),
+        (ours[2].id, RunState.FAILED, 2.0),
+        (ours[3].id, RunState.RUNNING, None),
+    ]
+    assert [run.at for run in found[busy]] == [from_micros(at) for at in (NOW + 1, NOW + 3 * SECOND, NOW + 3)]
+
+
+async def test_the_history_counts_ended_runs_by_the_quarter_of_an_hour_in_which_they_were_due(store: Store) -> None:
+    id, other = await put_many(store, [draft(), draft("other")])
+    quarter = 15 * MINUTE
+    begin = NOW // HOUR * HOUR
+    due = [begin - 1, begin, begin + 1, begin + quarter - 1, begin + quarter]
+    await store.runs.insert_runs([scheduled_run(id, at) for at in due] + [scheduled_run(other, begin)])
+    runs = (await store.runs.claim_runs(claim(now=begin + 2 * HOUR))).runs
+    for run in runs:
+        if run.schedule_id == id and run.due_at != begin + 1:
+            state = RunState.FAILED if run.due_at == begin + quarter - 1 else RunState.SUCCEEDED
+            await store.runs.finish_runs([finish(run, state)])
+    assert await store.schedules.schedule_history(id, begin) == [
+        Tally(begin, RunState.FAILED, 1, 1.0),
+        Tally(begin, RunState.SUCCEEDED, 1, 1.0),
+        Tally(begin + quarter, RunState.SUCCEEDED, 1, 1.0),
+    ]
+    assert len(await store.schedules.schedule_history(id, 0)) == 4
+
+
+async def test_an_edit_counts_only_if_nobody_changed_the_schedule_meanwhile(store: Store) -> None:
+    id = await put(store)
+    assert await store.schedules.edit_schedule(draft(timing="every 7m", note="slower"), 1, NOW + SECOND)
+    edited = await store.schedules.get_schedule("report")
+    assert edited is not None
+    assert (edited.id, edited.timing, edited.note, edited.version) == (id, "every 7m", "slower", 2)
+    assert edited.updated_at == from_micros(NOW + SECOND)
+    assert not await store.schedules.edit_schedule(draft(timing="every 9m"), 1, NOW + 2 * SECOND)
+    assert not await store.schedules.edit_schedule(draft("nobody"), 1, NOW)
+    assert await store.schedules.list_schedules(ScheduleFilter()) == [edited]
+
+
+async def test_an_edit_of_the_timing_ends_a_hold_with_a_row_for_what_was_left_out(store: Store) -> None:
+    id = await put(store)
+    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + HOUR, reason="over budget")
+    assert await store.schedules.hold_schedule(id, 1, hold, NOW)
+    assert await store.schedules.edit_schedule(draft(timing="every 7m"), 1, NOW + 12 * MINUTE)
+    edited = await store.schedules.get_schedule("report")
+    assert edited is not None
+    assert edited.held_since is None
+    assert [(row[0], row[1]) for row in await raw(store, "SELECT state, count FROM runs")] == [("skipped", 2)]
