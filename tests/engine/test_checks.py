@@ -90,4 +90,4 @@ def test_a_schedule_of_the_code_whose_check_fails_is_there_switched_off_and_says
     app.task("job", schedule="every 1h", checks=["disk"])(lambda: None)
     app.start()
     schedule = app.schedules.get("job")
-    assert (schedule.enabled, schedule.note) == (False, "checks failed: disk: full")
+    assert (schedule.enabled, schedule.note, schedule.off_note) == (False, None, "checks failed: disk: full")

@@ -63,7 +63,7 @@ def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeA
     app.schedules.disable("job", note="until Monday")
     app.stop()
     app = deploy(make_app, shared_db)
-    assert (app.schedules.get("job").enabled, app.schedules.get("job").note) == (False, "until Monday")
+    assert (app.schedules.get("job").enabled, app.schedules.get("job").off_note) == (False, "until Monday")
     app.stop()
     # Even when the code changes something else, or everything.
     app = deploy(make_app, shared_db, "every 2h", priority=9)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import signal
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +16,9 @@ from ostinato import Ostinato, Retry, RunContext, RunState, Shell
 from ostinato.engine import lease
 from ostinato.engine.node import Engine
 from ostinato.execution import runner
+from ostinato.stores.base import Claim
 from ostinato.testing import FakeClock, drain, settle
-from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
+from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -384,9 +387,49 @@ def test_a_command_is_dead_before_a_forced_stop_hands_its_run_on(
     stopping.start()
     eventually(lambda: engine_is_draining(node))
     node.force()
-    stopping.join(10)
+    stopping.join(PATIENCE)
+    assert not stopping.is_alive()
     assert not is_alive(process)
     assert node.runs.get(run).state is RunState.QUEUED
+
+
+@on_shared
+def test_a_claim_under_way_at_a_forced_stop_does_not_start_again_what_was_put_back(
+    shared_db: str, make_app: MakeApp
+) -> None:
+    node, reader = make_app(shared_db), make_app(shared_db)
+    started: list[int] = []
+
+    @node.task("job", retry=0)
+    async def job() -> None:
+        started.append(1)
+        await asyncio.Event().wait()
+
+    async def begin(engine: Engine) -> Claim | None:
+        await engine.dispatcher.rest()
+        return engine.dispatcher.request()
+
+    node.start()
+    run = job.enqueue()
+    eventually(lambda: started)
+    claim = node.with_engine(begin)
+    assert claim is not None
+    stopping = threading.Thread(target=node.stop)
+    stopping.start()
+    eventually(lambda: engine_is_draining(node))
+    node.force()
+    eventually(lambda: reader.runs.get(run.id).state is RunState.QUEUED)
+
+    async def end(engine: Engine) -> int:
+        claimed = await engine.store.runs.claim_runs(claim)
+        engine.dispatcher.accept(claimed)
+        return len(claimed.runs)
+
+    assert node.with_engine(end) == 1, "the claim takes what was put back"
+    stopping.join(PATIENCE)
+    assert not stopping.is_alive()
+    back = reader.runs.get(run.id)
+    assert (back.state, back.attempt, started) == (RunState.QUEUED, 0, [1])
 
 
 @on_shared
@@ -407,7 +450,18 @@ def engine_is_draining(node: Ostinato) -> bool:
 
 
 def is_alive(process: int) -> bool:
+    """Whether it can still do something. What SIGKILL was sent to cannot, though a busy machine buries it later."""
     try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE and not is_killed(process)
     except psutil.NoSuchProcess:
         return False
+
+
+def is_killed(process: int) -> bool:
+    """Whether SIGKILL is on its way, where the system tells."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return False
+    pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return any(int(mask, 16) >> (signal.SIGKILL - 1) & 1 for mask in pending)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.statistics import Statistics
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.runner import ActiveRun, Runner
 from ostinato.models.ids import NodeId, RunId
@@ -29,8 +30,17 @@ LOOK_AGAIN: Micros = SECOND
 class Dispatcher:
     """Claims and starts runs for one node."""
 
-    def __init__(self, runs: RunStore, runner: Runner, clock: Clock, node: NodeId, slots: int) -> None:
+    def __init__(
+        self,
+        runs: RunStore,
+        runner: Runner,
+        clock: Clock,
+        node: NodeId,
+        slots: int,
+        statistics: Statistics | None = None,
+    ) -> None:
         self._runs = runs
+        self._statistics = statistics or Statistics()
         self._runner = runner
         self._clock = clock
         self.node = node
@@ -113,7 +123,7 @@ class Dispatcher:
         self.wake()
 
     def accept(self, claimed: Claimed) -> None:
-        """Start or hold what a claim got, and note when the next one is worth it."""
+        """Start or hold what a claim got, and note when the next one is worth it. Once closed, all goes back."""
         self._is_claiming = False
         self._unclaimed.set()
         now = self._clock.now()
@@ -122,8 +132,12 @@ class Dispatcher:
             if run.id in cancelled:
                 self._runner.refuse(run, Outcome(OutcomeKind.CANCELLED, cancelled[run.id]))
                 continue
+            if not self.is_open:  # others shall have it; it may even be what a force just put back
+                self._runner.refuse(run, Outcome(OutcomeKind.CUT_OFF))
+                continue
             loaded = self._runner.load(run)
             if run.ready_at <= now:
+                self._statistics.started(now - run.ready_at)
                 self._runner.start(loaded)
             else:
                 heapq.heappush(self._held, (run.ready_at, run.id, loaded))
@@ -142,7 +156,9 @@ class Dispatcher:
         """Start what was claimed ahead and is ready now; answers how many runs."""
         count = 0
         while self._held and self._held[0][0] <= now:
-            self._runner.start(heapq.heappop(self._held)[2])
+            ready_at, _, loaded = heapq.heappop(self._held)
+            self._statistics.started(now - ready_at)
+            self._runner.start(loaded)
             count += 1
         return count
 

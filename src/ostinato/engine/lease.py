@@ -1,7 +1,8 @@
 """A node's lease: renewed by a heartbeat, so that others know it lives. All of a node's runs hang on its one lease.
 
 A node that was declared lost stops what it runs and writes nothing of it: its runs belong to others. It also looks
-whether the wall clock jumped, which a sleep that was computed before the jump would not notice.
+whether the wall clock jumped, which a sleep that was computed before the jump would not notice. With each beat the node
+learns whether somebody asks it to take no more work.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.models.node import NodeBeat
-from ostinato.stores.base import NodeStore
+from ostinato.stores.base import NodeStore, Renewed
 
 __all__ = ["Lease"]
 
@@ -29,6 +30,7 @@ class Lease:
         lost: Callable[[], None],
         joined: Callable[[], None],
         jumped: Callable[[], None],
+        asked: Callable[[bool], object],
     ) -> None:
         self._nodes = nodes
         self._clock = clock
@@ -37,6 +39,10 @@ class Lease:
         self._lost = lost
         self._joined = joined
         self._jumped = jumped
+        self._asked = asked
+        """Called with every beat: whether the node shall take no more work."""
+        self.is_lost = False
+        """The old name is lost, and the new one not in the database yet: a beat that fails leaves it so."""
         self._offset = self._wall_offset()
         self.signal = Signal()
 
@@ -52,12 +58,15 @@ class Lease:
 
     async def renew(self) -> None:
         """One heartbeat. After a lost lease, the next one is the first of a new node."""
-        if not await self._renew():
+        while not (renewed := await self._renew()).held:
+            self.is_lost = True
             self._lost()
-            await self._renew()
+        self._asked(renewed.drain)
+        if self.is_lost:
+            self.is_lost = False
             self._joined()
 
-    async def _renew(self) -> bool:
+    async def _renew(self) -> Renewed:
         now = self._clock.now()
         return await self._nodes.renew(self._beat(now, now + self._length))
 

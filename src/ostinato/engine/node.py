@@ -21,6 +21,7 @@ from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
 from ostinato.engine.recorder import Recorder
 from ostinato.engine.rescuer import Rescuer
+from ostinato.engine.statistics import Statistics
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
@@ -54,19 +55,24 @@ class Engine:
         self.id = new_node_id()
         lease = micros_of(settings.lease)
         self.budgets = BudgetKeeper(store, clock)
-        self.recorder = Recorder(store.runs, registry.throttle, self.budgets)
+        self.statistics = Statistics()
+        self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
-        self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots)
-        self.ticker = Ticker(store.schedules, clock, micros_of(settings.misfire_grace), self.dispatcher.wake)
-        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped)
-        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look)
+        self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots, self.statistics)
+        grace = micros_of(settings.misfire_grace)
+        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics)
+        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped, self._asked)
+        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
         self.pruner = Pruner(store.upkeep, clock)
-        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner)
+        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
         self.watchdog = Watchdog()
         self.monitor = LoopMonitor()
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
+        """It stops: calls from outside are refused too."""
+        self.is_asked_to_drain = False
+        """Somebody asked it to take no more work; it stays, and what others shall do may be enqueued here."""
         self.takes_work = True
         self._next_due_at: Micros | None = None
 
@@ -204,6 +210,7 @@ class Engine:
             "ok": all(service["up"] for service in services.values()) and not blocked,
             "node": self.id,
             "draining": self.is_draining,
+            "asked_to_drain": self.is_asked_to_drain,
             "services": services,
             "loop": {
                 "blocked_for": round(blocked, 3),
@@ -224,12 +231,14 @@ class Engine:
             pid=os.getpid(),
             slots=self.settings.slots,
             running=self.runner.running,
-            draining=self.is_draining,
+            draining=self.is_draining or self.is_asked_to_drain,
             tasks=tuple(sorted(self.registry.tasks)),
             started_at=self._started_at if self._started_at is not None else now,
             now=now,
             lease_until=lease_until,
             services=msgspec.json.encode(services).decode(),
+            statistics=msgspec.json.encode(self.statistics.shape()).decode(),
+            drain=self.is_asked_to_drain,  # under a new name too: whoever asked meant this process
         )
 
     def _lost(self) -> None:
@@ -239,10 +248,33 @@ class Engine:
         log.error("node %s lost its lease; gave up %d runs that others own now", self.id, len(lost) + held)
         self.dispatcher.is_open = False  # until the new name is in the database
         self.id = self.dispatcher.node = new_node_id()
+        self.statistics.begin()
 
     def _joined(self) -> None:
-        self.dispatcher.is_open = self.takes_work and not self.is_draining
+        self._open()
         self._look()
+
+    def _open(self) -> None:
+        """Claim, unless something speaks against it."""
+        self.dispatcher.is_open = (
+            self.takes_work and not self.is_draining and not self.is_asked_to_drain and not self.lease.is_lost
+        )
+
+    def ask_drain(self, drain: bool) -> None:
+        """Somebody asks this node to take no more work, or to take work again. Its state is told at once."""
+        if self._asked(drain):
+            self.lease.signal.set()
+
+    def _asked(self, drain: bool) -> bool:
+        """Do what a beat says; whether that is something new."""
+        if drain == self.is_asked_to_drain:
+            return False
+        self.is_asked_to_drain = drain
+        log.info("node %s %s", self.id, "takes no more work: it was asked to drain" if drain else "takes work again")
+        self._open()
+        if not drain:
+            self._look()
+        return True
 
     def _look(self) -> None:
         """Something may be due or ready that nobody told of."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
-from ostinato.stores.base import UpkeepStore
 from ostinato.stores.retention import sweep
+from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = ["Pruner"]
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from ostinato.clock import Signal
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.statistics import Statistics
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
@@ -32,10 +33,13 @@ BATCH = 500
 class Recorder:
     """Writes what became of runs."""
 
-    def __init__(self, runs: RunStore, throttle: Throttle, budgets: BudgetKeeper) -> None:
+    def __init__(
+        self, runs: RunStore, throttle: Throttle, budgets: BudgetKeeper, statistics: Statistics | None = None
+    ) -> None:
         self._runs = runs
         self._throttle = throttle
         self._budgets = budgets
+        self._statistics = statistics or Statistics()
         self._buffer: list[Finish] = []
         self._signal = Signal()
         self._report_signal = Signal()
@@ -113,6 +117,7 @@ class Recorder:
 
     def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
         """Say what became of a batch, to whom it concerns."""
+        self._statistics.recorded(batch, finished.lost)
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal, to_micros
+from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide
@@ -34,8 +35,15 @@ class Rescuer:
     """Looks for lost runs a few times within the length of a lease."""
 
     def __init__(
-        self, store: Store, clock: Clock, lease: Micros, own_id: Callable[[], NodeId], look: Callable[[], None]
+        self,
+        store: Store,
+        clock: Clock,
+        lease: Micros,
+        own_id: Callable[[], NodeId],
+        look: Callable[[], None],
+        statistics: Statistics | None = None,
     ) -> None:
+        self._statistics = statistics or Statistics()
         self._nodes = store.nodes
         self._runs = store.runs
         self._clock = clock
@@ -63,7 +71,9 @@ class Rescuer:
         stale = await self._runs.stale_runs(silent, now)
         if not stale:
             return 0
-        finished = await self._runs.finish_runs([_crashed(run, now) for run in stale])
+        crashed = [_crashed(run, now) for run in stale]
+        finished = await self._runs.finish_runs(crashed)
+        self._statistics.ended(crashed, finished.lost)
         rescued = len(stale) - len(finished.lost)
         if rescued:
             log.warning("rescued %d runs of nodes that are gone", rescued)

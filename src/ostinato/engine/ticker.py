@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.plan import plan_fires
+from ostinato.engine.statistics import Statistics
+from ostinato.models.ids import ScheduleId
+from ostinato.models.schedule import DueSchedule, FirePlan
+from ostinato.models.states import RunState
 from ostinato.stores.base import ScheduleStore
 
 __all__ = ["LOOKAHEAD", "Ticker"]
@@ -30,8 +34,16 @@ PASSES = 50
 class Ticker:
     """Turns due times into queued runs."""
 
-    def __init__(self, schedules: ScheduleStore, clock: Clock, grace: Micros, recorded: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        schedules: ScheduleStore,
+        clock: Clock,
+        grace: Micros,
+        recorded: Callable[[], None],
+        statistics: Statistics | None = None,
+    ) -> None:
         self._schedules = schedules
+        self._statistics = statistics or Statistics()
         self._clock = clock
         self._grace = grace
         self._recorded = recorded
@@ -74,6 +86,15 @@ class Ticker:
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0
                 continue
-            await self._schedules.record_fires(plans, now)
+            self._count(due.schedules, plans, await self._schedules.record_fires(plans, now))
             self._recorded()
         return wake_at
+
+    def _count(self, due: Sequence[DueSchedule], plans: Sequence[FirePlan], moved: Sequence[ScheduleId]) -> None:
+        """Count the due times that were left out, of the schedules that nobody else had moved on before."""
+        left_out = [plan for plan in plans if any(run.state is not RunState.QUEUED for run in plan.runs)]
+        if left_out:
+            names, won = {schedule.id: schedule.name for schedule in due}, set(moved)
+            for plan in left_out:
+                if plan.schedule_id in won:
+                    self._statistics.left_out(names[plan.schedule_id], plan.runs)

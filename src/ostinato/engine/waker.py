@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.ticker import Ticker
@@ -17,11 +18,14 @@ COALESCE_SECONDS = 0.005
 class Waker:
     """Waits for changes and has one cheap look at what they mean for this node."""
 
-    def __init__(self, store: Store, ticker: Ticker, dispatcher: Dispatcher, runner: Runner) -> None:
+    def __init__(
+        self, store: Store, ticker: Ticker, dispatcher: Dispatcher, runner: Runner, drain: Callable[[bool], None]
+    ) -> None:
         self._store = store
         self._ticker = ticker
         self._dispatcher = dispatcher
         self._runner = runner
+        self._drain = drain
 
     async def run(self) -> None:
         """Look after every change."""
@@ -31,7 +35,8 @@ class Waker:
             while True:
                 looked = loop.time()
                 # The first look comes without a change: something may be there from before.
-                glance = await watch.glance(self._dispatcher.node)
+                node = self._dispatcher.node
+                glance = await watch.glance(node)
                 if glance.next_at is not None:
                     self._ticker.expect(glance.next_at)
                 if glance.ready_at is not None:
@@ -39,6 +44,8 @@ class Waker:
                 for id, reason in glance.cancel:
                     if not self._runner.cancel(id, reason):
                         self._dispatcher.cancel_held(id, reason)
+                if glance.drain is not None and node == self._dispatcher.node:  # not what an old name was asked
+                    self._drain(glance.drain)
                 await watch.changed()
                 # A burst of changes is one look; a single one is looked at right away.
                 await asyncio.sleep(max(0.0, looked + COALESCE_SECONDS - loop.time()))

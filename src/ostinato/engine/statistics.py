@@ -1,0 +1,131 @@
+"""What a node counts of its own work since its start, for metrics: cheap enough to be counted for every run.
+
+The dispatcher, the recorder, the rescuer and the ticker count; every beat of the lease carries it to the others.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import RunId
+from ostinato.models.run import Finish, NewRun
+from ostinato.models.states import RunState
+
+__all__ = ["BATCH_BOUNDS", "DURATION_BOUNDS", "LATENESS_BOUNDS", "MOST_NAMES", "OTHER", "Histogram", "Statistics"]
+
+MOST_NAMES = 500
+OTHER = "other"
+"""Under which the rest is counted, so that a name made up for each run does not fill the memory."""
+
+# Upper bounds of the buckets, in microseconds and in runs.
+DURATION_BOUNDS: Sequence[int] = tuple(
+    round(seconds * SECOND)
+    for seconds in (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600)
+)  # fmt: skip
+LATENESS_BOUNDS: Sequence[int] = tuple(
+    round(seconds * SECOND) for seconds in (0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 60, 300)
+)
+BATCH_BOUNDS: Sequence[int] = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+
+
+class Histogram:
+    """How many values were at most each bound, one more for what is above all, and their sum."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: Sequence[int]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0
+
+    def add(self, value: int) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def shape(self, unit: int = 1) -> dict[str, Any]:
+        """As JSON, in this unit: each bucket for itself, and none behind the last that holds something."""
+        used = max((place for place, count in enumerate(self.counts, start=1) if count), default=0)
+        return {"counts": self.counts[:used], "sum": self.sum / unit}
+
+
+class _Name:
+    """What is counted for one task, schedule or kind of work."""
+
+    __slots__ = ("durations", "skipped", "states")
+
+    def __init__(self) -> None:
+        self.states: dict[RunState, int] = {}
+        self.skipped: dict[RunState, int] = {}
+        self.durations = Histogram(DURATION_BOUNDS)
+
+
+class Statistics:
+    """The counters of one node."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Count from nothing: the node starts, or goes on under another name."""
+        self._names: dict[str, _Name] = {}
+        self._lateness = Histogram(LATENESS_BOUNDS)
+        self._batches = Histogram(BATCH_BOUNDS)
+
+    def started(self, late: Micros) -> None:
+        """A run started, so long after it was ready."""
+        self._lateness.add(max(0, late))
+
+    def recorded(self, batch: Sequence[Finish], lost: Sequence[RunId] = ()) -> None:
+        """A batch of finishes was written, but for those whose token no longer held."""
+        self._batches.add(len(batch))
+        self.ended(batch, lost)
+
+    def ended(self, finishes: Iterable[Finish], lost: Sequence[RunId] = ()) -> None:
+        """Count what ended; what goes back to the queue has not."""
+        names = self._names
+        for finish in finishes:
+            state = finish.state
+            if state is RunState.QUEUED or (lost and finish.id in lost):
+                continue
+            name = names.get(finish.name) or self._name(finish.name)
+            name.states[state] = name.states.get(state, 0) + 1
+            if state is RunState.SKIPPED:
+                name.skipped[state] = name.skipped.get(state, 0) + 1
+            elif finish.started_at is not None:
+                took = finish.finished_at - finish.started_at
+                name.durations.add(max(0, took))
+
+    def left_out(self, schedule: str, runs: Iterable[NewRun]) -> None:
+        """Count due times of a schedule that nothing was executed for."""
+        for run in runs:
+            if run.state is not RunState.QUEUED:
+                name = self._name(run.task or schedule)
+                name.states[run.state] = name.states.get(run.state, 0) + 1
+                name.skipped[run.state] = name.skipped.get(run.state, 0) + run.count
+
+    def _name(self, name: str) -> _Name:
+        if name not in self._names and len(self._names) >= MOST_NAMES:
+            name = OTHER
+        return self._names.setdefault(name, _Name())
+
+    def shape(self) -> dict[str, Any]:
+        """As JSON, for the beat and for metrics."""
+        return {
+            "bounds": {
+                "durations": [bound / SECOND for bound in DURATION_BOUNDS],
+                "lateness": [bound / SECOND for bound in LATENESS_BOUNDS],
+                "batches": list(BATCH_BOUNDS),
+            },
+            "runs": {name: dict(counted.states) for name, counted in self._names.items()},
+            "skipped": {name: dict(counted.skipped) for name, counted in self._names.items() if counted.skipped},
+            "durations": {
+                name: counted.durations.shape(SECOND)
+                for name, counted in self._names.items()
+                if any(counted.durations.counts)
+            },
+            "lateness": self._lateness.shape(SECOND),
+            "batches": self._batches.shape(),
+        }
