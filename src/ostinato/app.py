@@ -390,7 +390,4 @@ def _force(house: House) -> None:
 
 
 async def _health(house: House) -> dict[str, Any]:
-    engine = house.engine
-    if engine is None:
-        return {"ok": False, "node": None, "reason": "no engine is started in this process"}
-    return engine.health()
+    return house.health()

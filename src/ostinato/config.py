@@ -73,6 +73,11 @@ class Settings:
     """Command lines of AI agents by their names; `claude` is there anyway."""
     agent_prompt: str | None = None
     """What is added to an agent's system prompt, instead of the built-in text."""
+    host: str = "127.0.0.1"
+    """Where the server listens; another than loopback needs a token first."""
+    port: int = 8321
+    hosts: tuple[str, ...] = ()
+    """Further names by which the server is called, behind a proxy, say."""
 
     @property
     def agent_clis(self) -> dict[str, AgentCli]:
@@ -192,6 +197,12 @@ def _coerce(name: str, value: Any) -> Any:
             return parse_size(value, name)
         case "http_allow":
             return _http_allow(value)
+        case "host":
+            return _bind_host(value)
+        case "port":
+            return _port(value)
+        case "hosts":
+            return _host_names(value)
         case "agents":
             return _agents(value)
         case "lease":
@@ -225,6 +236,38 @@ def _http_allow(value: Any) -> tuple[str, ...]:
             except ValueError as error:
                 raise InvalidInput(f"http_allow cannot hold {part!r}: {error}", field="http_allow", hint=hint) from None
     return tuple(parts)
+
+
+def _bind_host(value: Any) -> str:
+    """A name or an address to listen at, without brackets and port."""
+    hint = "give an address or a name, such as 127.0.0.1, ::1 or 0.0.0.0; the port is a setting of its own"
+    host = value.strip() if isinstance(value, str) else ""
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    if not re.fullmatch(r"[0-9A-Za-z._-]+|[0-9A-Fa-f:.]+(%[0-9A-Za-z._-]+)?", host):
+        raise InvalidInput(f"host cannot be {value!r}", field="host", hint=hint)
+    return host
+
+
+def _port(value: Any) -> int:
+    try:
+        port = int(value)
+    except (TypeError, ValueError):
+        port = -1
+    if not 0 <= port <= 65_535 or isinstance(value, bool):
+        raise InvalidInput(f"port cannot be {value!r}", field="port", hint="give 1 to 65535, or 0 for a free one")
+    return port
+
+
+def _host_names(value: Any) -> tuple[str, ...]:
+    hint = 'a list of names as browsers call them, such as ["jobs.example.org"]'
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(f"hosts cannot be {value!r}", field="hosts", hint=hint)
+    for part in parts:
+        if not re.fullmatch(r"([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", part):
+            raise InvalidInput(f"hosts cannot hold {part!r}", field="hosts", hint=hint)
+    return tuple(part.lower() for part in parts)
 
 
 def _agents(value: Any) -> dict[str, AgentCli]:

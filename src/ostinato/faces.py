@@ -64,8 +64,10 @@ class Schedules(Face[House, ScheduleService]):
     enable = blocking(ScheduleService.enable)
     disable = blocking(ScheduleService.disable)
     trigger = blocking(ScheduleService.trigger)
+    backfill = blocking(ScheduleService.backfill)
     remove = blocking(ScheduleService.remove)
     next = blocking(ScheduleService.next)
+    history = blocking(ScheduleService.history)
 
 
 class AioSchedules(Face[House, ScheduleService]):
@@ -79,8 +81,10 @@ class AioSchedules(Face[House, ScheduleService]):
     enable = awaiting(ScheduleService.enable)
     disable = awaiting(ScheduleService.disable)
     trigger = awaiting(ScheduleService.trigger)
+    backfill = awaiting(ScheduleService.backfill)
     remove = awaiting(ScheduleService.remove)
     next = awaiting(ScheduleService.next)
+    history = awaiting(ScheduleService.history)
 
 
 class Runs(Face[House, RunService]):
@@ -200,9 +204,15 @@ class Nodes(Face[House, NodeService]):
     """Nodes, for sync code."""
 
     list = blocking(NodeService.list)
+    get = blocking(NodeService.get)
+    drain = blocking(NodeService.drain)
+    resume = blocking(NodeService.resume)
 
 
 class AioNodes(Face[House, NodeService]):
     """Nodes, for coroutines."""
 
     list = awaiting(NodeService.list)
+    get = awaiting(NodeService.get)
+    drain = awaiting(NodeService.drain)
+    resume = awaiting(NodeService.resume)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
@@ -39,6 +39,16 @@ class House:
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""
         return self.engine is not None and self.engine.is_draining and current_context.get(None) is None
+
+    def health(self) -> dict[str, Any]:
+        """How the engine of this process is; `ok` is False when none is started."""
+        if self.engine is None:
+            return {"ok": False, "node": None, "reason": "no engine is started in this process"}
+        return self.engine.health()
+
+    def statistics(self) -> dict[str, Any]:
+        """What the engine of this process has counted so far."""
+        return {} if self.engine is None else self.engine.statistics.shape()
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""
@@ -81,6 +91,7 @@ class House:
         return await self.services.runs.get(id)
 
     async def close(self) -> None:
+        await self.services.live.close()
         await self.store.close()
 
 

@@ -21,6 +21,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("OSTINATO_PORT", "0")
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "jobs.py").write_text(JOBS, encoding="utf-8")
     modules = set(sys.modules)

@@ -8,7 +8,7 @@ from tests.doors.command_line import CommandLine
 
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "enabled", "broken", "orphaned",
-    "note", "next_run_at", "next_run_reason", "held_since", "remaining", "failures", "last_run", "version",
+    "note", "off_note", "next_run_at", "next_run_reason", "held_since", "remaining", "failures", "last_run", "version",
     "created_at", "updated_at",
 ]  # fmt: skip
 
@@ -90,13 +90,18 @@ def test_edit_without_anything_to_change_is_wrong_usage(cli: CommandLine) -> Non
     assert "nothing to change was given" in answer.err
 
 
-def test_disable_keeps_its_note_and_enable_takes_it_away(cli: CommandLine) -> None:
-    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
+def test_disable_says_why_until_enable_and_its_own_note_stays(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--note", "owner: ada")
     off = cli.ok("schedule", "disable", "a", "--note", "holidays", "--json").json
-    assert (off["enabled"], off["note"], off["next_run_at"]) == (False, "holidays", None)
+    assert (off["enabled"], off["off_note"], off["next_run_at"]) == (False, "holidays", None)
     assert off["next_run_reason"] == "disabled: holidays"
     assert " off " in cli.ok("schedule", "ls").out
-    assert cli.ok("schedule", "enable", "a", "--json").json["enabled"] is True
+    assert cli.ok("schedule", "disable", "a").err == "off: 'a' (holidays)\n"
+    shown = cli.ok("schedule", "show", "a").out
+    assert "disabled: holidays" in shown
+    assert "owner: ada" in shown
+    on = cli.ok("schedule", "enable", "a", "--json").json
+    assert (on["enabled"], on["note"], on["off_note"]) == (True, "owner: ada", None)
 
 
 def test_a_check_that_fails_refuses_to_enable(cli: CommandLine) -> None:

@@ -51,6 +51,21 @@ def test_commands_need_no_app(cli: CommandLine) -> None:
     assert cli.ok("run", "logs", str(newest["id"])).out == f"hello\n{cli.folder.resolve()}\n"
 
 
+def test_a_retry_is_told_at_the_end_of_the_attempt_that_failed(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "flaky", "every 1h", "--shell", "sleep 1.2; exit 3", "--retry", "1")
+    with cli.start("up") as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        number = cli.ok("schedule", "trigger", "flaky").out.strip()
+        eventually(lambda: "retrying " in up.out, "the retry is told")
+        up.signal(signal.SIGTERM)
+        up.signal(signal.SIGTERM)
+        up.wait()
+    run = cli.ok("run", "show", number, "--json").json
+    (told,) = [line for line in up.out.splitlines() if " retrying " in line]
+    assert told.startswith(run["attempts"][0]["finished_at"][11:19])
+    assert not told.startswith(run["due_at"][11:19])
+
+
 def test_schedules_of_tasks_need_an_app_that_knows_them(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello")
     with cli.start("up") as up:

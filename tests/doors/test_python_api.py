@@ -112,7 +112,7 @@ def test_adding_again_keeps_a_persons_pause_and_the_due_time(app: Ostinato, cloc
     app.schedules.disable("job", note="holiday")
     clock.advance("10m")
     again = app.schedules.add("job", "every 1h", "job", priority=9)
-    assert (again.enabled, again.note, again.policy.priority) == (False, "holiday", 9)
+    assert (again.enabled, again.off_note, again.policy.priority) == (False, "holiday", 9)
     enabled = app.schedules.enable("job")
     assert enabled.next_run_at == at(1, 10)
     clock.advance("10m")
@@ -203,11 +203,12 @@ def test_edit_does_not_switch_on_what_is_off(app: Ostinato) -> None:
 
 
 def test_disable_says_why_and_enable_forgets_it(app: Ostinato) -> None:
-    app.schedules.add("job", "every 1h", "job")
+    app.schedules.add("job", "every 1h", "job", note="owner: ada")
     off = app.schedules.disable("job", note="broken printer")
+    assert (off.note, off.off_note) == ("owner: ada", "broken printer")
     assert (off.enabled, off.next_run_at, off.next_run_reason) == (False, None, "disabled: broken printer")
     on = app.schedules.enable("job")
-    assert (on.enabled, on.note, on.next_run_reason) == (True, None, None)
+    assert (on.enabled, on.note, on.off_note, on.next_run_reason) == (True, "owner: ada", None, None)
     assert app.schedules.enable("job").version == on.version
 
 

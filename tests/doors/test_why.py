@@ -94,7 +94,19 @@ def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
     assert why.answer == (
         "It was due at 2026-01-01 01:00:00 UTC, but no engine is running: start one with 'ostinato up'."
     )
-    assert "no engine is running on this database" in why.facts
+    assert why.facts[1:] == (
+        "due since 2026-01-01 01:00:00 UTC: no engine is there to start it",
+        "no engine is running on this database",
+    )
+
+
+def test_a_due_time_that_passed_while_nobody_was_there_is_not_due_next(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("70m")
+    assert app.why("job", at=at(0, 30)).answer == (
+        "It was not due at 2026-01-01 00:30:00 UTC: Every hour. "
+        "It is due since 2026-01-01 01:00:00 UTC: no engine is there to start it."
+    )
 
 
 def test_why_it_is_running_or_queued(app: Ostinato, clock: FakeClock, opened: threading.Event) -> None:
@@ -171,3 +183,61 @@ def test_why_of_a_due_time_to_come_says_so(app: Ostinato) -> None:
     assert app.why("job", at=at(2)).answer == "It is due at 2026-01-01 02:00:00 UTC, which is yet to come."
     app.schedules.disable("job", note="holiday")
     assert app.why("job", at=at(2)).answer == "It will not run at 2026-01-01 02:00:00 UTC: disabled: holiday."
+
+
+def test_why_of_a_time_that_a_backfill_ran_is_its_run(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app, catch_up="none")
+    simulate(app, lasting="1h")
+    app.schedules.disable("job")
+    clock.advance("9h30m")
+    app.schedules.enable("job")
+    found = app.schedules.backfill("job", at(4), at(7))
+    drain(app)
+    assert len(found.due) == 3
+    for due, id in zip(found.due, found.runs, strict=True):
+        why = app.why("job", at=due)
+        assert why.answer.startswith(f"It ran: run {id}, due {due:%Y-%m-%d %H:%M:%S} UTC, succeeded in ")
+        assert (why.run is not None and why.run.id, why.due_at) == (id, due)
+    assert app.why("job", at=at(1)).answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC")
+
+
+def test_a_backfill_of_long_ago_does_not_hide_the_latest_due_time(app: Ostinato, clock: FakeClock) -> None:
+    app.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "0 * * * *", "job", tz="UTC", catch_up="none")
+    clock.advance("29h30m")
+    drain(app)
+    simulate(app, lasting="1h")
+    app.schedules.backfill("job", at(1), at(0, day=2))
+    drain(app)
+    assert "due 2026-01-02 06:00:00 UTC, succeeded" in app.why("job").answer
+
+
+def test_why_of_a_time_after_a_run_by_hand_is_that_run(app: Ostinato, clock: FakeClock) -> None:
+    hourly(app)
+    clock.advance("1h")
+    drain(app)
+    clock.advance("10m")
+    app.schedules.trigger("job")
+    drain(app)
+    clock.advance("10m")
+    assert app.why("job", at=at(1, 15)).answer.startswith(
+        "It ran: run 2, by hand at 2026-01-01 01:10:00 UTC, succeeded"
+    )
+    assert app.why("job").answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC")
+
+
+def test_why_of_a_retry_is_its_own_reason_until_it_is_ready_and_then_also_what_it_waits_for(
+    app: Ostinato, clock: FakeClock
+) -> None:
+    @app.task("job", retry=3)
+    def job() -> None:
+        raise ValueError("no ink")
+
+    app.schedules.add("job", "every 1h", job)
+    clock.advance("1h")
+    drain(app)
+    answer = app.why("job").answer
+    assert answer.startswith("It is queued: run 1, due 2026-01-01 01:00:00 UTC; attempt 1 of 4 failed, next in ")
+    assert answer.endswith(": ValueError: no ink.")
+    clock.advance("5m")
+    assert app.why("job").answer == f"{answer[:-1]}; no engine is running: start one with 'ostinato up'."

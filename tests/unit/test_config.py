@@ -88,3 +88,39 @@ def test_the_zone_is_the_machines_unless_somebody_says_another(tmp_path: Path) -
 def test_a_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TimingError, match=r"(?s)unknown zone 'Mars/Olympus'.*Europe/Berlin"):
         load_settings(tmp_path, {}, tz="Mars/Olympus")
+
+
+def test_where_the_server_listens_comes_from_every_layer(tmp_path: Path) -> None:
+    defaults = load_settings(tmp_path, {})
+    assert (defaults.host, defaults.port, defaults.hosts) == ("127.0.0.1", 8321, ())
+    (tmp_path / "ostinato.toml").write_text('host = "::1"\nport = 9000\nhosts = ["Jobs.example.org"]', encoding="utf-8")
+    from_file = load_settings(tmp_path, {})
+    assert (from_file.host, from_file.port, from_file.hosts) == ("::1", 9000, ("jobs.example.org",))
+    variables = {"OSTINATO_HOST": "[::]", "OSTINATO_PORT": "80", "OSTINATO_HOSTS": "a.example, b.example:8443"}
+    from_variables = load_settings(tmp_path, variables)
+    assert (from_variables.host, from_variables.port) == ("::", 80)
+    assert from_variables.hosts == ("a.example", "b.example:8443")
+    assert load_settings(tmp_path, variables, host="localhost", port=0).port == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("host", ""),
+        ("host", "localhost:80"),
+        ("host", "http://localhost"),
+        ("host", "a b"),
+        ("port", "http"),
+        ("port", -1),
+        ("port", 65_536),
+        ("port", True),
+        ("hosts", "https://jobs.example.org"),
+        ("hosts", "*"),
+        ("hosts", [80]),
+        ("hosts", {"a": 1}),
+    ],
+)
+def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: object) -> None:
+    with pytest.raises(InvalidInput) as told:
+        load_settings(tmp_path, {}, **{name: value})
+    assert told.value.field == name

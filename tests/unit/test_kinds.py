@@ -212,3 +212,9 @@ def test_a_gate_that_cannot_be_is_told(wrong: Any) -> None:
 def test_a_policy_survives_its_stored_text(given_policy: dict[str, Any]) -> None:
     policy = make_policy(given_policy)
     assert load_policy(policy_text(policy)) == policy
+
+
+@pytest.mark.parametrize("memory", ["2TB", "512GB", 10**15])
+def test_a_large_memory_limit_is_read_back_as_it_was_stored(memory: int | str) -> None:
+    work = Shell("true", memory=memory)
+    assert read_work(work_text(work)) == work

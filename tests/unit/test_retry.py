@@ -151,7 +151,7 @@ def test_a_snooze_without_end_is_ready_in_the_last_year_there_is() -> None:
 
 
 def test_a_retry_is_not_put_off_beyond_the_last_year() -> None:
-    policy = make_policy({"retry": Retry(3, base=timedelta.max, longest=timedelta.max)})
+    policy = make_policy({"retry": Retry(3, base="3652500d", longest="3652500d")})
     finish = decide(run(), policy, Outcome(OutcomeKind.FAILED, "why"), NOW, lambda: 1.0)
     assert (finish.state, finish.ready_at) == (RunState.QUEUED, LATEST)
 

@@ -67,7 +67,7 @@ def execute(
         if common.json:
             from ostinato.service.shapes import run_shape
 
-            emit_json_line(run_shape(run))
+            emit_json_line(run_shape(run, visit.zone))
         else:
             say(tell(run))
     if attended.is_unread:

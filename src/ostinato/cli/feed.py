@@ -45,6 +45,8 @@ class Feed:
         self._tell = tell
         self._last = 0
         self._active: dict[RunId, Run] = {}
+        self._broken: dict[str, int] = {}
+        """Schedules that were told to be broken, with their version then."""
 
     async def begin(self) -> None:
         """Everything up to now is past."""
@@ -94,11 +96,17 @@ class Feed:
                 await self._tell_broken(run, run.schedule)
         elif run.state == "running" and (before is None or (before.state, before.attempt) != (run.state, run.attempt)):
             self._tell(Event("started", run))
-        elif run.state == "queued" and run.attempts and (before is None or len(before.attempts) < len(run.attempts)):
+        elif run.state == "queued" and len(run.attempts) > _tries_told(before):
             self._tell(Event("retrying", run))
 
     async def _tell_broken(self, run: Run, name: str) -> None:
         with suppress(NotFound):
             schedule = await self._services.schedules.get(name)
-            if schedule.broken is not None:
+            if schedule.broken is not None and self._broken.get(name) != schedule.version:
+                self._broken[name] = schedule.version  # what else of it ends, breaks nothing anew
                 self._tell(Event("broken", run, schedule.broken))
+
+
+def _tries_told(before: Run | None) -> int:
+    """How many attempts had ended when the run was looked at last; the one under way is in the list, too."""
+    return 0 if before is None else len(before.attempts) - (before.state == "running")

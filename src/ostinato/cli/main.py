@@ -49,8 +49,9 @@ app = App(
 
 for _order, (_name, _target, _help) in enumerate(
     (
-        ("up", "up:up", "Start the engine and show what it does."),
-        ("worker", "up:worker", "Start the engine for a service manager: plain log lines."),
+        ("up", "up:up", "Start engine, API and page, and show what they do."),
+        ("web", "web:web", "Serve API and page without an engine."),
+        ("worker", "up:worker", "Start the engine alone, for a service manager: plain log lines."),
         ("schedule", "schedule:app", "Add, list, change, trigger and remove schedules."),
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
         ("exec", "execute:execute", _EXEC),
@@ -62,6 +63,9 @@ for _order, (_name, _target, _help) in enumerate(
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "Tasks that can be run."),
         ("node", "node:app", "Processes whose engine is started."),
+        ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
+        ("login", "login:login", "Print a link that logs a browser in, once."),
+        ("logout", "login:logout", "Log somebody's browsers out."),
         ("db", "database:app", "The database: migrate, status, prune."),
         ("doctor", "doctor:doctor", "Check that everything is as it should be."),
         ("completion", "completion:completion", "Print the completion script for a shell."),

@@ -1,17 +1,22 @@
-"""`ostinato node`: which processes have a started engine."""
+"""`ostinato node`: which processes have a started engine, and which of them shall take no more work."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, emit_json, say, table
-from ostinato.cli.opening import opened
+from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import span
 
+if TYPE_CHECKING:
+    from ostinato.models.node import Node
+
 __all__ = ["app"]
 
-app = App(name="node", help="Processes whose engine is started.")
+app = App(name="node", help="List, drain and resume processes whose engine is started.")
 
 _STYLES = {"alive": "green", "draining": "yellow", "lost": "red"}
 
@@ -42,4 +47,52 @@ def ls(*, common: Common = NO_COMMON) -> None:
         titles = ("STATE", "RUNNING", "TASKS", "UP", "SEEN")
         table([Column("ID", flexible=True), *(Column(title) for title in titles)], rows)
     else:
+        say("no engine is running on this database: start one with 'ostinato up'")
+
+
+@app.command
+def drain(id: str, /, *, common: Common = NO_COMMON) -> None:
+    """Let a node take no more work: what runs there ends, other nodes go on, and its process stays.
+
+    It hears of it at once. A restart forgets it.
+
+    Parameters
+    ----------
+    id
+        The node as 'node ls' shows it, or 'all'.
+    """
+    with opened(common) as visit:
+        drained = [visit.ask(visit.services.nodes.drain(one)) for one in _meant(visit, id)]
+    _tell(drained, "drains", common)
+
+
+@app.command
+def resume(id: str, /, *, common: Common = NO_COMMON) -> None:
+    """Let a drained node take work again.
+
+    Parameters
+    ----------
+    id
+        The node as 'node ls' shows it, or 'all'.
+    """
+    with opened(common) as visit:
+        resumed = [visit.ask(visit.services.nodes.resume(one)) for one in _meant(visit, id)]
+    _tell(resumed, "takes work again", common)
+
+
+def _meant(visit: Visit, id: str) -> list[str]:
+    if id != "all":
+        return [id]
+    return [node.id for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
+
+
+def _tell(nodes: list[Node], what: str, common: Common) -> None:
+    if common.json:
+        from ostinato.service.shapes import node_shape
+
+        emit_json([node_shape(node) for node in nodes])
+        return
+    for node in nodes:
+        say(f"node {node.id!r} {what}, {node.running} running")
+    if not nodes:
         say("no engine is running on this database: start one with 'ostinato up'")

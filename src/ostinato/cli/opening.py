@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import importlib
 import os
 import sys
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import House
 
-__all__ = ["Visit", "load_app", "opened"]
+__all__ = ["Visit", "load_app", "opened", "os_user"]
 
 T = TypeVar("T")
 
@@ -41,8 +42,14 @@ class Visit:
         return self._runner.run(question)
 
     def with_house(self, use: Callable[[House], Coroutine[Any, Any, T]]) -> T:
-        """Do something with the house itself, on its loop: execute a run in this process."""
-        return self._runner.run(use(self._house))
+        """Do something with the house itself, on its loop: execute a run in this process.
+
+        Nobody acts in it for the audit log: what the work does is done by code.
+        """
+        from ostinato.service.audit import acting
+
+        with acting(None):
+            return self._runner.run(use(self._house), context=contextvars.copy_context())
 
     @property
     def services(self) -> Services:
@@ -61,19 +68,32 @@ class Visit:
 
 
 @contextmanager
-def opened(common: Common) -> Iterator[Visit]:
+def opened(common: Common, *, host: str | None = None, port: int | None = None) -> Iterator[Visit]:
     """Open the database that the flags, the environment, ostinato.toml or the app name; made if it is not there."""
     import asyncio
 
-    app = load_app(common)
+    app = load_app(common, host=host, port=port)
+    from ostinato.models.access import Actor
+    from ostinato.service.audit import acting
     from ostinato.wiring import open_house
 
-    with asyncio.Runner() as runner:
+    # Before the runner, which takes the context as it is when it begins.
+    with acting(Actor(os_user(), "cli")), asyncio.Runner() as runner:
         house = runner.run(open_house(app.settings, app.clock, app.registry))
         try:
             yield Visit(app, house, runner)
         finally:
             runner.run(house.close())
+
+
+def os_user() -> str:
+    """Who is at this command line, as the system knows them."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run as a number that has no name
+        return f"uid {os.getuid()}"
 
 
 def load_app(
@@ -83,6 +103,8 @@ def load_app(
     lanes: dict[str, int] | None = None,
     rates: dict[str, str] | None = None,
     tz: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
 ) -> Ostinato:
     """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
     from ostinato.app import Ostinato
@@ -95,6 +117,8 @@ def load_app(
         "lanes": lanes,
         "rates": rates,
         "tz": None if tz is None else check_zone(tz),
+        "host": host,
+        "port": port,
     }
     settings = load_settings(**given)
     target = common.app or settings.app

@@ -82,7 +82,7 @@ def show(id: int, /, *, common: Common = NO_COMMON) -> None:
         The number of the run.
     """
     with opened(common) as visit:
-        print_run(visit, visit.ask(visit.services.runs.get(id)), as_json=common.json)
+        print_run(visit, visit.ask(visit.services.runs.look(id)), as_json=common.json)
 
 
 @app.command

@@ -38,7 +38,7 @@ def print_runs(visit: Visit, runs: Sequence[Run], *, as_json: bool) -> None:
     if as_json:
         from ostinato.service.shapes import run_shape
 
-        emit_json([run_shape(run) for run in runs])
+        emit_json([run_shape(run, visit.zone) for run in runs])
         return
     titles = ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")
     columns = [Column(title) for title in titles] + [Column(title, flexible=True) for title in ("NAME", "REASON")]
@@ -70,7 +70,7 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
     from ostinato.service.shapes import run_shape
 
     if as_json:
-        emit_json(run_shape(run))
+        emit_json(run_shape(run, visit.zone))
         return
     zone = visit.zone
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""

@@ -1,4 +1,5 @@
-"""`ostinato schedule`: the verbs of a schedule. Beside it: `schedule_change.py` (add, edit) and `schedule_view.py`."""
+"""`ostinato schedule`: the verbs of a schedule. Beside it: `schedule_change.py` (add, edit), `schedule_backfill.py`
+and `schedule_view.py`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from ostinato.cli.opening import opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.run import ended, list_runs
 from ostinato.cli.run_view import print_run
+from ostinato.cli.schedule_backfill import backfill
 from ostinato.cli.schedule_change import add, edit
 from ostinato.cli.schedule_view import (
     print_schedule,
@@ -26,6 +28,7 @@ __all__ = ["app"]
 app = App(name="schedule", help="Add, list, change, trigger and remove schedules.")
 app.command(add)
 app.command(edit)
+app.command(backfill)
 
 
 @app.command
@@ -109,7 +112,7 @@ def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON
         if common.json:
             print_schedule(visit, schedule, as_json=True)
         else:
-            say(f"off: {name!r}" + (f" ({schedule.note})" if schedule.note else ""))
+            say(f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else ""))
 
 
 @app.command

@@ -1,14 +1,18 @@
-"""The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells."""
+"""The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells.
+
+`server.py` serves the page beside it.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
 from ostinato.cli.feed import Event, Feed
@@ -20,37 +24,55 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
     from ostinato.service.services import Services
+    from ostinato.wiring import House
 
 __all__ = ["serve"]
+
+T = TypeVar("T")
 
 FORCED = 130
 _COUNTED = 1_000
 
 
-async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, quiet: bool) -> int:
-    """Start, follow, drain: the exit code is 0, or 130 if the drain was forced."""
+async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, page: bool) -> int:
+    """Start, follow, drain: the exit code is 0, or 130 if the drain was forced. With the page, if it is wanted."""
     from ostinato.wiring import open_house
 
-    # The feed reads through a house of its own, so that it can tell how a drain ends.
+    # Feed and page read through a house of their own: they see how a drain ends, and hold up no read of the engine.
     view = await open_house(app.settings, app.clock, app.registry)
     feed = Feed(view.services, tell)
     try:
-        await feed.begin()
-        signals = _Signals(app, talk)
-        following = asyncio.create_task(feed.follow())
-        async with app:
-            await _introduce(app, view.services, talk, quiet=quiet)
-            # What is there now stays: a full collection that looks at it again would make runs start late.
-            gc.collect()
-            gc.freeze()
-            await signals.first.wait()
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-        await feed.look()
+        async with _server(view, talk) if page else contextlib.nullcontext():
+            await feed.begin()
+            signals = _Signals(app, talk)
+            following = asyncio.create_task(feed.follow())
+            async with app:
+                view.engine = await app.aio.with_engine(_itself)  # so that the page tells how it is
+                await _introduce(app, view.services, talk, quiet=not page)
+                # What is there now stays: a full collection that looks at it again would make runs start late.
+                gc.collect()
+                gc.freeze()
+                await signals.first.wait()
+            view.engine = None
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            await feed.look()
     finally:
         await view.close()
     talk("stopped by force: what was under way goes back to the queue" if signals.forced else "stopped")
     return FORCED if signals.forced else 0
+
+
+@contextlib.asynccontextmanager
+async def _server(view: House, talk: Callable[[str], None]) -> AsyncIterator[None]:
+    from ostinato.cli.server import serving
+
+    async with serving(view, talk):
+        yield
+
+
+async def _itself(engine: T) -> T:
+    return engine
 
 
 class _Signals:

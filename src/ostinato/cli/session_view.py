@@ -86,7 +86,13 @@ def print_session(visit: Visit, session: Session, *, as_json: bool) -> None:
         from ostinato.service.shapes import event_shape, run_shape, session_shape
 
         shape = session_shape(session)
-        emit_json({**shape, "runs": [run_shape(run) for run in runs], "events": [event_shape(one) for one in events]})
+        emit_json(
+            {
+                **shape,
+                "runs": [run_shape(run, visit.zone) for run in runs],
+                "events": [event_shape(one) for one in events],
+            }
+        )
         return
     now, zone = visit.now, visit.zone
     stopped = session.stopped_at

@@ -1,4 +1,6 @@
-"""`ostinato up` and `ostinato worker`: the engine in the foreground. A signal drains it, a second one forces it.
+"""`ostinato up` (engine, API and page) and `ostinato worker` (the engine alone) in the foreground.
+
+A signal drains the engine, a second one forces it.
 
 `serving.py` is the engine's life; this file is how the two commands tell it.
 """
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from ostinato.app import Ostinato
     from ostinato.cli.feed import Event
 
 __all__ = ["up", "worker"]
@@ -30,36 +33,49 @@ _BAD_ENDS = ("failed", "missed", "expired", "broken")
 log = logging.getLogger("ostinato")
 
 
-def up(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
-    """Start the engine and show what it does. Ctrl-C drains it, a second one forces it."""
+def up(
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    engine: EngineFlags = NO_ENGINE,
+    common: Common = NO_COMMON,
+) -> int:
+    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second one forces it.
+
+    Parameters
+    ----------
+    host
+        Where the page listens; another than loopback needs a token first. [default: 127.0.0.1]
+    port
+        At which port; 0 for a free one. [default: 8321]
+    """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    return _serve(engine, common, _tell_line, say, quiet=False)
+    app = _load(engine, common, host=host, port=port)
+    return _serve(app, common, _tell_line, say, page=True)
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
-    """Start the engine for a service manager: plain log lines of starts, stops and what went wrong."""
+    """Start the engine alone, for a service manager: plain log lines of starts, stops and what went wrong."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    return _serve(engine, common, _tell_log, log.info, quiet=True)
+    return _serve(_load(engine, common), common, _tell_log, log.info, page=False)
+
+
+def _load(engine: EngineFlags, common: Common, *, host: str | None = None, port: int | None = None) -> Ostinato:
+    lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
+    return load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port)
 
 
 def _serve(
-    engine: EngineFlags,
-    common: Common,
-    tell: Callable[[Event, str], None],
-    talk: Callable[[str], None],
-    *,
-    quiet: bool,
+    app: Ostinato, common: Common, tell: Callable[[Event, str], None], talk: Callable[[str], None], *, page: bool
 ) -> int:
+    # The app is loaded before there is a loop: what the user's module does at import may want one of its own.
     import asyncio
 
-    # Before there is a loop: what the user's module does at import may want one of its own.
-    lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
-    app = load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz)
     from ostinato.cli.serving import serve
 
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
-    return asyncio.run(serve(app, lambda event: chosen(event, zone), talk, quiet=quiet))
+    return asyncio.run(serve(app, lambda event: chosen(event, zone), talk, page=page))
 
 
 def _describe(event: Event) -> str:
@@ -84,6 +100,8 @@ def _moment(event: Event) -> datetime | None:
     run = event.run
     if run is None:
         return None
+    if event.kind == "retrying" and run.attempts:
+        return run.attempts[-1].finished_at
     return (run.started_at if event.kind == "started" else run.finished_at) or run.due_at
 
 

@@ -26,7 +26,7 @@ def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> N
         if common.json:
             from ostinato.service.shapes import why_shape
 
-            emit_json(why_shape(answer))
+            emit_json(why_shape(answer, visit.zone))
             return
         run = answer.run
         shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' tells all of it"

@@ -12,6 +12,7 @@ from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.ids import RunId
 from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
 from ostinato.models.policy import Policy, check_key, check_whole
+from ostinato.service.audit import audited
 from ostinato.stores.base import Store
 
 __all__ = ["LaneService"]
@@ -54,6 +55,7 @@ class LaneService:
             await self._store.lanes.ensure_lanes({name: limit}, [], rates)
         return await self.get(name)
 
+    @audited("lane.set")
     async def set(self, name: str, limit: int | None = None, *, rate: str | None = None) -> Lane:
         """Change a lane's limit or rate, on all nodes at once; one that does not exist is made with its limit.
 
@@ -68,10 +70,12 @@ class LaneService:
             raise NotFound(f"there is no lane {name!r} yet: give it a limit")
         return await self.get(name)
 
+    @audited("lane.pause")
     async def pause(self, name: str, *, note: str | None = None) -> Lane:
         """Start nothing more in this lane, on any node, until it is resumed; what runs goes on."""
         return await self._switch(name, True, note)
 
+    @audited("lane.resume")
     async def resume(self, name: str) -> Lane:
         """Start its runs again."""
         return await self._switch(name, False, None)
@@ -81,6 +85,7 @@ class LaneService:
             raise NotFound(f"there is no lane {name!r}; 'ostinato lane ls' lists them")
         return await self.get(name)
 
+    @audited("lane.clear", answers="cleared")
     async def clear(self, name: str) -> int:
         """End everything that is queued in the lane as cancelled; answers how many. What runs goes on."""
         await self.get(name)

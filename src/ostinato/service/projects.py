@@ -11,6 +11,7 @@ from ostinato.errors import Conflict, InvalidInput, NotFound
 from ostinato.models.project import Project, check_project
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.work_checks import check_env
+from ostinato.service.audit import audited
 from ostinato.stores.base import Store
 
 __all__ = ["ProjectService"]
@@ -31,13 +32,18 @@ class ProjectService:
 
         Without `env`, an existing one keeps its own. Values may be references: `env:NAME`, `file:PATH`.
         """
+        return (await self.put(name, folder, env=env))[0]
+
+    @audited("project.add")
+    async def put(self, name: str, folder: str | Path, *, env: Mapping[str, str] | None = None) -> tuple[Project, bool]:
+        """The same; says also whether it is new."""
         check_project(name)
         place = _checked_folder(folder)
         if env is None:
             env = known.env if (known := await self._find(name)) is not None else {}
         check_env(env)
-        await self._store.projects.put_project(name, place, env, self._clock.now())
-        return await self.get(name)
+        is_new = await self._store.projects.put_project(name, place, env, self._clock.now())
+        return await self.get(name), is_new
 
     async def get(self, name: str) -> Project:
         """The project of this name."""
@@ -50,6 +56,7 @@ class ProjectService:
         """All projects, by name."""
         return await self._store.projects.list_projects()
 
+    @audited("project.remove")
     async def remove(self, name: str) -> None:
         """Delete a project and its conversations; a Conflict while schedules belong to it. Its folder stays."""
         await self.get(name)

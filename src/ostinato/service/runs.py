@@ -7,28 +7,34 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
-from ostinato.models.policy import Policy, check_key, make_policy, policy_text
+from ostinato.models.policy import Policy, check_choice, check_key, make_policy, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent, with_turn
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.service.audit import audited
+from ostinato.service.backfill import BACKFILL_KEYS
 from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.lanes import LaneService
+from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
+from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "RunService", "fresh"]
+__all__ = ["EnqueueSpec", "RunService", "RunsWanted", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LONGEST_FOLLOW = 0.25
 """Between two looks at output: a node writes what is new twice a second."""
+_TAKEN_KEYS = {MESSAGE_KEYS: "messages of sessions", BACKFILL_KEYS: "backfills"}
+"""How the keys begin that nobody may give, and whose they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,20 @@ class EnqueueSpec:
     key: str | None = None
     delay: Duration | None = None
     at: datetime | None = None
+
+
+class RunsWanted(TypedDict, total=False):
+    """Which runs to list; what is not given, or None, leaves nothing out."""
+
+    schedule: str | None
+    task: str | None
+    session: str | None
+    project: str | None
+    lane: str | None
+    trigger: Trigger | str | None
+    state: RunState | str | Iterable[RunState | str] | None
+    since: datetime | None
+    until: datetime | None
 
 
 class RunService:
@@ -60,7 +80,9 @@ class RunService:
         self._projects = projects
         self._code = code
         self._draining = draining
+        self._waiting = Waiting(store, clock)
 
+    @audited("run.enqueue", about=lambda given, _: given["spec"].task, answers="runs")
     async def enqueue(
         self, spec: EnqueueSpec, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> Sequence[RunId]:
@@ -68,6 +90,7 @@ class RunService:
         works = [Function(spec.task, list(args), dict(kwargs)) for args, kwargs in calls]
         return await self._enqueue(spec, works, await self._lanes.settle(policy_for_enqueue(spec.options)))
 
+    @audited("run.enqueue", about=lambda _, id: id)
     async def enqueue_work(
         self,
         /,
@@ -86,6 +109,7 @@ class RunService:
         (id,) = await self._enqueue(spec, [found], await self._policy(found, {**options, **policy}, project), project)
         return id
 
+    @audited("run.exec", about=lambda _, run: run.task or run.kind)
     async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Any) -> NewRun:
         """The run that `enqueue_work` would queue, for whoever executes it right away, once."""
         _check_budget(policy)
@@ -134,36 +158,47 @@ class RunService:
             raise NotFound(f"there is no run {id}; 'ostinato run ls' lists the latest")
         return found
 
-    async def list(
-        self,
-        *,
-        schedule: str | None = None,
-        task: str | None = None,
-        session: str | None = None,
-        project: str | None = None,
-        state: RunState | str | Iterable[RunState | str] | None = None,
-        before: int | None = None,
-        limit: int = 50,
-    ) -> Sequence[Run]:
-        """Runs, newest first."""
-        if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+    async def look(self, id: int) -> Run:
+        """The same; if it is queued and has no reason of its own, with what it waits for just now."""
+        (run,) = await self._waiting.explained([await self.get(id)])
+        return run
+
+    async def list(self, *, before: int | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Sequence[Run]:
+        """Runs, newest first; `since` and `until` bound their due times."""
+        before_id = None if before is None else RunId(before)
+        found = await self._filter(wanted)
+        return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=_checked_limit(limit)))
+
+    async def page(self, *, cursor: str | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Page[Run]:
+        """The same list, page by page."""
+        of = await self._filter(wanted)
+        before = None if cursor is None else read_cursor(cursor, of, int)[0]
+        found = await self._store.runs.list_runs(replace(of, before_id=before, limit=_checked_limit(limit) + 1))
+        more = cursor_text([found[limit - 1].id], of) if len(found) > limit else None
+        return Page(found[:limit], more)
+
+    async def _filter(self, wanted: RunsWanted) -> RunFilter:
+        unknown = wanted.keys() - RunsWanted.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"runs cannot be listed by {', '.join(sorted(unknown))}")
         schedule_id = None
-        if schedule is not None:
+        if (schedule := wanted.get("schedule")) is not None:
             found = await self._store.schedules.get_schedule(schedule)
             if found is None:
                 raise NotFound(f"there is no schedule {schedule!r}; 'ostinato schedule ls' lists them")
             schedule_id = found.id
-        wanted = RunFilter(
+        trigger = wanted.get("trigger")
+        return RunFilter(
             schedule_id=schedule_id,
-            task=task,
-            session=session,
-            project=project,
-            states=_states(state),
-            before_id=None if before is None else RunId(before),
-            limit=limit,
+            task=wanted.get("task"),
+            session=wanted.get("session"),
+            project=wanted.get("project"),
+            lane=wanted.get("lane"),
+            trigger=None if trigger is None else check_choice(Trigger, "trigger", trigger),
+            states=_states(wanted.get("state")),
+            due_from=_instant("since", wanted.get("since")),
+            due_until=_instant("until", wanted.get("until")),
         )
-        return await self._store.runs.list_runs(wanted)
 
     async def output(self, id: int, *, stamps: bool = False) -> str:
         """What the run has logged or printed so far; with stamps, each line says when it came."""
@@ -195,6 +230,7 @@ class RunService:
         await self.get(id)
         return await self._store.runs.read_output(RunId(id))
 
+    @audited("run.cancel")
     async def cancel(self, id: int, *, reason: str = "cancelled by a person") -> Run:
         """End it if it is queued, ask its node to stop it if it runs; a Conflict if it has ended."""
         run = await self.get(id)
@@ -205,6 +241,7 @@ class RunService:
             raise Conflict(f"run {id} has ended already: {run.state}")
         return run
 
+    @audited("run.retry", answers="run")
     async def retry(self, id: int) -> Run:
         """Run the same work again, now, as a new run; the old row stays as it is."""
         run = await self.get(id)
@@ -285,10 +322,9 @@ def _check_budget(policy: Mapping[str, Any]) -> None:
 
 def _check_key(key: Any) -> None:
     check_key(key, "key", "give text, the same for the same work")
-    if key.startswith(MESSAGE_KEYS):
-        raise InvalidInput(
-            f"key cannot be {key!r}", field="key", hint=f"{MESSAGE_KEYS} is used by messages of sessions"
-        )
+    for prefix, users in _TAKEN_KEYS.items():
+        if key.startswith(prefix):
+            raise InvalidInput(f"key cannot be {key!r}", field="key", hint=f"{prefix} is used by {users}")
 
 
 def _queued(sent: Sent, session: str) -> RunId:
@@ -313,6 +349,18 @@ def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:
     if spec.at.tzinfo is None:
         raise InvalidInput(f"at={spec.at} has no zone", field="at", hint="pass an aware datetime")
     return to_micros(spec.at)
+
+
+def _checked_limit(limit: int) -> int:
+    if limit < 1:
+        raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+    return limit
+
+
+def _instant(field: str, moment: datetime | None) -> Micros | None:
+    if moment is not None and moment.tzinfo is None:
+        raise InvalidInput(f"{field} {moment} has no zone", field=field, hint="pass an aware datetime")
+    return None if moment is None else to_micros(moment)
 
 
 def _states(state: RunState | str | Iterable[RunState | str] | None) -> tuple[RunState, ...]:

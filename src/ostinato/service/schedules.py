@@ -1,24 +1,37 @@
-"""Schedules: add, get, list, edit, enable, disable, trigger, remove, next."""
+"""Schedules: add, get, list, page, edit, change, enable, disable, trigger, backfill, remove, next, history."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ostinato.clock import Clock, Micros, to_micros
+from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
-from ostinato.models.policy import Overlap, load_policy, make_policy, policy_json, policy_text
+from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
-from ostinato.models.schedule import Schedule, ScheduleChange, ScheduleDraft, ScheduleFilter
+from ostinato.models.schedule import (
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleSort,
+    ScheduleState,
+)
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Trigger
-from ostinato.models.work import Function, Unreadable, default_timeout, work_text
+from ostinato.models.work import Unreadable, work_text
+from ostinato.service.audit import audited
+from ostinato.service.backfill import Backfill, backfill_runs, due_between
 from ostinato.service.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
+from ostinato.service.edits import edited_spec
+from ostinato.service.forecast import times_from
+from ostinato.service.history import History, days_of, first_instant
 from ostinato.service.lanes import LaneService
+from ostinato.service.listing import ListedSchedule, ScheduleList, find, page_of, unknown_tasks, with_unknown_tasks
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
 from ostinato.stores.base import Store
@@ -31,6 +44,7 @@ log = logging.getLogger("ostinato")
 _TRIES = 5
 _BATCH = 500
 _BREATH = 50
+_MOST_DAYS = 3_660
 
 
 class ScheduleService:
@@ -52,6 +66,7 @@ class ScheduleService:
         self._projects = projects
         self._code = code
 
+    @audited("schedule.add")
     async def add(
         self,
         /,
@@ -64,16 +79,32 @@ class ScheduleService:
         note: str | None = None,
         project: str | None = None,
         owner: str = "user",
+        only_new: bool = False,
+        version: int | None = None,
         **policy: Any,
     ) -> Schedule:
         """Make the schedule of this name be so; doing it twice changes nothing.
 
-        An existing one keeps a person's switch, and its due time when the timing did not change.
+        An existing one keeps a person's switch, and its due time when the timing did not change. `only_new`: a
+        VersionConflict if there is one; `version`: only instead of the one that has this version.
         """
         spec = ScheduleSpec(
             name, timing, work, tz, enabled=enabled, note=note, project=project, owner=owner, policy=policy
         )
-        await self.add_many([spec])
+        if only_new and version is not None:
+            raise InvalidInput("give either only_new or version, not both", field="version")
+        if not only_new and version is None:
+            await self.add_many([spec])
+            return await self.get(name)
+        now = self._clock.now()
+        async for batch in self._batches([spec], now):
+            if version is not None:
+                is_done = await self._store.schedules.edit_schedule(batch[0], version, now) is not None
+            else:
+                is_done = await self._store.schedules.insert_schedule(batch[0], now)
+            if not is_done:
+                current = await self._store.schedules.get_schedule(name)
+                raise _overtaken(name, None if current is None else current.version, is_new=only_new)
         return await self.get(name)
 
     async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
@@ -141,34 +172,23 @@ class ScheduleService:
             if failures and spec.owner == "code":
                 # Code cannot be asked again: the schedule is there, switched off, and says why.
                 listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
-                draft = replace(draft, enabled=False, note=f"checks failed: {listed}")
+                draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
             elif failures:
                 raise ChecksFailed(draft.name, failures)
         return draft
 
     async def get(self, name: str) -> Schedule:
         """The schedule of this name."""
-        (schedule,) = await self._with_unknown_tasks([await self._stored(name)])
+        (schedule,) = await with_unknown_tasks(self._store, [await self._stored(name)], self._clock.now())
         return schedule
 
-    async def _stored(self, name: str) -> Schedule:
+    async def _stored(self, name: str, version: int | None = None) -> Schedule:
         found = await self._store.schedules.get_schedule(name)
         if found is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
+        if version not in (None, found.version):
+            raise _overtaken(name, found.version)
         return found
-
-    async def _with_unknown_tasks(self, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
-        """Schedules whose task no running node knows are shown as broken. It is not stored: a node may come."""
-        nodes = [node for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state != "lost"]
-        known = {task for node in nodes for task in node.tasks}
-        if not nodes:
-            return schedules
-        return [
-            replace(schedule, broken=f"task {schedule.work.task!r} is not registered on any running node")
-            if schedule.broken is None and isinstance(schedule.work, Function) and schedule.work.task not in known
-            else schedule
-            for schedule in schedules
-        ]
 
     async def list(
         self,
@@ -185,8 +205,46 @@ class ScheduleService:
         found = await self._store.schedules.list_schedules(
             ScheduleFilter(search=search, owner=owner, project=project, enabled=enabled, limit=limit)
         )
-        return await self._with_unknown_tasks(found)
+        return await with_unknown_tasks(self._store, found, self._clock.now())
 
+    async def look(self, ref: str) -> ListedSchedule:
+        """The schedule of this name, or else of this number, and how many of its runs are active."""
+        found = await find(self._store, ref, self._clock.now())
+        if found is None:
+            raise NotFound(f"there is no schedule {ref!r}; 'ostinato schedule ls' lists them")
+        return found
+
+    async def page(
+        self,
+        *,
+        search: str | None = None,
+        owner: str | None = None,
+        project: str | None = None,
+        state: ScheduleState | str | None = None,
+        sort: ScheduleSort | str = ScheduleSort.NEXT,
+        descending: bool = False,
+        cursor: str | None = None,
+        limit: int = 50,
+        recent: int = 0,
+    ) -> ScheduleList:
+        """A page of the schedules of this filter, with the last `recent` runs of each."""
+        if limit < 1:
+            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        wanted = ScheduleFilter(
+            search=search or None,
+            owner=owner,
+            project=project,
+            state=None if state is None else check_choice(ScheduleState, "state", state),
+            sort=check_choice(ScheduleSort, "sort", sort),
+            descending=descending,
+        )
+        return await page_of(self._store, wanted, self._clock.now(), cursor=cursor, limit=limit, recent=recent)
+
+    async def count(self) -> dict[ScheduleState, int]:
+        """How many schedules there are, each in one state; "running" is none of these."""
+        return await self._store.schedules.count_schedules(await unknown_tasks(self._store, self._clock.now()))
+
+    @audited("schedule.edit")
     async def edit(
         self,
         /,
@@ -197,26 +255,65 @@ class ScheduleService:
         tz: str | None = None,
         note: str | None = None,
         project: str | None = None,
+        version: int | None = None,
         **policy: Any,
     ) -> Schedule:
-        """Change only what is given; project "none" takes it out of its project."""
-        current = await self._stored(name)
-        if work is None and isinstance(current.work, Unreadable):
-            raise Conflict(f"the work of schedule {name!r} cannot be read ({current.work.reason}): give it a new one")
-        spec = ScheduleSpec(
-            name,
-            timing if timing is not None else current.timing,
-            work if work is not None else current.work,  # type: ignore[arg-type]  # Unreadable was refused above
-            tz or current.zone,
-            note=note,
-            project=project or current.project,
-            owner=current.owner,
-            policy=_edited_policy(policy, current, work),
-        )
-        await self.add_many([spec])
-        return await self.get(name)
+        """Change only what is given; project "none" takes it out of its project, an empty note clears it.
 
-    async def enable(self, name: str) -> Schedule:
+        With `version`, only if it still has that one; without, it is done again when another wrote in between.
+        """
+        for _ in range(_TRIES):
+            current = await self._stored(name, version)
+            spec = edited_spec(current, timing, work, tz, note, project, policy)
+            now = self._clock.now()
+            drafts = [draft async for batch in self._batches([spec], now) for draft in batch]
+            written = await self._store.schedules.edit_schedule(drafts[0], current.version, now) if drafts else None
+            if written is not None:
+                # Not the version that was read then: who goes on from this one learns what came in between.
+                return replace(await self.get(name), version=written)
+        raise _overtaken(name, (await self._stored(name)).version)
+
+    async def change(
+        self, /, name: str, *, enabled: bool | None = None, version: int | None = None, **changes: Any
+    ) -> None:
+        """What `edit` does, and then the switch. What the switch would refuse is looked at first, and then nothing is
+        changed. With `version`, each is done only if nobody else changed it, before or in between."""
+        following = version
+        if changes:
+            if enabled:
+                await self._check_switch(name, **changes)
+            edited = await self.edit(name, version=version, **changes)
+            following = None if version is None else edited.version
+        if enabled is not None:
+            await (self.enable if enabled else self.disable)(name, version=following)
+        elif not changes:
+            await self._stored(name, version)
+
+    async def _check_switch(
+        self,
+        /,
+        name: str,
+        timing: Timing | str | None = None,
+        work: WorkLike | None = None,
+        tz: str | None = None,
+        note: str | None = None,
+        project: str | None = None,
+        **policy: Any,
+    ) -> None:
+        """ChecksFailed or Conflict, if `enable` would refuse it with these changes."""
+        current = await self._stored(name)
+        if current.enabled and current.broken is None and not current.paused:
+            return
+        spec = edited_spec(current, timing, work, tz, note, project, policy)
+        draft = make_draft(spec, self._zone, self._clock.now(), self._code)
+        failures = await self._code.failed_checks(load_policy(draft.policy).checks)
+        if failures:
+            raise ChecksFailed(name, failures)
+        if draft.next_at is None:
+            raise _finished(name, draft.timing)
+
+    @audited("schedule.enable")
+    async def enable(self, name: str, *, version: int | None = None) -> Schedule:
         """Switch it on, clear what broke it and end a pause; its checks must pass."""
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
@@ -230,27 +327,28 @@ class ScheduleService:
             timing = parse_timing(schedule.timing, tz=schedule.zone)
             due = first_due(timing, now)
             if due is None:
-                raise Conflict(f"schedule {name!r} is finished: {schedule.timing!r} has no further due time; edit it")
+                raise _finished(name, schedule.timing)
             return ScheduleChange(True, None, None, now, due, schedule.policy.remaining)
 
-        return await self._change(name, change)
+        return await self._change(name, change, version)
 
-    async def disable(self, name: str, *, note: str | None = None) -> Schedule:
-        """Switch it off, with a note that says why. What runs goes on."""
+    @audited("schedule.disable")
+    async def disable(self, name: str, *, note: str | None = None, version: int | None = None) -> Schedule:
+        """Switch it off; the note says why until it is switched on again, and its own stays. What runs goes on."""
 
         async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
-            if not schedule.enabled and (note is None or schedule.note == note):
+            if not schedule.enabled and (note is None or schedule.off_note == note):
                 return None
             anchor = to_micros(schedule.anchor_at)
-            return ScheduleChange(False, schedule.broken, note or schedule.note, anchor, None, schedule.remaining)
+            return ScheduleChange(False, schedule.broken, note or schedule.off_note, anchor, None, schedule.remaining)
 
-        return await self._change(name, change)
+        return await self._change(name, change, version)
 
     async def _change(
-        self, name: str, change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]]
+        self, name: str, change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]], version: int | None
     ) -> Schedule:
         for _ in range(_TRIES):
-            schedule = await self._stored(name)
+            schedule = await self._stored(name, version)
             now = self._clock.now()
             wanted = await change(schedule, now)
             if wanted is None:
@@ -259,9 +357,10 @@ class ScheduleService:
                 return await self.get(name)
         raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
 
-    async def trigger(self, name: str, *, force: bool = False) -> Run:
+    @audited("schedule.trigger", answers="run")
+    async def trigger(self, name: str, *, force: bool = False, version: int | None = None) -> Run:
         """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
-        schedule = await self._stored(name)
+        schedule = await self._stored(name, version)
         if isinstance(schedule.work, Unreadable):
             raise Conflict(f"schedule {name!r} cannot be triggered: {schedule.work.reason}")
         overlap = Overlap.ALLOW if force else schedule.policy.overlap
@@ -302,10 +401,52 @@ class ScheduleService:
         reason = "replaced by a manual run (overlap is cancel_running)"
         await self._store.runs.cancel_runs([run.id for run in active], reason, now)
 
-    async def remove(self, name: str) -> None:
-        """Delete it with its runs, attempts and output."""
+    @audited("schedule.backfill", about=lambda given, _: None if given.get("dry_run") else given.pop("name"))
+    async def backfill(
+        self,
+        name: str,
+        start: datetime,
+        until: datetime,
+        *,
+        all: bool = False,
+        dry_run: bool = False,
+        version: int | None = None,
+    ) -> Backfill:
+        """Run the due times from `start` to `until` by hand, oldest first, 1,000 at most.
+
+        Those that have a succeeded or active run are left out, unless `all`. They go one after the other, unless its
+        overlap policy is allow. With `dry_run` nothing is queued.
+        """
+        schedule = await self._stored(name, version)
+        now = self._clock.now()
+        due = await due_between(schedule, start, until, from_micros(now))
+        answered: set[Micros] = set()
+        if due and not all:
+            answered = await self._store.runs.answered_due(schedule.id, due[0], due[-1])
+        wanted = [one for one in due if one not in answered]
+        times = [from_micros(one) for one in wanted]
+        if dry_run or not wanted:
+            return Backfill(times, (), len(due) - len(wanted))
+        policy = await self._lanes.settle(schedule.policy)
+        runs = backfill_runs(schedule, policy, wanted, now)
+        return Backfill(times, await self._store.runs.queue_runs(runs, now), len(due) - len(wanted))
+
+    async def history(self, name: str, days: int = 182) -> History:
+        """How its runs of the last days ended, by the day of their due time in its zone."""
+        if not 1 <= days <= _MOST_DAYS:
+            raise InvalidInput(f"days cannot be {days}", field="days", hint=f"give 1 to {_MOST_DAYS}")
         schedule = await self._stored(name)
-        await self._store.schedules.remove_schedule(schedule.id)
+        since = first_instant(self._clock.now(), days, schedule.zone)
+        return History(
+            schedule.zone, days_of(await self._store.schedules.schedule_history(schedule.id, since), schedule.zone)
+        )
+
+    @audited("schedule.remove")
+    async def remove(self, name: str, *, version: int | None = None) -> None:
+        """Delete it with its runs, attempts and output; with `version`, only if it still has that one."""
+        schedule = await self._stored(name, version)
+        if not await self._store.schedules.remove_schedule(schedule.id, version) and version is not None:
+            raise _overtaken(name, (await self._stored(name)).version)
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
         """The next due times, as the engine computes them; empty when it is off, broken or finished."""
@@ -314,20 +455,19 @@ class ScheduleService:
         schedule = await self._stored(name)
         if schedule.next_run_at is None:
             return []
-        timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
-        times = [schedule.next_run_at]
-        while len(times) < n and timing.after_finish is None:
-            following = timing.next_after(times[-1])
-            if following is None:
-                break
-            times.append(following)
-        return times
+        remaining = n if schedule.remaining is None else schedule.remaining
+        # In a thread: what people write may take long to look for, and an engine is on this loop.
+        return await asyncio.to_thread(times_from, schedule, schedule.next_run_at, min(n, remaining))
 
 
-def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> dict[str, Any]:
-    """The policy with what was given; work of another kind comes with that kind's timeout."""
-    policy = policy_json(make_policy(given, current.policy))
-    kind = getattr(work, "kind", Function.kind)
-    if work is not None and kind != current.work.kind and "timeout" not in given:
-        policy["timeout"] = default_timeout(kind)
-    return policy
+def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> VersionConflict:
+    """Somebody was faster; `version` is the one there is now."""
+    if is_new:
+        return VersionConflict(f"there is a schedule {name!r} already", version=version)
+    return VersionConflict(
+        f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
+    )
+
+
+def _finished(name: str, timing: str) -> Conflict:
+    return Conflict(f"schedule {name!r} is finished: {timing!r} has no further due time; edit it")

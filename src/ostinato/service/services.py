@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ostinato.clock import Clock
+from ostinato.service.access import AccessService
+from ostinato.service.audit import AuditService
 from ostinato.service.drafts import Code
 from ostinato.service.lanes import LaneService
+from ostinato.service.live import LiveHub
 from ostinato.service.nodes import NodeService
+from ostinato.service.overview import OverviewService
 from ostinato.service.projects import ProjectService
+from ostinato.service.repeats import RepeatService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules import ScheduleService
 from ostinato.service.sessions import SessionService
+from ostinato.service.tasks import TaskService
+from ostinato.service.timeline import TimelineService
+from ostinato.service.timings import TimingService
 from ostinato.service.upkeep import UpkeepService
 from ostinato.service.why import WhyService
 from ostinato.stores.base import Store
@@ -29,5 +37,13 @@ class Services:
         self.runs = RunService(store, clock, self.lanes, self.projects, code, draining)
         self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
         self.nodes = NodeService(store, clock)
+        self.live = LiveHub(store, clock, self.runs, zone)
+        self.access = AccessService(store, clock)
+        self.audit = AuditService(store, clock)
+        self.repeats = RepeatService(store, clock)
         self.upkeep = UpkeepService(store, clock)
+        self.tasks = TaskService(store, clock)
+        self.timings = TimingService(clock, zone)
+        self.overview = OverviewService(store, clock, zone)
+        self.timeline = TimelineService(store, clock, zone, self.projects)
         self.why = WhyService(store, clock)

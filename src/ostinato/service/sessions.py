@@ -16,6 +16,7 @@ from ostinato.models.run import NewRun, Run
 from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
 from ostinato.models.states import Trigger
 from ostinato.models.work import Function, payload_text, payload_work
+from ostinato.service.audit import audited
 from ostinato.service.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.service.lanes import LaneService
 from ostinato.service.runs import RunService
@@ -42,6 +43,7 @@ class SessionService:
         self._code = code
         self._draining = draining
 
+    @audited("session.send", answers="run")
     async def send(
         self,
         /,
@@ -115,10 +117,12 @@ class SessionService:
             raise MessageStale(f"the message of run {id} was sent before session {run.session!r} was stopped")
         return run
 
+    @audited("session.stop")
     async def stop(self, key: str) -> Stopped:
         """Cancel the oldest run of the session that is under way; the next one gets its turn."""
         return await self._store.sessions.stop(check_session(key, "key"), everything=False, now=self._clock.now())
 
+    @audited("session.stop_all")
     async def stop_all(self, key: str) -> Stopped:
         """Cancel all that is under way and drop all that is queued; nothing that was sent until now will start."""
         return await self._store.sessions.stop(check_session(key, "key"), everything=True, now=self._clock.now())

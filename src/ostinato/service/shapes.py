@@ -5,37 +5,47 @@ The names are those of the models; times are RFC 3339 in UTC, durations are text
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
+from ostinato.models.access import AuditEntry, Browser, Token
 from ostinato.models.event import Event
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
 from ostinato.models.output import OutputLine
-from ostinato.models.policy import policy_json
+from ostinato.models.policy import Policy, policy_json
 from ostinato.models.project import Project
 from ostinato.models.run import Attempt, Progress, Run
-from ostinato.models.schedule import Schedule
+from ostinato.models.schedule import RecentRun, Schedule
 from ostinato.models.session import Session
 from ostinato.models.work import work_json
+from ostinato.service.backfill import Backfill
 from ostinato.service.why import Why
 
 __all__ = [
+    "audit_shape",
+    "backfill_shape",
     "event_shape",
     "lane_shape",
     "line_shape",
+    "login_shape",
     "node_shape",
     "project_shape",
     "rfc3339",
     "run_shape",
     "schedule_shape",
     "session_shape",
+    "token_shape",
     "why_shape",
 ]
 
 
 def rfc3339(moment: datetime) -> str:
     """`2026-03-01T08:00:00Z`, with microseconds where there are some."""
+    if moment.tzinfo is UTC:
+        return f"{moment.isoformat()[:-6]}Z"
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -43,22 +53,25 @@ def _time(moment: datetime | None) -> str | None:
     return None if moment is None else rfc3339(moment)
 
 
-def schedule_shape(schedule: Schedule) -> dict[str, Any]:
-    """A schedule as JSON."""
-    return {
+def schedule_shape(
+    schedule: Schedule, running: int | None = None, recent: Sequence[RecentRun] | None = None
+) -> dict[str, Any]:
+    """A schedule as JSON; with how many of its runs are active, and its last ones, where these are known."""
+    shape = {
         "id": schedule.id,
         "name": schedule.name,
         "timing": schedule.timing,
         "zone": schedule.zone,
         "sentence": schedule.sentence,
         "work": work_json(schedule.work),
-        "policy": policy_json(schedule.policy),
+        "policy": _policy_shape(schedule.policy),
         "project": schedule.project,
         "owner": schedule.owner,
         "enabled": schedule.enabled,
         "broken": schedule.broken,
         "orphaned": schedule.orphaned,
-        "note": schedule.note,
+        "note": schedule.note or None,
+        "off_note": schedule.off_note,
         "next_run_at": _time(schedule.next_run_at),
         "next_run_reason": schedule.next_run_reason,
         "held_since": _time(schedule.held_since),
@@ -69,10 +82,22 @@ def schedule_shape(schedule: Schedule) -> dict[str, Any]:
         "created_at": rfc3339(schedule.created_at),
         "updated_at": rfc3339(schedule.updated_at),
     }
+    if running is not None:
+        shape["running"] = running
+    if recent is not None:
+        # A page has thousands of them: msgspec writes them as they are, and three times as fast.
+        shape["recent"] = recent
+    return shape
 
 
-def run_shape(run: Run) -> dict[str, Any]:
-    """A run as JSON."""
+@lru_cache(maxsize=1024)
+def _policy_shape(policy: Policy) -> dict[str, Any]:
+    """Most schedules of a list share a policy. Nobody may change it."""
+    return policy_json(policy)
+
+
+def run_shape(run: Run, zone: str | None = None) -> dict[str, Any]:
+    """A run as JSON; `zone` is told for one that has no schedule."""
     return {
         "id": run.id,
         "schedule": run.schedule,
@@ -99,6 +124,8 @@ def run_shape(run: Run) -> dict[str, Any]:
         "key": run.key,
         "node": run.node,
         "work": work_json(run.work),
+        "schedule_id": run.schedule_id,
+        "zone": run.zone or zone,
     }
 
 
@@ -146,6 +173,12 @@ def lane_shape(lane: Lane) -> dict[str, Any]:
     }
 
 
+def backfill_shape(backfill: Backfill) -> dict[str, Any]:
+    """What a backfill did, or would do, as JSON."""
+    due = [rfc3339(due) for due in backfill.due]
+    return {"due": due, "runs": list(backfill.runs), "left_out": backfill.left_out}
+
+
 def session_shape(session: Session) -> dict[str, Any]:
     """A session as JSON."""
     return {
@@ -179,6 +212,7 @@ def node_shape(node: Node) -> dict[str, Any]:
         "host": node.host,
         "pid": node.pid,
         "state": node.state,
+        "draining": node.drain or node.state == "draining",
         "slots": node.slots,
         "running": node.running,
         "tasks": list(node.tasks),
@@ -188,13 +222,53 @@ def node_shape(node: Node) -> dict[str, Any]:
     }
 
 
-def why_shape(why: Why) -> dict[str, Any]:
+def why_shape(why: Why, zone: str | None = None) -> dict[str, Any]:
     """An answer as JSON, with the run that it rests on."""
     return {
         "schedule": why.schedule,
         "at": _time(why.at),
         "answer": why.answer,
         "due_at": _time(why.due_at),
-        "run": None if why.run is None else run_shape(why.run),
+        "run": None if why.run is None else run_shape(why.run, zone),
         "facts": list(why.facts),
+    }
+
+
+def token_shape(token: Token) -> dict[str, Any]:
+    """A token as JSON, without its secret."""
+    return {
+        "id": token.id,
+        "name": token.name,
+        "role": str(token.role),
+        "owner": token.owner,
+        "created_at": rfc3339(token.created_at),
+        "used_at": _time(token.used_at),
+        "expires_at": _time(token.expires_at),
+    }
+
+
+def login_shape(login: Browser) -> dict[str, Any]:
+    """A browser that is logged in, as JSON."""
+    return {
+        "id": login.id,
+        "who": login.who,
+        "role": str(login.role),
+        "token": login.token,
+        "created_at": rfc3339(login.created_at),
+        "used_at": _time(login.used_at),
+        "expires_at": rfc3339(login.expires_at),
+    }
+
+
+def audit_shape(entry: AuditEntry) -> dict[str, Any]:
+    """One entry of the audit log as JSON."""
+    return {
+        "id": entry.id,
+        "at": rfc3339(entry.at),
+        "who": entry.who,
+        "door": entry.door,
+        "address": entry.address,
+        "verb": entry.verb,
+        "object": entry.object,
+        "detail": dict(entry.detail),
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from ostinato.clock import Clock
-from ostinato.stores.base import Status, Store
+from ostinato.service.audit import audited
+from ostinato.stores.base import Store
 from ostinato.stores.retention import sweep
+from ostinato.stores.upkeep import Status
 
 __all__ = ["UpkeepService"]
 
@@ -22,6 +24,7 @@ class UpkeepService:
         """Version, size and row counts."""
         return await self._store.upkeep.status()
 
+    @audited("db.prune", about=lambda _, __: "database", answers="removed")
     async def prune(self) -> int:
         """One whole sweep of retention; answers how many runs it removed."""
         return await sweep(self._store.upkeep, self._clock.now(), lambda: asyncio.sleep(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
@@ -12,13 +12,16 @@ from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
+from ostinato.service.backfill import BACKFILL_KEYS
+from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
 
 __all__ = ["Why", "WhyService"]
 
 _LOOK_BACK = 20
-"""How many runs by hand may stand between a moment and the due time before it."""
+"""How many runs of each trigger are looked at: a backfill puts old due times behind newer ones."""
+_TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.MANUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class WhyService:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._waiting = Waiting(store, clock)
 
     async def why(self, name: str, at: datetime | None = None) -> Why:
         """What became of the due time at or just before `at`; without it, of the latest one."""
@@ -49,25 +53,53 @@ class WhyService:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
         now = self._clock.now()
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
-        facts = _facts(schedule, nodes)
+        facts = _facts(schedule, from_micros(now), nodes)
         moment = at if at is not None else from_micros(now)
         # A time that somebody gives is meant to the second; "now" is meant as it is.
         until = to_micros(moment) + (SECOND - 1 if at is not None else 0)
-        run = await self._run_at(schedule, until)
+        run = await self._run_at(schedule, until, is_asked=at is not None)
         due = _due_before(schedule, until)
         if run is not None and (due is None or _covers(run, due)):
-            return Why(name, at, _of_run(run), due or run.due_at, run, facts)
+            waits_for = await self._what_for(run)
+            told = replace(run, reason=run.reason or waits_for)
+            return Why(name, at, _of_run(run, waits_for), max(due or run.due_at, run.due_at), told, facts)
         if due is None or due < schedule.created_at:
-            return Why(name, at, _not_due(schedule, moment), None, run, facts)
+            return Why(name, at, _not_due(schedule, moment, from_micros(now), nodes), None, run, facts)
         answer = _no_row(schedule, due, from_micros(now), nodes)
         return Why(name, at, answer, due, None, facts)
 
-    async def _run_at(self, schedule: Schedule, until: Micros) -> Run | None:
-        """The newest run of a due time up to the instant; one by hand only if there is none."""
-        wanted = RunFilter(schedule_id=schedule.id, due_until=until, limit=_LOOK_BACK)
-        found = await self._store.runs.list_runs(wanted)
-        of_due_times = [run for run in found if run.trigger in (Trigger.SCHEDULE, Trigger.CATCH_UP)]
-        return next(iter(of_due_times or found), None)
+    async def _run_at(self, schedule: Schedule, until: Micros, *, is_asked: bool) -> Run | None:
+        """The latest run up to the instant. Unless somebody asks of this instant, one by hand only if there is no run
+        of a due time."""
+        found: list[Run] = []
+        for trigger in _TRIGGERS:
+            wanted = RunFilter(schedule_id=schedule.id, trigger=trigger, due_until=until, limit=_LOOK_BACK)
+            found += await self._store.runs.list_runs(wanted)
+        of_due_times = [run for run in found if not _is_by_hand(run)]
+        considered = found if is_asked else of_due_times or found
+        # A time is meant to the second: what was due in it goes before what somebody started in it.
+        return max(
+            considered,
+            key=lambda run: (_last_due(run, until) // SECOND, not _is_by_hand(run), run.id),
+            default=None,
+        )
+
+    async def _what_for(self, run: Run) -> str | None:
+        """What a queued run waits for; one that is put off says that itself."""
+        if run.state is not RunState.QUEUED or (run.reason and to_micros(run.ready_at) > self._clock.now()):
+            return None
+        (reason,) = await self._waiting.reasons([run])
+        return reason
+
+
+def _is_by_hand(run: Run) -> bool:
+    """Whether somebody started it at this moment, instead of a due time; a backfill runs due times."""
+    return run.trigger is Trigger.MANUAL and not run.key.startswith(BACKFILL_KEYS)
+
+
+def _last_due(run: Run, until: Micros) -> Micros:
+    """The last due time up to the instant that the run stands for."""
+    return min(until, to_micros(run.last_due_at or run.due_at))
 
 
 def _due_before(schedule: Schedule, until: Micros) -> datetime | None:
@@ -84,8 +116,8 @@ def _covers(run: Run, due: datetime) -> bool:
     return run.due_at <= due <= (run.last_due_at or run.due_at) or run.due_at >= due
 
 
-def _of_run(run: Run) -> str:
-    when = f"run {run.id}, due {run.due_at:%Y-%m-%d %H:%M:%S} UTC"
+def _of_run(run: Run, waits_for: str | None) -> str:
+    when = f"run {run.id}, {'by hand at' if _is_by_hand(run) else 'due'} {run.due_at:%Y-%m-%d %H:%M:%S} UTC"
     if run.count > 1 and run.last_due_at is not None:
         when += f" and {run.count - 1} more until {run.last_due_at:%Y-%m-%d %H:%M:%S} UTC"
     match run.state:
@@ -94,7 +126,7 @@ def _of_run(run: Run) -> str:
         case RunState.RUNNING:
             return f"It is running: {when}, attempt {run.attempt} on node {run.node}."
         case RunState.QUEUED:
-            return f"It is queued: {when}" + (f"; {run.reason}." if run.reason else f", in lane {run.lane}.")
+            return f"It is queued: {'; '.join(part for part in (when, run.reason, waits_for) if part)}."
         case RunState.FAILED:
             return f"It ran and failed: {when}; {run.reason}."
         case _:
@@ -107,13 +139,18 @@ def _took(run: Run) -> str:
     return f"{(run.finished_at - run.started_at).total_seconds():.3f} s"
 
 
-def _not_due(schedule: Schedule, moment: datetime) -> str:
+def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node]) -> str:
     if schedule.next_run_at is not None:
-        return (
-            f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} "
-            f"It is due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC."
-        )
+        due_next = _due_next(schedule.next_run_at, now, nodes)
+        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."
     return f"It is not due: {schedule.next_run_reason}."
+
+
+def _due_next(due: datetime, now: datetime, nodes: list[Node]) -> str:
+    """The next due time; one that has passed while nobody was there is told as what it is."""
+    if due <= now and not nodes:
+        return f"is due since {due:%Y-%m-%d %H:%M:%S} UTC: no engine is there to start it"
+    return f"is due next at {due:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node]) -> str:
@@ -129,7 +166,7 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node])
         return f"It was due at {when} and is about to be recorded."
     return (
         f"There is no row for {when}: the schedule was off or had another timing then, or the row is past what it "
-        f"keeps. It is due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC."
+        f"keeps. It {_due_next(schedule.next_run_at, now, nodes)}."
     )
 
 
@@ -140,12 +177,12 @@ def _is_held_at(schedule: Schedule, due: datetime) -> bool:
     return schedule.held_since <= due < schedule.next_run_at
 
 
-def _facts(schedule: Schedule, nodes: list[Node]) -> tuple[str, ...]:
+def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, ...]:
     facts = [schedule.sentence or f"timing {schedule.timing!r}"]
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
     if schedule.next_run_at is not None:
-        facts.append(f"due next at {schedule.next_run_at:%Y-%m-%d %H:%M:%S} UTC")
+        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is "))
     if not nodes:
         facts.append("no engine is running on this database")
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):

@@ -1,0 +1,208 @@
+"""Who asks, and whether they may: everything under /api needs a token or a login, and each route names its role.
+
+The doorkeeper stands behind `security.py` and before the routes; what they do is done by whom it let in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ostinato.api.attempts import Attempts
+from ostinato.api.house import ApiHouse
+from ostinato.api.security import SAFE_METHODS
+from ostinato.api.shown import shown_to
+from ostinato.errors import NotAllowed, NotLoggedIn
+from ostinato.models.access import Actor, Login, Role
+from ostinato.service.audit import acting
+from ostinato.service.services import Services
+
+__all__ = [
+    "COOKIE",
+    "Admin",
+    "Doorkeeper",
+    "House",
+    "Lobby",
+    "Operator",
+    "Served",
+    "Viewer",
+    "Visitor",
+    "doorkeeper_of",
+    "needs",
+    "require",
+    "token_of",
+    "visitor_of",
+]
+
+COOKIE = "ostinato"
+OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
+
+_VISITOR = "ostinato.visitor"
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Somebody who was let in."""
+
+    login: Login
+    door: str
+    """`api` with a token, `page` with a cookie."""
+    address: str | None
+    secret: str | None = None
+    """Of the cookie."""
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(self.login.who, self.door, self.address)
+
+    @property
+    def csrf(self) -> str | None:
+        """What the page has to send with a write; another page cannot know it."""
+        return None if self.secret is None else csrf_of(self.secret)
+
+
+def csrf_of(secret: str) -> str:
+    """Derived from the cookie, so that nothing more is stored."""
+    return hmac.new(secret.encode(), b"ostinato csrf", hashlib.sha256).hexdigest()
+
+
+class Doorkeeper:
+    """Knows tokens and cookies, and counts wrong ones."""
+
+    def __init__(self, house: ApiHouse) -> None:
+        self._house = house
+        self._attempts = Attempts()
+
+    async def identify(self, connection: HTTPConnection) -> Visitor:
+        """Who asks; NotLoggedIn if nobody known does. With a token no cookie is looked at."""
+        address = address_of(connection)
+        token = token_of(connection)
+        if token is not None:
+            return await self.by_token(token, address)
+        secret = connection.cookies.get(COOKIE)
+        login = None if not secret else await self._house.services.access.who(secret)
+        if login is None:
+            raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
+        return Visitor(login, "page", address, secret)
+
+    async def by_token(self, text: str, address: str | None) -> Visitor:
+        """Who this token is. One that holds is never refused, however many wrong ones came from there."""
+        login = await self._house.services.access.who_by_token(text)
+        if login is None:
+            self._check(address)
+            self._failed(address)
+            raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token add' makes one")
+        return Visitor(login, "api", address)
+
+    async def log_in(self, code: str | None, token: str | None, address: str | None) -> Visitor:
+        """Exchange a code or a token for a login. One that holds is never refused either."""
+        try:
+            secret, login = await self._house.services.access.login(code=code, token=token, address=address)
+        except NotLoggedIn:
+            self._check(address)
+            self._failed(address)
+            raise
+        return Visitor(login, "page", address, secret)
+
+    def _check(self, address: str | None) -> None:
+        self._attempts.check(address, self._house.clock.steady())
+
+    def _failed(self, address: str | None) -> None:
+        self._attempts.failed(address, self._house.clock.steady())
+
+
+class Lobby:
+    """Everything under /api waits here until the doorkeeper knows who it is."""
+
+    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
+        self._app = app
+        self._doorkeeper = doorkeeper
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_closed(scope["method"], scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        request = HTTPConnection(scope)
+        visitor = await self._doorkeeper.identify(request)
+        if visitor.csrf is not None and scope["method"] not in SAFE_METHODS:
+            given = request.headers.get("x-csrf-token", "")
+            if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
+                raise NotAllowed("a write of the page needs the header X-CSRF-Token, with `csrf` of /api/me")
+        scope[_VISITOR] = visitor
+        with acting(visitor.actor), shown_to(visitor.login):
+            await self._app(scope, receive, send)
+
+
+def _is_closed(method: str, path: str) -> bool:
+    return (path == "/api" or path.startswith("/api/")) and (method, path) not in OPEN_PATHS
+
+
+def address_of(connection: HTTPConnection) -> str | None:
+    """The address at the other end of the socket; what a header says about it is not believed."""
+    return None if connection.client is None else connection.client.host
+
+
+def token_of(connection: HTTPConnection) -> str | None:
+    """The token of the header; None if it has none. What a proxy asks for itself (Basic) is not for us."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+def doorkeeper_of(connection: HTTPConnection) -> Doorkeeper:
+    """For the live stream, which lets in by itself."""
+    found = connection.app.state.doorkeeper
+    assert isinstance(found, Doorkeeper)
+    return found
+
+
+def visitor_of(connection: HTTPConnection) -> Visitor:
+    """Who was let in with this request."""
+    found = connection.scope.get(_VISITOR)
+    if not isinstance(found, Visitor):
+        raise NotLoggedIn("you are not logged in")
+    return found
+
+
+def require(login: Login, role: Role, deed: str = "this") -> None:
+    """NotAllowed, unless this role or a higher one is there."""
+    if not login.role.covers(role):
+        raise NotAllowed(f"{deed} needs the role {role}, and {login.who!r} is {login.role}")
+
+
+@lru_cache
+def needs(role: Role) -> Callable[[Request], Awaitable[Login]]:
+    """A dependency that lets only this role and higher ones on, and answers who it is."""
+
+    async def allowed(request: Request) -> Login:
+        login = visitor_of(request).login
+        require(login, role)
+        return login
+
+    allowed.needed_role = role  # type: ignore[attr-defined]  # read for OpenAPI and by the test of all routes
+    return allowed
+
+
+async def _house(request: Request) -> ApiHouse:
+    house: ApiHouse = request.app.state.house
+    return house
+
+
+async def _services(request: Request) -> Services:
+    house: ApiHouse = request.app.state.house
+    return house.services
+
+
+Viewer = Annotated[Login, Depends(needs(Role.VIEWER))]
+Operator = Annotated[Login, Depends(needs(Role.OPERATOR))]
+Admin = Annotated[Login, Depends(needs(Role.ADMIN))]
+House = Annotated[ApiHouse, Depends(_house)]
+Served = Annotated[Services, Depends(_services)]
+"""The services, for a route."""

@@ -1,0 +1,43 @@
+"""How routes answer: JSON by msgspec, and the words by which they say in OpenAPI what can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.responses import Response
+
+from ostinato.api.problems import PROBLEM_JSON
+
+__all__ = ["empty_answer", "json_answer", "problems"]
+
+_MEANINGS = {
+    401: "Not logged in",
+    403: "Not allowed: another role is needed, or the page did not send its X-CSRF-Token",
+    404: "Not found",
+    409: "Not in a state that allows this",
+    412: "Somebody changed it meanwhile, or it is there already",
+    413: "The body has more than 1 MB",
+    416: "There is no such range",
+    421: "The Host of the request is not one of this server's names",
+    422: "Something that was given cannot be used",
+    429: "Too many wrong tokens or codes",
+    503: "The database cannot be reached, or this node is shutting down",
+}
+
+
+def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value as JSON."""
+    return Response(msgspec.json.encode(value), status, headers, "application/json")
+
+
+def empty_answer() -> Response:
+    """Done, and nothing to say."""
+    return Response(status_code=204)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """For `responses=` of a route: the problems that it may answer beside those of every route."""
+    content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": _MEANINGS[status], "content": content} for status in statuses}

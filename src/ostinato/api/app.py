@@ -1,0 +1,133 @@
+"""`create_app`: the routes on a house, and what stands before them. It touches nothing until the first request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any
+
+import anyio.to_thread
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.routing import APIRoute
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ostinato.api import health, live, metrics
+from ostinato.api.access import Doorkeeper, Lobby
+from ostinato.api.answers import json_answer
+from ostinato.api.house import ApiHouse
+from ostinato.api.idempotency import Repeats
+from ostinato.api.openapi import describe
+from ostinato.api.page import Page
+from ostinato.api.parameters import only_known
+from ostinato.api.problems import Unexpected, add_problem_handlers
+from ostinato.api.routes import (
+    audit,
+    lanes,
+    login,
+    nodes,
+    output,
+    overview,
+    projects,
+    runs,
+    schedule_verbs,
+    schedule_views,
+    schedules,
+    sessions,
+    tasks,
+    timeline,
+    timings,
+    tokens,
+)
+from ostinato.api.security import Frontier
+
+__all__ = ["api_routes", "create_app"]
+
+_ABOUT = """Schedules, runs, lanes, sessions and all else that the command line can do.
+
+Times are RFC 3339 in UTC. Errors are problem+json (RFC 9457), with the field that is wrong. A POST with an
+`Idempotency-Key` can be sent again. Everything needs a token (`Authorization: Bearer ost_…`) or the page's login.
+"""
+
+_ROUTERS: tuple[APIRouter, ...] = (
+    login.router,
+    overview.router,
+    schedules.router,
+    schedule_verbs.router,
+    schedule_views.router,
+    timings.router,
+    runs.router,
+    output.router,
+    timeline.router,
+    lanes.router,
+    sessions.router,
+    nodes.router,
+    projects.router,
+    tasks.router,
+    tokens.router,
+    audit.router,
+    live.router,
+    health.router,
+    metrics.router,
+)
+
+
+def api_routes() -> Iterator[APIRoute]:
+    """Every route."""
+    for router in _ROUTERS:
+        yield from (route for route in router.routes if isinstance(route, APIRoute))
+
+
+def create_app(house: ApiHouse) -> FastAPI:
+    """The server on this house. It lives on the house's loop."""
+    app = FastAPI(
+        title="Ostinato",
+        version=version("ostinato"),
+        description=_ABOUT,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    app.state.house = house
+    app.state.doorkeeper = doorkeeper = Doorkeeper(house)
+    for router in _ROUTERS:
+        app.include_router(router, dependencies=[Depends(only_known)])
+    add_problem_handlers(app)
+    app.router.default = Page()
+    # The last that is added is the first that a request meets.
+    app.add_middleware(Repeats, house=house)
+    app.add_middleware(Lobby, doorkeeper=doorkeeper)
+    app.add_middleware(Compression)
+    app.add_middleware(Unexpected)
+    app.add_middleware(Frontier, house=house)
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = describe(app, api_routes())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI says it is to be replaced
+    app.add_route("/api/openapi.json", _described, include_in_schema=False)
+    return app
+
+
+async def _described(request: Request) -> Response:
+    """The OpenAPI document. To make it takes a while: not on the loop of the engine."""
+    return json_answer(await anyio.to_thread.run_sync(request.app.openapi))
+
+
+class Compression:
+    """Gzip for answers of a kilobyte and more; not for a part of a text, which is asked for by its bytes."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._plain = app
+        # The engine may be on this loop: what compresses fast serves.
+        self._small = GZipMiddleware(app, minimum_size=1_000, compresslevel=2, thread_minimum_size=32_768)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wants_part = any(name == b"range" for name, _ in scope.get("headers", ()))
+        await (self._plain if wants_part else self._small)(scope, receive, send)

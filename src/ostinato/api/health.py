@@ -1,0 +1,65 @@
+"""/healthz and /readyz, for load balancers and supervisors: nobody logs in, and nothing is told but yes or why not."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from ostinato.api.access import House
+from ostinato.errors import OstinatoError
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+DATABASE_SECONDS = 3.0
+
+
+@router.get("/healthz", include_in_schema=False)
+async def healthz(house: House) -> Response:
+    """200 while this process serves; 503 if an engine was started here and is not well."""
+    return _answer(_why_not_healthy(house.health()))
+
+
+@router.get("/readyz", include_in_schema=False)
+async def readyz(house: House) -> Response:
+    """200 when work can be sent here: the database answers, and an engine of this process has its lease."""
+    health = house.health()
+    if health["node"] is not None and health["draining"]:
+        return _answer("this node is draining")
+    try:
+        async with asyncio.timeout(DATABASE_SECONDS):
+            nodes = await house.services.nodes.list()
+    except TimeoutError:
+        return _answer(f"the database did not answer within {DATABASE_SECONDS:g} s")
+    except OstinatoError:
+        # What the database says may name hosts and users: the log has it.
+        return _answer("the database does not answer")
+    states = {node.id: node.state for node in nodes}
+    if health["node"] is not None and states.get(health["node"]) != "alive":
+        return _answer("this node is draining" if states.get(health["node"]) == "draining" else "its lease was lost")
+    return _answer(_why_not_healthy(health))
+
+
+def _why_not_healthy(health: dict[str, Any]) -> str | None:
+    if health["node"] is None or health["ok"] or health["draining"]:
+        # Without an engine it only serves, and one that drains ends its services on purpose.
+        return None
+    down = sorted(name for name, service in health["services"].items() if not service["up"])
+    if down:
+        return f"engine service {', '.join(down)} is down"
+    return "the event loop is blocked"
+
+
+def _answer(reason: str | None) -> Response:
+    shape: dict[str, Any] = {"ok": True} if reason is None else {"ok": False, "reason": reason}
+    return Response(
+        msgspec.json.encode(shape),
+        200 if reason is None else 503,
+        {"Cache-Control": "no-store"},
+        media_type="application/json",
+    )

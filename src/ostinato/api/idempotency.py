@@ -1,0 +1,153 @@
+"""Idempotency-Key: a POST that is sent again with the same key gets the first answer, and nothing is done twice.
+
+The keys are somebody's own, and in the database: a repetition may come to another process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ostinato.api.access import visitor_of
+from ostinato.api.house import ApiHouse
+from ostinato.api.problems import problem, problem_answer
+from ostinato.errors import InvalidInput, OstinatoError
+from ostinato.models.access import Answer, Role
+
+__all__ = ["SECRET_PATHS", "Repeats"]
+
+SECRET_PATHS = frozenset({"/api/login", "/api/tokens"})
+"""Their answers hold secrets, which are not stored."""
+
+log = logging.getLogger("ostinato.api")
+
+_HEADER = "idempotency-key"
+_LONGEST_KEY = 200
+_KEPT_HEADERS = ("content-type", "location", "etag")
+
+
+class Repeats:
+    """Keeps the answers to POST requests that have a key."""
+
+    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+        self._app = app
+        self._house = house
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        key = _key_of(scope)
+        if key is None:
+            await self._app(scope, receive, send)
+            return
+        login = visitor_of(HTTPConnection(scope)).login
+        body = await _read(receive)
+        if body is None:
+            return  # the client went away before it had sent it
+        fingerprint = _fingerprint(scope, body, login.role)
+        repeats = self._house.services.repeats
+        begun = await repeats.begin(login.who, key, fingerprint)
+        if isinstance(begun, Answer):
+            await _replay(begun, fingerprint)(scope, receive, send)
+            return
+        keep = partial(repeats.end, begun)
+        kept = _Kept(send, fingerprint, keep)
+        try:
+            await self._app(scope, _replayed(body, receive), kept.send)
+        finally:
+            if not kept.is_over:
+                await keep(None)  # it failed without an answer: the key is free again
+
+
+def _key_of(scope: Scope) -> str | None:
+    if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] in SECRET_PATHS:
+        return None
+    if not scope["path"].startswith("/api/"):
+        return None
+    key = Headers(scope=scope).get(_HEADER)
+    if key is not None and not (1 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
+        raise InvalidInput("the Idempotency-Key cannot be used", field=_HEADER, hint="give 1 to 200 ASCII characters")
+    return key
+
+
+async def _read(receive: Receive) -> bytes | None:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    is_read = False
+
+    async def replayed() -> Message:
+        nonlocal is_read
+        if is_read:
+            return await receive()
+        is_read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replayed
+
+
+def _fingerprint(scope: Scope, body: bytes, role: Role) -> str:
+    """What makes a request the same one. Another role may not see the same answer."""
+    parts = (scope["method"].encode(), scope["path"].encode(), scope.get("query_string", b""), role.encode())
+    target = b" ".join(parts)
+    return hashlib.sha256(hashlib.sha256(target).digest() + body).hexdigest()
+
+
+def _replay(known: Answer, fingerprint: str) -> Response:
+    if known.fingerprint != fingerprint:
+        detail = "this Idempotency-Key was used for another request: choose a new one for each"
+        return problem_answer(problem(422, "key-reused", detail))
+    if known.status is None:
+        detail = "the first request with this Idempotency-Key is still under way: ask again when it has ended"
+        return problem_answer(problem(409, "request-under-way", detail), {"Retry-After": "1"})
+    answer = Response(known.body, known.status, known.headers)
+    answer.headers["Idempotency-Replayed"] = "true"
+    return answer
+
+
+class _Kept:
+    """Keeps an answer before its end is sent, so that whoever has it and asks again gets the same."""
+
+    def __init__(self, send: Send, fingerprint: str, keep: Callable[[Answer | None], Awaitable[None]]) -> None:
+        self._send = send
+        self._fingerprint = fingerprint
+        self._keep = keep
+        self._status = 500
+        self._headers: dict[str, str] = {}
+        self._body = b""
+        self.is_over = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._status = message["status"]
+            found = Headers(raw=list(message.get("headers", [])))
+            self._headers = {name: found[name] for name in _KEPT_HEADERS if name in found}
+        elif message["type"] == "http.response.body":
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._end()
+        await self._send(message)
+
+    async def _end(self) -> None:
+        # However large it is: without it, what was done would be done again.
+        is_kept = self._status < 500
+        answer = Answer(self._fingerprint, self._status, self._headers, self._body) if is_kept else None
+        self.is_over = True
+        try:
+            await self._keep(answer)
+        except OstinatoError as error:
+            # What was done is done, and is told; only a repetition will not be.
+            log.error("the answer for an Idempotency-Key could not be kept: %s", error)

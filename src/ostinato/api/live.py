@@ -1,0 +1,240 @@
+"""WS /api/live: what happens, as it happens. One socket, several topics; a cursor goes on where a drop cut it off.
+
+`service.live` finds what happened; here somebody is let in, subscribes, and gets it. Who does not read is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
+from fastapi import APIRouter
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from ostinato.api.access import Visitor, address_of, doorkeeper_of, token_of
+from ostinato.api.house import ApiHouse
+from ostinato.api.problems import problem_of
+from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
+from ostinato.service.live_listener import Failed, Listener, Message, Pong
+
+__all__ = ["router"]
+
+log = logging.getLogger("ostinato.api")
+
+router = APIRouter()
+
+MOST_TOPICS = 50
+LARGEST_MESSAGE = 65_536
+LOGIN_SECONDS = 5.0
+SEND_SECONDS = 10.0
+"""How long a client may leave a message unread."""
+CLOSE_SECONDS = 1.0
+LOOK_AGAIN_SECONDS = 60.0
+"""How often it is looked at whether whoever listens still may."""
+
+NOT_LOGGED_IN, TRY_AGAIN, TOO_LARGE = 4401, 1013, 1009
+_REFUSED = (NotLoggedIn, NotAllowed, TooManyAttempts)
+
+Identify = Callable[[], Awaitable[Visitor]]
+
+
+class Login(msgspec.Struct, tag="login"):
+    token: str
+
+
+class Subscribe(msgspec.Struct, tag="subscribe"):
+    topic: str
+    cursor: str | None = None
+
+
+class Unsubscribe(msgspec.Struct, tag="unsubscribe"):
+    topic: str
+
+
+class Ping(msgspec.Struct, tag="ping"):
+    pass
+
+
+Asked = Login | Subscribe | Unsubscribe | Ping
+_decoder: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
+
+
+@router.websocket("/api/live")
+async def live(websocket: WebSocket) -> None:
+    """The live stream."""
+    await websocket.accept()
+    with suppress(WebSocketDisconnect):
+        identify = await _let_in(websocket)
+        if identify is not None:
+            await _Conversation(websocket, identify).hold()
+
+
+async def _let_in(websocket: WebSocket) -> Identify | None:
+    """How to ask who listens, now and later; None if nobody known came, and the socket is closed."""
+    try:
+        identify = await _by_headers(websocket) or await _by_message(websocket)
+        await identify()
+    except OstinatoError as error:
+        await websocket.send_text(_text(Failed(None, error)))
+        if isinstance(error, _REFUSED):
+            await _close(websocket, NOT_LOGGED_IN, "not logged in")
+        else:
+            await _close(websocket, TRY_AGAIN, "it cannot be asked who you are: come back later")
+        return None
+    return identify
+
+
+async def _by_headers(websocket: WebSocket) -> Identify | None:
+    """With a token in the header, or with the cookie if it is good: one that is not leaves the first message."""
+
+    async def identify() -> Visitor:
+        return await doorkeeper_of(websocket).identify(websocket)
+
+    if token_of(websocket) is not None:
+        return identify
+    try:
+        await identify()
+    except NotLoggedIn:
+        return None
+    return identify
+
+
+async def _by_message(websocket: WebSocket) -> Identify:
+    """With a token in the first message, which has to come soon."""
+    try:
+        async with asyncio.timeout(LOGIN_SECONDS):
+            text = await _receive(websocket)
+    except TimeoutError:
+        raise NotLoggedIn(f"nobody logged in within {LOGIN_SECONDS:g} s: send a login first") from None
+    try:
+        first = _read(text)
+    except InvalidInput:
+        first = None
+    if not isinstance(first, Login):
+        raise NotLoggedIn('log in first: send {"type": "login", "token": "ost_…"}')
+    token, address = first.token, address_of(websocket)
+
+    async def identify() -> Visitor:
+        return await doorkeeper_of(websocket).by_token(token, address)
+
+    return identify
+
+
+class _Conversation:
+    """One socket that was let in: it hears, it tells, and now and then it is asked who it is."""
+
+    def __init__(self, websocket: WebSocket, identify: Identify) -> None:
+        house: ApiHouse = websocket.app.state.house
+        self._websocket = websocket
+        self._identify = identify
+        self._hub = house.services.live
+        self._listener = Listener()
+
+    async def hold(self) -> None:
+        """Until the other end goes, is dropped, or may not listen any more."""
+        tasks = [asyncio.ensure_future(step) for step in (self._hear(), self._tell(), self._look_again())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._hub.leave(self._listener)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for task in done:
+            code, reason = task.result()
+            if code is not None:
+                await _close(self._websocket, code, reason)
+                return
+
+    async def _hear(self) -> tuple[int | None, str]:
+        """Do what the other end asks for."""
+        while True:
+            try:
+                text = await _receive(self._websocket)
+            except WebSocketDisconnect:
+                return None, "it has gone"
+            if len(text) > LARGEST_MESSAGE:
+                return TOO_LARGE, "a message may have 64 KB"
+            topic = None
+            try:
+                asked = _read(text)
+                if isinstance(asked, Subscribe | Unsubscribe):
+                    topic = asked.topic[:200]
+                await self._do(asked)
+            except OstinatoError as error:
+                self._listener.put(Failed(topic, error))
+
+    async def _do(self, asked: Asked) -> None:
+        match asked:
+            case Subscribe():
+                topics = self._listener.topics
+                if len(topics) >= MOST_TOPICS and asked.topic not in topics:
+                    raise InvalidInput(f"a socket takes {MOST_TOPICS} topics", field="topic", hint="unsubscribe one")
+                await self._hub.subscribe(self._listener, asked.topic, asked.cursor)
+            case Unsubscribe():
+                self._hub.unsubscribe(self._listener, asked.topic)
+            case Ping():
+                self._listener.put(Pong())
+            case Login():
+                raise InvalidInput("you are logged in already", field="type", hint="open another socket")
+
+    async def _tell(self) -> tuple[int | None, str]:
+        """Send what the listener gets; nobody waits for an end that does not read."""
+        while (message := await self._listener.take()) is not None:
+            try:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self._websocket.send_text(_text(message))
+            except TimeoutError:
+                break
+            except WebSocketDisconnect:
+                return None, "it has gone"
+        return TRY_AGAIN, "it does not read: come back with the last cursor"
+
+    async def _look_again(self) -> tuple[int | None, str]:
+        """Whether it still may listen."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            try:
+                await self._identify()
+            except _REFUSED:
+                return NOT_LOGGED_IN, "the login or the token is no longer good"
+            except StoreUnavailable as error:
+                log.warning("who listens is not looked at just now: %s", error)
+
+
+async def _receive(websocket: WebSocket) -> str:
+    """The next message as text."""
+    message = await websocket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1005))
+    text: str | None = message.get("text")
+    return text if text is not None else (message.get("bytes") or b"").decode("utf-8", "replace")
+
+
+def _read(text: str) -> Asked:
+    try:
+        return _decoder.decode(text)
+    except msgspec.MsgspecError as error:
+        raise InvalidInput(
+            f"this message cannot be read: {error}",
+            field="type",
+            hint='send {"type": "subscribe", "topic": "overview"}',
+        ) from None
+
+
+def _text(message: Message) -> str:
+    if isinstance(message, Failed):
+        return msgspec.json.encode(
+            {"type": "error", "topic": message.topic, "problem": problem_of(message.error)}
+        ).decode()
+    return msgspec.json.encode(message).decode()
+
+
+async def _close(websocket: WebSocket, code: int, reason: str) -> None:
+    """Close; one that does not read may never hear of it."""
+    with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await websocket.close(code, reason)

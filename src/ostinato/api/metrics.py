@@ -1,0 +1,164 @@
+"""/metrics in Prometheus' text format: every node as its last beat counted, this process's own engine as it is now.
+
+It needs a viewer's token, or a client on this machine where only such can come. docs/reference/metrics.md says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ostinato.api.access import House, doorkeeper_of
+from ostinato.api.security import is_loopback, split_host
+from ostinato.config import Settings
+from ostinato.models.lane import Lane
+from ostinato.models.node import Node
+
+__all__ = ["Family", "metrics_text", "router"]
+
+router = APIRouter()
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+@router.get("/metrics", include_in_schema=False)
+async def metrics(request: Request, house: House) -> Response:
+    """Counters and gauges of the whole database."""
+    if not _is_on_this_machine(request, house.settings):
+        await doorkeeper_of(request).identify(request)
+    services = house.services
+    own, counted = house.health()["node"], house.statistics()
+    nodes = await services.nodes.list()
+    statistics = {
+        str(node.id): counted if node.id == own else node.statistics for node in nodes if node.state != "lost"
+    }
+    schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
+    text = metrics_text(nodes, statistics, await services.lanes.list(), schedules)
+    return Response(text, 200, {"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
+
+
+def _is_on_this_machine(request: Request, settings: Settings) -> bool:
+    """Whether it comes from here, and not through a proxy that stands here and may look the same.
+
+    A proxy need not say that it is one, nor keep the name that it was called by. So nobody is taken for local where
+    the server listens to others too, or answers to other names, as behind a proxy it must.
+    """
+    if settings.hosts or not is_loopback(settings.host):
+        return False
+    client, (host, _) = request.client, split_host(request.headers.get("host", ""))
+    # Left as it comes, nginx names nobody and calls us by our own address, but speaks as one did before 1.1.
+    is_passed_on = any(name in request.headers for name in _FORWARDED) or request.scope["http_version"] == "1.0"
+    return client is not None and is_loopback(client.host) and is_loopback(host or "") and not is_passed_on
+
+
+class Family:
+    """One metric with its samples, as the text format wants them: together, and described before."""
+
+    def __init__(self, name: str, kind: str, help: str) -> None:
+        self.name = name
+        self._lines = [f"# HELP {name} {_escaped(help, quotes=False)}", f"# TYPE {name} {kind}"]
+        self._described = len(self._lines)
+
+    def add(self, value: float, /, suffix: str = "", **labels: str) -> None:
+        """One sample."""
+        pairs = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        self._lines.append(f"{self.name}{suffix}" + (f"{{{pairs}}}" if pairs else "") + f" {_number(value)}")
+
+    def add_histogram(self, bounds: Sequence[float], counted: Mapping[str, Any], **labels: str) -> None:
+        """The samples of a histogram, from its buckets each for itself."""
+        below = 0
+        counts = list(counted.get("counts", ()))
+        for bound, count in zip(bounds, [*counts, *[0] * len(bounds)], strict=False):
+            below += count
+            self.add(below, "_bucket", **labels, le=_number(bound))
+        self.add(sum(counts), "_bucket", **labels, le="+Inf")
+        self.add(counted.get("sum", 0), "_sum", **labels)
+        self.add(sum(counts), "_count", **labels)
+
+    def lines(self) -> Iterator[str]:
+        """Its text; nothing, if it has no sample."""
+        if len(self._lines) > self._described:
+            yield from self._lines
+
+
+def metrics_text(
+    nodes: Iterable[Node],
+    statistics: Mapping[str, Mapping[str, Any]],
+    lanes: Iterable[Lane],
+    schedules: Mapping[str, int],
+) -> str:
+    """The whole answer."""
+    families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), _of_schedules(schedules)]
+    return "".join(f"{line}\n" for family in families for line in family.lines())
+
+
+def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
+    runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, state and node.")
+    skipped = Family("scheduler_task_skipped_total", "counter", "Due times that nothing was executed for.")
+    durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
+    lateness = Family("scheduler_start_lateness_seconds", "histogram", "From when a run was ready to its start.")
+    batches = Family("scheduler_commit_batch_size", "histogram", "Runs that one transaction finished.")
+    for node, counted in statistics.items():
+        bounds = counted.get("bounds", {})
+        for task, states in counted.get("runs", {}).items():
+            for state, count in states.items():
+                runs.add(count, task=task, status=state, node=node)
+        for task, reasons in counted.get("skipped", {}).items():
+            for reason, count in reasons.items():
+                skipped.add(count, task=task, reason=reason, node=node)
+        for task, histogram in counted.get("durations", {}).items():
+            durations.add_histogram(bounds.get("durations", ()), histogram, task=task, node=node)
+        for family, name in ((lateness, "lateness"), (batches, "batches")):
+            if name in counted:
+                family.add_histogram(bounds.get(name, ()), counted[name], node=node)
+    yield from (runs, skipped, durations, lateness, batches)
+
+
+def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
+    depth = Family("scheduler_queue_depth", "gauge", "Queued runs of a lane.")
+    used = Family("scheduler_lane_used", "gauge", "Runs of a lane that are under way, on all nodes.")
+    limit = Family("scheduler_lane_limit", "gauge", "How many may be under way.")
+    paused = Family("scheduler_lane_paused", "gauge", "1 while nothing of the lane is started.")
+    for lane in lanes:
+        depth.add(lane.queued, lane=lane.name)
+        used.add(lane.used, lane=lane.name)
+        limit.add(lane.limit, lane=lane.name)
+        paused.add(int(lane.paused), lane=lane.name)
+    yield from (depth, used, limit, paused)
+
+
+def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
+    states = {"alive": 0, "draining": 0, "lost": 0}
+    up = Family("scheduler_engine_service_up", "gauge", "1 while a service of a node's engine runs.")
+    restarts = Family("scheduler_engine_service_restarts_total", "counter", "How often it died and was started again.")
+    for node in nodes:
+        states[node.state] = states.get(node.state, 0) + 1
+        for service, health in node.services.items() if node.state != "lost" else ():
+            up.add(int(bool(health.get("up"))), node=node.id, service=service)
+            restarts.add(health.get("restarts", 0), node=node.id, service=service)
+    by_state = Family("scheduler_nodes", "gauge", "Processes whose engine is started, or was lately lost.")
+    for state, count in states.items():
+        by_state.add(count, state=state)
+    yield from (by_state, up, restarts)
+
+
+def _of_schedules(schedules: Mapping[str, int]) -> Family:
+    family = Family("scheduler_schedules", "gauge", "Schedules, each in one state.")
+    for state, count in schedules.items():
+        family.add(count, state=state)
+    return family
+
+
+def _escaped(text: str, *, quotes: bool = True) -> str:
+    text = text.replace("\\", "\\\\").replace("\n", "\\n")
+    return text.replace('"', '\\"') if quotes else text
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(float(value))

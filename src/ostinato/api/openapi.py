@@ -1,0 +1,102 @@
+"""The description of the API: what FastAPI finds in the routes, and what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from ostinato.api.access import COOKIE, OPEN_PATHS
+from ostinato.api.answers import problems
+from ostinato.api.idempotency import SECRET_PATHS
+from ostinato.api.problems import Problem
+from ostinato.api.security import SAFE_METHODS
+from ostinato.models.access import Role
+
+__all__ = ["describe", "needed_role"]
+
+_EVERYWHERE = (401, 403, 421, 422, 429, 503)
+_SECURITY = {
+    "token": {"type": "http", "scheme": "bearer", "description": "A token that `ostinato token add` made"},
+    "login": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "The cookie of POST /api/login"},
+}
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Sent again with the same key within a day, the request gets the first answer and does nothing.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]([ -~]*[!-~])?$"},
+}
+
+
+def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
+    """The OpenAPI document; `routes` are those that may need a role."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        openapi_version="3.1.0",
+        description=app.description,
+        routes=app.routes,
+    )
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    schemas.update(_problem_schemas())
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    components["securitySchemes"] = _SECURITY
+    roles = {(method, route.path_format): needed_role(route) for route in routes for method in route.methods or ()}
+    for path, method, operation in _operations(document):
+        _complete(path, method, operation, roles.get((method, path)))
+    return document
+
+
+def needed_role(route: APIRoute) -> Role | None:
+    """The role that a route asks for; None if it asks for none."""
+    roles = list(_roles(route.dependant))
+    return max(roles, key=list(Role).index) if roles else None
+
+
+def _roles(dependant: Dependant) -> Iterator[Role]:
+    role = getattr(dependant.call, "needed_role", None)
+    if role is not None:
+        yield role
+    for inner in dependant.dependencies:
+        yield from _roles(inner)
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in document.get("paths", {}).items():
+        for method, operation in item.items():
+            yield path, method.upper(), operation
+
+
+def _complete(path: str, method: str, operation: dict[str, Any], role: Role | None) -> None:
+    """Add what every route has in common."""
+    answers = operation["responses"]
+    if (answers.get("422") or {}).get("content", {}).get("application/json"):
+        del answers["422"]  # FastAPI's own form, which nobody gets
+    common = [status for status in _EVERYWHERE if path.startswith("/api") or status in (421, 503)]
+    if method not in SAFE_METHODS:
+        common.append(413)
+    if "{" in path:
+        common.append(404)
+    if method == "POST" and path.startswith("/api/") and path not in SECRET_PATHS:
+        operation.setdefault("parameters", []).append(_KEY)
+        common.append(409)
+    for status, answer in problems(*common).items():
+        answers.setdefault(str(status), answer)
+    operation["responses"] = dict(sorted(answers.items()))
+    if path.startswith("/api/") and (method, path) not in OPEN_PATHS:
+        operation["security"] = [{"token": []}, {"login": []}]
+    if role is not None:
+        operation["x-role"] = str(role)
+
+
+def _problem_schemas() -> dict[str, Any]:
+    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    inner = schema.pop("$defs", {})
+    return {**inner, "Problem": schema}

@@ -1,0 +1,238 @@
+"""What went wrong, as RFC 9457 problem+json: every error of the house has its status, and none shows internals."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ostinato.api.fields import dotted
+from ostinato.errors import (
+    ChecksFailed,
+    Conflict,
+    Draining,
+    IllegalTransition,
+    InvalidInput,
+    NotAllowed,
+    NotExecuted,
+    NotFound,
+    NotLoadable,
+    NotLoggedIn,
+    NotRunning,
+    OstinatoError,
+    SchemaTooNew,
+    StoreUnavailable,
+    TimingError,
+    TooManyAttempts,
+    VersionConflict,
+)
+
+__all__ = [
+    "PROBLEM_JSON",
+    "FieldProblem",
+    "Problem",
+    "Unexpected",
+    "add_problem_handlers",
+    "error_answer",
+    "problem",
+    "problem_answer",
+    "problem_of",
+]
+
+log = logging.getLogger("ostinato.api")
+
+PROBLEM_JSON = "application/problem+json"
+
+_STATUSES: Sequence[tuple[type[OstinatoError], int]] = (
+    (InvalidInput, 422),
+    (TimingError, 422),
+    (NotFound, 404),
+    (Draining, 503),
+    (Conflict, 409),
+    (NotLoggedIn, 401),
+    (NotAllowed, 403),
+    (TooManyAttempts, 429),
+    (NotExecuted, 409),
+    (IllegalTransition, 409),
+    (NotLoadable, 409),
+    (NotRunning, 409),
+    (StoreUnavailable, 503),
+    (SchemaTooNew, 503),
+)
+"""The first that fits; anything else is a 500 that says nothing."""
+
+_SAYS_NOTHING = "this should not happen; the log of the server says more"
+_PHRASES = {
+    404: ("not-found", "there is nothing at this address"),
+    405: ("method-not-allowed", "this address does not know this method"),
+    413: ("body-too-large", "the body has more than 1 MB"),
+}
+
+
+class FieldProblem(BaseModel):
+    """What is wrong with one field."""
+
+    field: str = Field(description="A dotted path, such as policy.retry.max")
+    message: str
+    hint: str | None = Field(description="A right form")
+    position: int | None = Field(description="Where in the text of a timing it is")
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(examples=["/problems/not-found"])
+    title: str = Field(examples=["Not found"])
+    status: int = Field(examples=[404])
+    detail: str = Field(examples=["there is no schedule 'x'; 'ostinato schedule ls' lists them"])
+    errors: list[FieldProblem] = Field(default_factory=list, description="What is wrong with which field")
+    checks: dict[str, str] | None = Field(default=None, description="Each failed check and why")
+    version: int | None = Field(default=None, description="The version that the row has now")
+
+
+def problem(status: int, name: str, detail: str, **more: Any) -> dict[str, Any]:
+    """A problem as JSON; `name` is in kebab-case."""
+    title = name.replace("-", " ").capitalize()
+    return {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail, "errors": [], **more}
+
+
+def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[str, Any]:
+    """What an error of the house looks like; a version conflict is 412 if the request had a condition."""
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
+    if status == 500:
+        return problem(500, "internal-error", _SAYS_NOTHING)
+    shape = problem(status, _kebab(type(error).__name__), str(error))
+    match error:
+        case TimingError():
+            shape["detail"] = error.message
+            shape["errors"] = [_field(error.field, error.message, error.hint, error.position)]
+        case InvalidInput() if error.field:
+            message = str(error).removesuffix(f"; {error.hint}") if error.hint else str(error)
+            shape["errors"] = [_field(error.field, message, error.hint)]
+        case ChecksFailed():
+            shape["checks"] = error.failures
+        case VersionConflict():
+            shape["status"] = 412 if is_conditional else status
+            shape["version"] = error.version
+    return shape
+
+
+def _field(field: str, message: str, hint: str, position: int | None = None) -> dict[str, Any]:
+    return {"field": field, "message": message, "hint": hint or None, "position": position}
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+
+
+def problem_answer(shape: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """The response that carries a problem."""
+    return Response(msgspec.json.encode(shape), shape["status"], headers, PROBLEM_JSON)
+
+
+def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Response:
+    """The response to an error of the house."""
+    shape = problem_of(error, is_conditional=is_conditional)
+    headers = {}
+    if isinstance(error, NotLoggedIn):
+        headers["WWW-Authenticate"] = "Bearer"
+    elif isinstance(error, TooManyAttempts):
+        headers["Retry-After"] = str(error.retry_after)
+    elif shape["status"] == 503:
+        headers["Retry-After"] = "1"
+    elif shape["status"] == 500:
+        log.error("unexpected error", exc_info=error)
+    return problem_answer(shape, headers)
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Let every error of a route become a problem."""
+    app.add_exception_handler(OstinatoError, _house_error)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+async def _house_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, OstinatoError)
+    conditional = "if-match" in request.headers or "if-none-match" in request.headers
+    return error_answer(error, is_conditional=conditional)
+
+
+async def _wrong_request(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    errors = [_of_pydantic(one) for one in error.errors()]
+    listed = "; ".join(f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in errors)
+    return problem_answer(problem(422, "invalid-input", listed) | {"errors": errors})
+
+
+def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
+    """One finding of pydantic, in the house's form: `("body", "policy", "retry")` is `policy.retry`."""
+    if one["type"] == "json_invalid":
+        return _field("", f"the body is not valid JSON: {one['ctx']['error']}", "", int(one["loc"][-1]))
+    if one["loc"] == ("body",):
+        return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
+    return _field(dotted(one["loc"]), str(one["msg"]), "")
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return http_error_answer(error)
+
+
+def http_error_answer(error: HTTPException) -> Response:
+    """The response to what the framework refuses."""
+    if error.status_code == 400:
+        # FastAPI's answer to a body that it cannot read at all.
+        return problem_answer(problem(422, "invalid-input", "the body cannot be read: send JSON in UTF-8"))
+    name, detail = _PHRASES.get(error.status_code, (_kebab_words(error.detail), error.detail))
+    return problem_answer(problem(error.status_code, name, detail), error.headers)
+
+
+def _kebab_words(text: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", text.lower())) or "error"
+
+
+class Unexpected:
+    """The last net, around all that stands before the routes: what nobody expected becomes a 500 that says nothing,
+    with the traceback in the log."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if has_begun:
+                raise  # too late for an answer: the server cuts the connection
+            await self._answer(scope, error)(scope, receive, send)
+
+    def _answer(self, scope: Scope, error: Exception) -> Response:
+        if isinstance(error, OstinatoError):
+            return error_answer(error)
+        if isinstance(error, HTTPException):
+            return http_error_answer(error)
+        log.error("unexpected error in %s %s", scope["method"], scope["path"], exc_info=error)
+        return problem_answer(problem(500, "internal-error", _SAYS_NOTHING))

@@ -1,0 +1,92 @@
+"""/api/login, /api/logout, /api/me: how the page gets in, and who it is. /api/logins: every browser that is in."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ostinato.api.access import (
+    COOKIE,
+    Admin,
+    House,
+    Served,
+    Viewer,
+    Visitor,
+    address_of,
+    doorkeeper_of,
+    visitor_of,
+)
+from ostinato.api.answers import empty_answer, json_answer, problems
+from ostinato.api.segments import Number, routes_of
+from ostinato.api.shapes.access import LoginList, Me, NewLogin
+from ostinato.service.access import LOGIN_AGE
+from ostinato.service.shapes import login_shape
+
+__all__ = ["router"]
+
+router = routes_of("login")
+
+
+@router.post("/api/login", response_model=None, responses={200: {"model": Me}})
+async def log_in(body: NewLogin, request: Request, house: House) -> Response:
+    """Log in with a one-time code or a token; the answer sets the cookie."""
+    visitor = await doorkeeper_of(request).log_in(body.code, body.token, address_of(request))
+    answer = json_answer(_me(visitor, house))
+    answer.set_cookie(
+        COOKIE,
+        visitor.secret or "",
+        max_age=int(LOGIN_AGE.total_seconds()),
+        path="/",
+        secure=_is_https(request),
+        httponly=True,
+        samesite="strict",
+    )
+    return answer
+
+
+@router.post("/api/logout", status_code=204, response_model=None)
+async def log_out(request: Request, services: Served, _: Viewer) -> Response:
+    """End the page's login. A token is not a login: it stays."""
+    visitor = visitor_of(request)
+    if visitor.secret is not None:
+        await services.access.logout(visitor.secret)
+    answer = empty_answer()
+    answer.delete_cookie(COOKIE, path="/", secure=_is_https(request), httponly=True, samesite="strict")
+    return answer
+
+
+@router.get("/api/me", response_model=None, responses={200: {"model": Me}})
+async def me(request: Request, house: House, _: Viewer) -> Response:
+    """Who you are, and what the page needs to know first."""
+    return json_answer(_me(visitor_of(request), house))
+
+
+@router.get("/api/logins", response_model=None, responses={200: {"model": LoginList}})
+async def list_logins(services: Served, _: Admin) -> Response:
+    """Every browser that is logged in."""
+    return json_answer({"items": [login_shape(one) for one in await services.access.logins()]})
+
+
+@router.delete("/api/logins/{id}", status_code=204, response_model=None, responses=problems(404))
+async def end_login(id: Number, services: Served, _: Admin) -> Response:
+    """Log a browser out."""
+    await services.access.end_login(id)
+    return empty_answer()
+
+
+def _me(visitor: Visitor, house: House) -> dict[str, Any]:
+    return {
+        "who": visitor.login.who,
+        "role": str(visitor.login.role),
+        "csrf": visitor.csrf,
+        "version": version("ostinato"),
+        "zone": house.settings.tz,
+    }
+
+
+def _is_https(request: Request) -> bool:
+    """Behind a proxy that ends TLS, the page's own origin says so."""
+    return request.url.scheme == "https" or request.headers.get("origin", "").startswith("https://")

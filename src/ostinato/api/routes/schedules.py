@@ -1,0 +1,219 @@
+"""/api/schedules: list, add, change, remove. Beside it: `schedule_verbs.py` (switch, trigger, backfill, bulk) and
+`schedule_views.py` (runs, why, next, history)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Literal
+
+from fastapi import Header, Query
+from starlette.responses import Response
+
+from ostinato.api.access import Operator, Served, Viewer
+from ostinato.api.answers import empty_answer, json_answer, problems
+from ostinato.api.fields import at, of_schedule
+from ostinato.api.powers import check_changes, check_powers, check_replaced
+from ostinato.api.segments import Name, path_of, routes_of
+from ostinato.api.shapes.policy import given_policy
+from ostinato.api.shapes.schedules import NewSchedule, Schedule, ScheduleChanges, SchedulePage, ScheduleQuery
+from ostinato.api.shapes.work import make_work
+from ostinato.api.shown import schedule_shape
+from ostinato.errors import NotFound, VersionConflict
+from ostinato.models.access import Role
+from ostinato.models.project import NO_PROJECT
+from ostinato.models.schedule import Schedule as ScheduleModel
+from ostinato.models.work import Work
+from ostinato.service.listing import ListedSchedule
+from ostinato.service.services import Services
+from ostinato.timing.zones import check_zone
+
+__all__ = ["IfMatch", "expected", "router", "schedule_answer"]
+
+router = routes_of("schedules")
+
+IfMatch = Annotated[str | None, Header(description="Its version; if it has another one, 412.")]
+IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if there is none of this name, else 412.")]
+
+_TRIES = 5
+"""A change that meets another one is done again on top of it."""
+
+
+@router.get("/api/schedules", response_model=None, responses={200: {"model": SchedulePage}})
+async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Served, _: Viewer) -> Response:
+    """Schedules, page by page."""
+    found = await services.schedules.page(
+        search=query.q,
+        owner=query.owner,
+        project=query.project,
+        state=query.state,
+        sort=query.sort.removeprefix("-"),
+        descending=query.sort.startswith("-"),
+        cursor=query.cursor,
+        limit=query.limit,
+        recent=query.recent,
+    )
+    items = [_shape(one) for one in found.items]
+    return json_answer({"items": items, "next": found.next, "total": found.total})
+
+
+@router.post(
+    "/api/schedules",
+    status_code=201,
+    response_model=None,
+    responses={
+        200: {"model": Schedule, "description": "It was there already"},
+        201: {"model": Schedule},
+        **problems(404, 409, 412),
+    },
+)
+async def add_schedule(
+    body: NewSchedule,
+    services: Served,
+    login: Operator,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
+    headers need an admin, and so does it to replace a schedule that has one of them."""
+    work = make_work(body.work)
+    check_powers(login, work, body.policy)
+
+    async def add() -> Response:
+        before = None if if_none_match is not None else await _find(services, body.name)
+        if before is not None:
+            check_replaced(login, before)
+        with at("zone"):
+            zone = None if body.zone is None else check_zone(body.zone)
+        with of_schedule():
+            await services.schedules.add(
+                body.name,
+                body.timing,
+                work,
+                tz=zone,
+                enabled=body.enabled,
+                note=body.note,
+                project=body.project,
+                **({"only_new": True} if before is None else {"version": before.version}),
+                **given_policy(body.policy),
+            )
+        return await schedule_answer(services, body.name, 201 if before is None else 200)
+
+    return await _on_top(add, is_conditional=if_none_match is not None)
+
+
+@router.get("/api/schedules/{ref}", response_model=None, responses={200: {"model": Schedule}, **problems(404)})
+async def get_schedule(ref: Name, services: Served, _: Viewer) -> Response:
+    """The schedule of this name, or else of this number."""
+    return _answer(await services.schedules.look(ref))
+
+
+@router.patch(
+    "/api/schedules/{ref}",
+    response_model=None,
+    responses={200: {"model": Schedule}, **problems(404, 409, 412)},
+)
+async def change_schedule(
+    ref: Name,
+    body: ScheduleChanges,
+    services: Served,
+    login: Operator,
+    if_match: IfMatch = None,
+) -> Response:
+    """Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
+    secrets in headers need an admin; of a schedule that has one of them, the work, project, gate and budget do."""
+    work = None if body.work is None else make_work(body.work)
+    check_powers(login, work, body.policy)
+    given = body.model_fields_set
+
+    async def change() -> Response:
+        current = (await services.schedules.look(ref)).schedule
+        check_changes(login, current, given, body.policy)
+        version = expected(if_match, current)
+        changes = _changes(body, work)
+        if changes and version is None and not login.role.covers(Role.ADMIN):
+            # What may be changed was decided by this version.
+            version = current.version
+        with of_schedule():
+            await services.schedules.change(
+                current.name, enabled=body.enabled if "enabled" in given else None, version=version, **changes
+            )
+        return await schedule_answer(services, current.name)
+
+    return await _on_top(change, is_conditional=if_match is not None)
+
+
+@router.delete("/api/schedules/{ref}", status_code=204, response_model=None, responses=problems(404, 412))
+async def remove_schedule(ref: Name, services: Served, _: Operator, if_match: IfMatch = None) -> Response:
+    """Remove it with its runs and their output."""
+    current = (await services.schedules.look(ref)).schedule
+    await services.schedules.remove(current.name, version=expected(if_match, current))
+    return empty_answer()
+
+
+async def _on_top(attempt: Callable[[], Awaitable[Response]], *, is_conditional: bool) -> Response:
+    """Try it again when another wrote in between, unless the request asks for a version."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await attempt()
+        except VersionConflict:
+            if is_conditional:
+                raise
+    return await attempt()
+
+
+async def schedule_answer(services: Services, name: str, status: int = 200) -> Response:
+    """The schedule as it is now."""
+    return _answer(await services.schedules.look(name), status)
+
+
+def _answer(found: ListedSchedule, status: int = 200) -> Response:
+    headers = {"ETag": f'"{found.schedule.version}"'}
+    if status == 201:
+        # A client takes . and .. for steps in the path: such a schedule is found by its number.
+        headers["Location"] = path_of(
+            "schedules", found.schedule.name if found.schedule.name.strip(".") else found.schedule.id
+        )
+    return json_answer(_shape(found), status, headers)
+
+
+def _shape(found: ListedSchedule) -> dict[str, Any]:
+    return schedule_shape(found.schedule, found.running, found.recent)
+
+
+async def _find(services: Services, name: str) -> ScheduleModel | None:
+    try:
+        return await services.schedules.get(name)
+    except NotFound:
+        return None
+
+
+def expected(if_match: str | None, current: ScheduleModel) -> int | None:
+    """The version that If-Match asks for; None if it asks for none."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    # In quotes, as an ETag is written; people leave them out.
+    versions = {int(found) for found in re.findall(r'(?:^|,)\s*(?:W/)?"?(\d{1,15})"?\s*(?=,|$)', if_match)}
+    if current.version in versions:
+        return current.version
+    raise VersionConflict(
+        f"schedule {current.name!r} has version {current.version}, not {if_match.strip()[:40]}",
+        version=current.version,
+    )
+
+
+def _changes(body: ScheduleChanges, work: Work | None) -> dict[str, Any]:
+    """What the service is asked to change."""
+    given = body.model_fields_set
+    changes: dict[str, Any] = given_policy(body.policy)
+    if work is not None:
+        changes["work"] = work
+    if "timing" in given:
+        changes["timing"] = body.timing
+    if "zone" in given:
+        with at("zone"):
+            changes["tz"] = check_zone(body.zone)
+    if "note" in given:
+        changes["note"] = body.note or ""
+    if "project" in given:
+        changes["project"] = body.project or NO_PROJECT
+    return changes

@@ -1,0 +1,189 @@
+"""The first look at every request: is it meant for this server, does it come from its own page, is it small enough.
+
+A page of somebody else whose name was made to point here (DNS rebinding) stops at Host; one that makes the browser
+send a form or open a socket stops at Origin. Who somebody is, is looked at behind this, in `access.py`.
+"""
+
+from __future__ import annotations
+
+import socket
+from ipaddress import ip_address
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ostinato.api.house import ApiHouse
+from ostinato.api.problems import problem, problem_answer
+from ostinato.config import Settings
+
+__all__ = ["LARGEST_BODY", "SAFE_METHODS", "Frontier", "is_loopback", "split_host"]
+
+LARGEST_BODY = 1_000_000
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Frontier:
+    """Checks Host, Origin and the size of the body, and puts the headers of security on every answer."""
+
+    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+        self._app = app
+        self._house = house
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if scope["type"] == "websocket":
+            if refusal is None:
+                await self._app(scope, receive, send)
+            else:
+                # Before it is accepted, the server turns this into a 403.
+                await send({"type": "websocket.close", "code": 1008, "reason": str(refusal["title"])})
+            return
+        guarded = _with_headers(send, no_store=scope["path"].startswith("/api"))
+        if refusal is None:
+            await self._app(scope, _limited(receive), guarded)
+        else:
+            await problem_answer(refusal)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> dict[str, object] | None:
+        settings = self._house.settings
+        hosts = headers.getlist("host")
+        if len(hosts) != 1 or not is_our_host(hosts[0], settings):
+            name = ", ".join(hosts)[:200]
+            detail = f"this server is not called {name!r}; if it is, put that into the setting hosts (OSTINATO_HOSTS)"
+            return problem(421, "wrong-host", detail)
+        origin = headers.get("origin")
+        writes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
+        if writes and origin is not None and not is_our_origin(origin, hosts[0], settings):
+            detail = f"a page of {origin[:200]!r} may not do this; behind a proxy, put its name into the setting hosts"
+            return problem(403, "wrong-origin", detail)
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > LARGEST_BODY:
+            return problem(413, "body-too-large", "the body has more than 1 MB")
+        return None
+
+
+def is_our_host(given: str, settings: Settings) -> bool:
+    """Whether a Host header names this server."""
+    name, port = split_host(given)
+    if name is None:
+        return False
+    if name in _LOOPBACK or _is_listed(name, port, settings.hosts):
+        return True
+    if is_loopback(settings.host):
+        return name == settings.host.lower()
+    # A rebinding attack needs a name: an address is not one.
+    return _is_address(name) or name in (settings.host.lower(), socket.gethostname().lower())
+
+
+def is_our_origin(origin: str, host: str, settings: Settings) -> bool:
+    """Whether a page with this origin is ours: it came from the address that it now calls.
+
+    The scheme is not looked at: a proxy may speak TLS for us. A name of the settings counts for a proxy that does not
+    pass Host on, and without a port only for the default one: what else is served there is not ours.
+    """
+    scheme, separator, place = origin.lower().partition("://")
+    default = _DEFAULT_PORTS.get(scheme)
+    if not separator or default is None:
+        return False
+    page = _with_port(place, default)
+    return page is not None and page in {_with_port(ours, default) for ours in (host, *settings.hosts)}
+
+
+def _with_port(place: str, default: str) -> tuple[str, str] | None:
+    name, port = split_host(place)
+    return None if name is None else (name, port or default)
+
+
+def split_host(text: str) -> tuple[str | None, str]:
+    """`name:port` as its two parts, IPv6 without brackets; None if it is neither a name nor an address."""
+    text = text.strip().lower()
+    if text.startswith("["):
+        name, bracket, rest = text[1:].partition("]")
+        port = rest.removeprefix(":")
+        if not bracket or not _is_address(name) or (rest and not (rest.startswith(":") and port.isdecimal())):
+            return None, ""
+        return name, port
+    name, colon, port = text.partition(":")
+    if not name or (colon and not port.isdecimal()):
+        return None, ""
+    return name.removesuffix("."), port
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody from outside can reach this address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_listed(name: str, port: str, hosts: tuple[str, ...]) -> bool:
+    for listed in hosts:
+        listed_name, listed_port = split_host(listed)
+        if name == listed_name and listed_port in ("", port):
+            return True
+    return False
+
+
+def _limited(receive: Receive) -> Receive:
+    """Stops a body that was sent without its length when it gets too large."""
+    received = 0
+
+    async def limited() -> Message:
+        nonlocal received
+        message = await receive()
+        if message["type"] == "http.request":
+            received += len(message.get("body", b""))
+            if received > LARGEST_BODY:
+                raise HTTPException(413, "the body has more than 1 MB")
+        return message
+
+    return limited
+
+
+def _with_headers(send: Send, *, no_store: bool) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if no_store and "cache-control" not in headers:
+                headers["Cache-Control"] = "no-store"
+        await send(message)
+
+    return guarded

@@ -1,0 +1,49 @@
+"""Names in paths: a name may hold slashes and anything else that can be printed, percent-encoded as one segment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import quote, unquote
+
+from fastapi import APIRouter, Path
+from fastapi.routing import APIRoute
+from pydantic import AfterValidator
+from starlette.routing import Match
+from starlette.types import Scope
+
+from ostinato.api.shapes.base import GREATEST
+from ostinato.errors import NotFound
+
+__all__ = ["Name", "Number", "SegmentRoute", "path_of", "routes_of"]
+
+
+class SegmentRoute(APIRoute):
+    """Matches the path as it was sent, so that `a%2Fb` is one name; `Name` decodes it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        raw = scope.get("raw_path")
+        if not isinstance(raw, bytes) or b"%" not in raw:
+            return super().matches(scope)
+        sent: dict[str, Any] = {**scope, "path": raw.partition(b"?")[0].decode("latin-1")}
+        return super().matches(sent)
+
+
+def _decoded(segment: str) -> str:
+    name = unquote(segment)
+    if not name.isprintable():
+        raise NotFound(f"nothing is called {name!r}")
+    return name
+
+
+Name = Annotated[str, Path(description="Percent-encoded; it may hold slashes."), AfterValidator(_decoded)]
+Number = Annotated[int, Path(ge=1, le=GREATEST)]
+
+
+def path_of(*segments: str | int) -> str:
+    """The path of something under /api, for Location."""
+    return "/".join(("/api", *(quote(str(segment), safe="") for segment in segments)))
+
+
+def routes_of(noun: str) -> APIRouter:
+    """An empty router for one noun; in OpenAPI its routes are called as their functions are."""
+    return APIRouter(tags=[noun], route_class=SegmentRoute, generate_unique_id_function=lambda route: route.name)

@@ -1,0 +1,74 @@
+"""What all shapes share: answers and requests, text and times as REST takes them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "GREATEST",
+    "Answer",
+    "Asked",
+    "Cursor",
+    "Moment",
+    "Sought",
+    "Text",
+    "Time",
+]
+
+GREATEST = 2**53
+"""The greatest number that every reader of JSON holds exactly; ids stay below it."""
+
+
+class Answer(BaseModel):
+    """Something that the server says. It is encoded from plain values; this only describes it."""
+
+
+class Asked(BaseModel):
+    """Something that the server is told: nothing that it does not know, nothing of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=False)
+
+
+class Sought(Asked):
+    """What is asked for in a query string, where everything is text."""
+
+    model_config = ConfigDict(strict=False)
+
+
+def _storable(text: str) -> str:
+    if "\0" in text:
+        raise PydanticCustomError("text", "text cannot hold the character NUL")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise PydanticCustomError("text", "text cannot hold half of a surrogate pair")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+"""Text that every database takes."""
+
+Cursor = Annotated[Text | None, Field(description="`next` of the page before.", max_length=4_000)]
+"""Where a page begins; it holds a name twice at the most."""
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)")
+
+
+def _moment(value: Any) -> Any:
+    """The instant of an RFC 3339 text, in UTC."""
+    if isinstance(value, str) and _RFC3339.fullmatch(value.upper()):
+        try:
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    raise PydanticCustomError("moment", "a time is RFC 3339 with its zone, such as 2026-03-01T09:00:00Z")
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A time that somebody gives."""
+
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""A time that the server says: RFC 3339 in UTC."""

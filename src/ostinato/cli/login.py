@@ -1,0 +1,71 @@
+"""`ostinato login`: a link that logs a browser in, once. `ostinato logout`: end what such links began."""
+
+from __future__ import annotations
+
+from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.opening import opened, os_user
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.errors import InvalidInput, NotFound
+
+__all__ = ["login", "logout"]
+
+ALL = "all"
+
+
+def login(
+    *,
+    role: str = "admin",
+    who: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    common: Common = NO_COMMON,
+) -> None:
+    """Print a link that logs a browser in. It works once, for 15 minutes.
+
+    Parameters
+    ----------
+    role
+        What the browser may do: viewer, operator or admin. [default: admin]
+    who
+        Whom the audit log names. [default: you]
+    host
+        Where the server listens, if not where the settings say.
+    port
+        At which port, if not at that of the settings.
+    """
+    with opened(common, host=host, port=port) as visit:
+        settings = visit.app.settings
+        if settings.port == 0:
+            raise InvalidInput("port 0 is a free one", field="port", hint="give the port that the server printed")
+        name = who or os_user()
+        code = visit.ask(visit.services.access.make_code(who=name, role=role))
+        from ostinato.cli.server import address_text, login_link
+
+        link = login_link(address_text(settings.host, settings.port), code)
+    if common.json:
+        emit_json({"link": link, "code": code, "who": name, "role": role})
+        return
+    emit(link)
+    say("works once, for 15 minutes; 'ostinato up' or 'ostinato web' must be running")
+
+
+def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
+    """Log somebody's browsers out at once, and make their unused links worthless. Tokens stay.
+
+    Parameters
+    ----------
+    who
+        Whom the audit log names, or `all` for everybody.
+    """
+    with opened(common) as visit:
+        access = visit.services.access
+        names = sorted({login.who for login in visit.ask(access.logins())})
+        ended = visit.ask(access.end_logins(None if who == ALL else who))
+    if not ended and who != ALL:
+        there = ", ".join(map(repr, names)) or "nobody"
+        raise NotFound(f"{who!r} is not logged in, and has no link any more; logged in: {there}")
+    if common.json:
+        emit_json({"who": who, "ended": ended})
+    else:
+        whose = "everybody" if who == ALL else repr(who)
+        say(f"ended: {ended} {'login' if ended == 1 else 'logins'} of {whose}, and every link not yet used")

@@ -1,0 +1,101 @@
+"""`ostinato token`: secrets for scripts and other machines."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from cyclopts import App
+
+from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, say, table
+from ostinato.cli.opening import Visit, opened, os_user
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.times import full, span
+from ostinato.errors import NotFound
+
+if TYPE_CHECKING:
+    from ostinato.models.access import Token
+
+__all__ = ["app"]
+
+app = App(name="token", help="Add, list and remove tokens for scripts and other machines.")
+
+
+@app.command
+def add(name: str, /, *, role: str, expires: str | None = None, common: Common = NO_COMMON) -> None:
+    """Make a token and print its secret, which is shown this once.
+
+    Parameters
+    ----------
+    name
+        What it is called; the audit log shows it as who acts.
+    role
+        What it may do: viewer (read), operator (act too) or admin (create shell and agent work too).
+    expires
+        After how long it is worthless, such as 90d. [default: never]
+    """
+    with opened(common) as visit:
+        made, secret = visit.ask(visit.services.access.make_token(name, role, os_user(), expires))
+        if common.json:
+            from ostinato.service.shapes import token_shape
+
+            emit_json({**token_shape(made), "token": secret})
+            return
+        emit(secret)
+        until = "" if made.expires_at is None else f", until {full(made.expires_at, visit.zone)}"
+        say(f"added: token {name!r}, {made.role}{until}; this is the only time that it is shown")
+
+
+@app.command
+def ls(*, common: Common = NO_COMMON) -> None:
+    """List tokens: who made them, when they were last used, when they expire."""
+    with opened(common) as visit:
+        tokens = visit.ask(visit.services.access.tokens())
+        if common.json:
+            from ostinato.service.shapes import token_shape
+
+            emit_json([token_shape(token) for token in tokens])
+            return
+        now = visit.now
+    titles = ("ROLE", "OWNER", "USED", "EXPIRES")
+    columns = [Column("ID"), Column("NAME", flexible=True), *(Column(title) for title in titles)]
+    if tokens:
+        table(columns, [_row(token, now) for token in tokens])
+    else:
+        say("no tokens: make one with 'ostinato token add NAME --role viewer'")
+
+
+def _row(token: Token, now: datetime) -> list[Cell]:
+    used = "never" if token.used_at is None else f"{span((now - token.used_at).total_seconds())} ago"
+    expires: Cell = "never"
+    if token.expires_at is not None:
+        left = (token.expires_at - now).total_seconds()
+        expires = f"in {span(left)}" if left > 0 else Styled("expired", "red")
+    return [str(token.id), token.name, str(token.role), token.owner, used, expires]
+
+
+@app.command
+def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Make a token worthless at once, and the logins that were made with it.
+
+    Parameters
+    ----------
+    name
+        Its name or its id.
+    """
+    with opened(common) as visit:
+        token = _find(visit, name)
+        visit.ask(visit.services.access.remove_token(token.id))
+    if common.json:
+        emit_json({"id": token.id, "name": token.name, "removed": True})
+    else:
+        say(f"removed: token {token.name!r}")
+
+
+def _find(visit: Visit, name: str) -> Token:
+    tokens = visit.ask(visit.services.access.tokens())
+    for key in ("name", "id"):
+        for token in tokens:
+            if str(getattr(token, key)) == name:
+                return token
+    raise NotFound(f"there is no token {name!r}; 'ostinato token ls' lists them")

@@ -1,0 +1,76 @@
+"""`ostinato web`: API and page without an engine, on a database whose engines run elsewhere."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ostinato.cli.console import say
+from ostinato.cli.opening import load_app
+from ostinato.cli.options import NO_COMMON, Common
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from ostinato.app import Ostinato
+
+__all__ = ["web"]
+
+FORCED = 130
+
+
+def web(*, host: str | None = None, port: int | None = None, common: Common = NO_COMMON) -> int:
+    """Serve API and page without an engine. Ctrl-C ends it, a second one at once.
+
+    Parameters
+    ----------
+    host
+        Where to listen; another than loopback needs a token first. [default: 127.0.0.1]
+    port
+        At which port; 0 for a free one. [default: 8321]
+    """
+    import asyncio
+
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    # Before there is a loop: what the user's module does at import may want one of its own.
+    app = load_app(common, host=host, port=port)
+    return asyncio.run(_serve(app))
+
+
+async def _serve(app: Ostinato) -> int:
+    import asyncio
+
+    from ostinato.cli.server import serving
+    from ostinato.config import without_password
+    from ostinato.wiring import open_house
+
+    house = await open_house(app.settings, app.clock, app.registry)
+    try:
+        stopped = asyncio.Event()
+        _on_signals(stopped)
+        async with serving(house, say):
+            say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato up' starts one")
+            say("Ctrl-C to stop")
+            await stopped.wait()
+    finally:
+        await house.close()
+    say("stopped")
+    return 0
+
+
+def _on_signals(stopped: asyncio.Event) -> None:
+    """The first SIGINT or SIGTERM ends it, the second ends the process where it stands."""
+    import asyncio
+    import os
+    import signal
+    import sys
+
+    def arrived() -> None:
+        if stopped.is_set():
+            sys.stdout.flush()
+            os._exit(FORCED)
+        stopped.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, arrived)

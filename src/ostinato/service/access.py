@@ -1,0 +1,172 @@
+"""Who may: tokens for scripts, one-time codes and logins for browsers. A secret leaves here once; its hash is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from ostinato.clock import Clock, from_micros, micros_of, to_micros
+from ostinato.durations import Duration, parse_duration
+from ostinato.errors import Conflict, InvalidInput, NotFound, NotLoggedIn
+from ostinato.models.access import Actor, Browser, Login, NewLogin, NewToken, Role, Token
+from ostinato.models.policy import check_choice, check_key
+from ostinato.service.audit import audited, note
+from ostinato.stores.base import Store
+
+__all__ = ["CODE_AGE", "LOGIN_AGE", "TOKEN_PREFIX", "AccessService"]
+
+TOKEN_PREFIX = "ost_"
+"""How a token begins, so that people and scanners of leaked secrets know one when they see it."""
+CODE_AGE = timedelta(minutes=15)
+LOGIN_AGE = timedelta(days=30)
+
+_BYTES = 32
+_LONGEST_SECRET = 200
+"""Nobody has made a longer one: it need not be looked up."""
+
+
+class AccessService:
+    """Makes and knows secrets."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    @audited("token.add")
+    async def make_token(
+        self, name: str, role: Role | str, owner: str, expires: Duration | None = None
+    ) -> tuple[Token, str]:
+        """A token and its secret, which nobody can read again."""
+        check_key(name, "name", "give a name such as ci")
+        if name != name.strip():
+            raise InvalidInput(f"a token cannot be called {name!r}", field="name", hint="leave out the spaces")
+        wanted = check_choice(Role, "role", role)
+        now = self._clock.now()
+        expires_at = None
+        if expires is not None:
+            age = micros_of(parse_duration(expires, field="expires"))
+            if age == 0:
+                raise InvalidInput("a token cannot expire at once", field="expires", hint="give a time such as 90d")
+            expires_at = now + age
+            if from_micros(expires_at).year == 9999:
+                raise InvalidInput(
+                    f"expires cannot be {expires!r}", field="expires", hint="leave it out for a token that lasts"
+                )
+        secret = TOKEN_PREFIX + secrets.token_urlsafe(_BYTES)
+        made = await self._store.access.put_token(NewToken(name, wanted, owner, _hash(secret), expires_at), now)
+        if made is None:
+            raise Conflict(f"there is a token {name!r} already: remove it, or choose another name")
+        return made, secret
+
+    async def tokens(self) -> Sequence[Token]:
+        """All of them, without their secrets."""
+        return await self._store.access.list_tokens()
+
+    @audited("token.remove", about=lambda _, token: token.name)
+    async def remove_token(self, id: int) -> Token:
+        """Make a token worthless, and the logins that were made with it."""
+        found = [token for token in await self.tokens() if token.id == id]
+        if not found or not await self._store.access.remove_token(id):
+            raise NotFound(f"there is no token {id}; 'ostinato token ls' lists them")
+        return found[0]
+
+    @audited("login.link", about=lambda given, _: given.pop("who"))
+    async def make_code(self, *, who: str, role: Role | str = Role.ADMIN) -> str:
+        """A code that can be exchanged for a login once, within 15 minutes."""
+        now = self._clock.now()
+        code = secrets.token_urlsafe(_BYTES)
+        expires_at = now + micros_of(CODE_AGE)
+        await self._store.access.put_code(
+            NewLogin(_hash(code), check_key(who, "who", "give a name"), check_choice(Role, "role", role), expires_at),
+            now,
+        )
+        return code
+
+    async def login(
+        self, *, code: str | None = None, token: str | None = None, address: str | None = None
+    ) -> tuple[str, Login]:
+        """A browser's login for a code or a token: the secret of its cookie, and who it is."""
+        if (code is None) == (token is None):
+            raise InvalidInput("give either code or token", field="code")
+        now = self._clock.now()
+        found = await self._taken(code) if code is not None else await self.who_by_token(token or "")
+        if found is None and code is not None:
+            raise NotLoggedIn(
+                "this login link was used already, has expired, or is not of this database: make another one with "
+                "'ostinato login'"
+            )
+        if found is None:
+            raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token ls' lists them")
+        expires_at = now + micros_of(LOGIN_AGE)
+        if token is not None and found.expires_at is not None:
+            expires_at = min(expires_at, to_micros(found.expires_at))
+        secret = secrets.token_urlsafe(_BYTES)
+        await self._store.access.put_login(
+            NewLogin(_hash(secret), found.who, found.role, expires_at, found.token_id), now
+        )
+        actor = Actor(found.who, "page", address)
+        detail = {"by": "token" if token is not None else "code", "role": str(found.role)}
+        await note(self._store, self._clock, actor, "login", found.who, detail)
+        return secret, replace(found, expires_at=from_micros(expires_at))
+
+    async def _taken(self, code: str) -> Login | None:
+        if not _may_be_secret(code):
+            return None
+        return await self._store.access.take_code(_hash(code), self._clock.now())
+
+    async def who(self, secret: str) -> Login | None:
+        """Whose cookie this is."""
+        if not _may_be_secret(secret):
+            return None
+        return await self._store.access.find_login(_hash(secret), self._clock.now())
+
+    async def who_by_token(self, text: str) -> Login | None:
+        """Whose token this is: the token's own name acts, so that the audit log tells them apart."""
+        if not text.startswith(TOKEN_PREFIX) or not _may_be_secret(text):
+            return None
+        token = await self._store.access.find_token(_hash(text), self._clock.now())
+        if token is None:
+            return None
+        return Login(token.name, token.role, token.id, token.used_at, token.expires_at)
+
+    async def logins(self) -> Sequence[Browser]:
+        """Every browser that is logged in, the newest first."""
+        return await self._store.access.list_logins(self._clock.now())
+
+    @audited("logout", about=lambda given, who: given.pop("secret") and who)
+    async def logout(self, secret: str) -> str | None:
+        """End a login; answers whose it was."""
+        return await self._store.access.remove_login(_hash(secret))
+
+    @audited("logout", about=lambda _, who: who)
+    async def end_login(self, id: int) -> str:
+        """End the login of this number; answers whose it was."""
+        ended = await self._store.access.remove_logins(id=id)
+        if not ended:
+            raise NotFound(f"there is no login {id}: it has ended")
+        return ended[0]
+
+    @audited("logout", about=lambda given, _: given.pop("who", "everybody"), answers="ended")
+    async def end_logins(self, who: str | None = None) -> int:
+        """End all logins of somebody, or of everybody, and make their unused links worthless; answers how many."""
+        return len(await self._store.access.remove_logins(who=who))
+
+    async def has_tokens(self) -> bool:
+        """Whether a token is in force."""
+        return (await self._store.access.count_access(self._clock.now())).tokens > 0
+
+    async def has_logins(self) -> bool:
+        """Whether a browser is logged in."""
+        return (await self._store.access.count_access(self._clock.now())).logins > 0
+
+
+def _may_be_secret(text: str) -> bool:
+    return 0 < len(text) <= _LONGEST_SECRET and text.isascii()
+
+
+def _hash(secret: str) -> str:
+    # The secrets are long and random: a slow hash would add nothing.
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,143 @@
+"""Backfill: which due times of a span that has passed are run after all, and the runs for them. `schedules.py` asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from ostinato.clock import MICROSECOND, Micros, from_micros
+from ostinato.errors import Conflict, InvalidInput, TimingError
+from ostinato.models.ids import RunId
+from ostinato.models.policy import Overlap, Policy, policy_text
+from ostinato.models.run import NewRun
+from ostinato.models.schedule import Schedule
+from ostinato.models.session import in_turn, with_turn
+from ostinato.models.states import Trigger
+from ostinato.models.work import Unreadable, work_text
+from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+
+__all__ = ["BACKFILL_KEYS", "MOST", "Backfill", "backfill_runs", "due_between"]
+
+MOST = 1_000
+"""At most so many due times at once."""
+BACKFILL_KEYS = "backfill:"
+"""How the keys of its runs begin; nobody else's may."""
+_FIRST = from_micros(0) - timedelta(days=365 * 1960)
+"""Nothing is looked for before it: the first years of the calendar are no dates in every zone."""
+_LONG = timedelta(days=10 * 366)
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What a backfill did, or would do: due times and the numbers of their runs, oldest first."""
+
+    due: Sequence[datetime]
+    runs: Sequence[RunId]
+    left_out: int
+    """How many due times have a succeeded or active run already."""
+
+
+async def due_between(schedule: Schedule, start: datetime, until: datetime, now: datetime) -> list[Micros]:
+    """The due times of a schedule from `start` to `until`, both included, at most 1,000."""
+    _check_span(start, until, now)
+    # In a thread: what people write may take long to look for, and an engine is on this loop.
+    return await asyncio.to_thread(_found, schedule, max(start, _FIRST), until, now)
+
+
+def _found(schedule: Schedule, start: datetime, until: datetime, now: datetime) -> list[Micros]:
+    timing = _timing(schedule, start, now)
+    times = list(islice(timing.stream(start - MICROSECOND, until), MOST + 1))
+    if len(times) > MOST:
+        raise InvalidInput(
+            f"schedule {schedule.name!r} has {_how_often(timing, start, until)} due times from "
+            f"{start:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC, and a backfill takes {MOST:,} at most",
+            field="from",
+            hint="give a shorter span, and one after the other",
+        )
+    return times
+
+
+def _check_span(start: datetime, until: datetime, now: datetime) -> None:
+    for field, moment in (("from", start), ("until", until)):
+        if moment.tzinfo is None:
+            raise InvalidInput(f"{field} {moment} has no zone", field=field, hint="such as 2026-03-01T09:00:00Z")
+    if until > now:
+        raise InvalidInput(
+            f"until {until:%Y-%m-%d %H:%M:%S %Z} is in the future", field="until", hint="a backfill runs what is past"
+        )
+    if start > until:
+        raise InvalidInput(f"from {start} is after until {until}", field="from", hint="give the earlier time first")
+
+
+def _timing(schedule: Schedule, start: datetime, now: datetime) -> Timing:
+    """The timing as the engine has it, with the grid of an `every` carried on to before it was enabled."""
+    if isinstance(schedule.work, Unreadable):
+        raise Conflict(f"schedule {schedule.name!r} cannot be run: {schedule.work.reason}")
+    try:
+        timing = parse_timing(schedule.timing, tz=schedule.zone)
+    except TimingError as error:
+        raise Conflict(f"schedule {schedule.name!r} has no due times: {error.message}") from error
+    if timing.after_finish is not None:
+        raise Conflict(
+            f"schedule {schedule.name!r} counts from the end of its last run: it has no due times to fill in"
+        )
+    if isinstance(timing, At) and (due := timing.next_after(now)) is not None:
+        raise Conflict(f"schedule {schedule.name!r} is due once, at {due:%Y-%m-%d %H:%M:%S} UTC: that is yet to come")
+    return _carried_on(timing, schedule.anchor_at, start)
+
+
+def _carried_on(timing: Timing, anchor: datetime, start: datetime) -> Timing:
+    """The timing on its grid, which goes on to before the anchor; in a combination each part on its own."""
+    match timing:
+        case Every() if timing.anchor is None and start <= anchor:
+            steps = (anchor - start) // timing.interval + 1
+            with suppress(OverflowError):
+                anchor -= steps * timing.interval
+            return timing.anchored(anchor)
+        case Or():
+            return Or(*(_carried_on(part, anchor, start) for part in timing.parts))
+        case Except():
+            days = timing.days
+            kept = days if isinstance(days, Dates) else _carried_on(days, anchor, start)
+            return Except(_carried_on(timing.base, anchor, start), kept, timing.tz)
+        case _:
+            return timing.anchored(anchor)
+
+
+def _how_often(timing: Timing, start: datetime, until: datetime) -> str:
+    """The number as far as arithmetic knows it quickly."""
+    if isinstance(timing, (Every, Cron, DailyAt, Weekly, Monthly)) and until - start <= _LONG:
+        return f"{timing.count_between(start - MICROSECOND, until):,}"
+    return f"more than {MOST:,}"
+
+
+def backfill_runs(schedule: Schedule, policy: Policy, due: Sequence[Micros], now: Micros) -> list[NewRun]:
+    """A run by hand for each of these due times, one after the other unless its overlap policy is allow."""
+    assert not isinstance(schedule.work, Unreadable)
+    turn = with_turn(policy, schedule.work, schedule.project)
+    stored, text = work_text(schedule.work), policy_text(policy)
+    runs = [
+        NewRun(
+            kind=schedule.work.kind,
+            task=schedule.work.task,
+            work=stored,
+            policy=text,
+            trigger=Trigger.MANUAL,
+            due_at=one,
+            ready_at=now,
+            lane=policy.lane,
+            schedule_id=schedule.id,
+            priority=policy.priority,
+            # Two people who ask for the same due time at once get the same run.
+            key=f"{BACKFILL_KEYS}{schedule.id}:{one}",
+            project=schedule.project,
+        )
+        for one in due
+    ]
+    if turn.session is None and policy.overlap is Overlap.ALLOW:
+        return runs
+    return [in_turn(run, schedule.name, turn) for run in runs]

@@ -1,0 +1,137 @@
+"""The overview: what runs, what is late, what is broken, what comes, and how the last day went, all at a glance.
+
+It is asked again and again, so what a look costs is bounded: counts come from indexes, closed hours from memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ostinato.clock import SECOND, Clock, Micros, from_micros
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
+from ostinato.models.states import RunState
+from ostinato.service.forecast import DueTime, Forecast, Hours, soonest
+from ostinato.service.listing import ListedSchedule, listed, unknown_tasks
+from ostinato.service.waiting import Waiting
+from ostinato.stores.base import RunCounts, Store
+
+__all__ = ["Activity", "Overview", "OverviewService"]
+
+BUCKET: Micros = 15 * 60 * SECOND
+HOUR: Micros = 3_600 * SECOND
+DAY: Micros = 24 * HOUR
+
+_LATE: Micros = 10 * SECOND
+"""What is ready for longer than this and has not started is late."""
+_SHOWN, _FAILED, _DUE = 20, 10, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """How many runs ended in which state in the bucket that begins here."""
+
+    at: datetime
+    states: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All at a glance."""
+
+    now: datetime
+    zone: str
+    alive: int
+    lost: int
+    schedules: Mapping[str, int]
+    """How many there are: all, on, off, broken."""
+    runs: RunCounts
+    running: Sequence[Run]
+    late: Sequence[Run]
+    """Each with what it waits for."""
+    broken: Sequence[ListedSchedule]
+    due: Sequence[DueTime]
+    """The first due time of each schedule that has one within the hour, the soonest first."""
+    hours: Hours
+    failed: Sequence[Run]
+    activity: Sequence[Activity]
+
+
+class OverviewService:
+    """One verb: look."""
+
+    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+        self._forecast = Forecast(store)
+        self._waiting = Waiting(store, clock)
+        self._closed: dict[Micros, dict[str, int]] = {}
+        """Buckets in which nothing more will end."""
+
+    async def look(self) -> Overview:
+        """How everything is now."""
+        now = self._clock.now()
+        runs = self._store.runs
+        nodes, counts, due, hours, activity = await asyncio.gather(
+            self._store.nodes.list_nodes(now),
+            runs.count_runs(now, now - _LATE),
+            soonest(self._store, now, now + HOUR, _DUE, once=True),
+            self._forecast.hours(now),
+            self._activity(now),
+        )
+        unknown = await unknown_tasks(self._store, now)
+        running, late, failed, broken, totals = await asyncio.gather(
+            runs.list_runs(RunFilter(states=(RunState.RUNNING,), limit=_SHOWN)),
+            runs.late_runs(now - _LATE, _SHOWN),
+            runs.list_runs(RunFilter(states=(RunState.FAILED,), limit=_FAILED)),
+            self._broken(now, unknown),
+            self._totals(unknown),
+        )
+        lost = sum(node.state == "lost" for node in nodes)
+        yesterday = from_micros(now - DAY)
+        return Overview(
+            now=from_micros(now),
+            zone=self._zone,
+            alive=len(nodes) - lost,
+            lost=lost,
+            schedules=totals,
+            runs=counts,
+            running=running,
+            late=await self._waiting.explained(late),
+            broken=broken,
+            due=due[0],
+            hours=hours,
+            failed=[run for run in failed if run.finished_at is not None and run.finished_at >= yesterday],
+            activity=activity,
+        )
+
+    async def _totals(self, unknown: tuple[str, ...]) -> dict[str, int]:
+        counts = await self._store.schedules.count_schedules(unknown)
+        return {
+            "schedules": sum(counts.values()),
+            "on": counts.get(ScheduleState.ON, 0) + counts.get(ScheduleState.PAUSED, 0),
+            "off": counts.get(ScheduleState.OFF, 0),
+            "broken": counts.get(ScheduleState.BROKEN, 0),
+        }
+
+    async def _broken(self, now: Micros, unknown: tuple[str, ...]) -> Sequence[ListedSchedule]:
+        wanted = ScheduleFilter(
+            state=ScheduleState.BROKEN, unknown=unknown, sort=ScheduleSort.LAST, descending=True, limit=_SHOWN
+        )
+        rows, _ = await self._store.schedules.page_schedules(wanted)
+        return await listed(self._store, rows, now)
+
+    async def _activity(self, now: Micros) -> list[Activity]:
+        """What ended in the last day. Only the last buckets are read: what ended may be written a moment later."""
+        first, open_from = (now - DAY) // BUCKET * BUCKET + BUCKET, (now // BUCKET - 1) * BUCKET
+        known = {at: states for at, states in self._closed.items() if first <= at < open_from}
+        start = max(first, max(known, default=first - BUCKET) + BUCKET)
+        fresh: dict[Micros, dict[str, int]] = {at: {} for at in range(start, now + 1, BUCKET)}
+        for tally in await self._store.runs.tally_ended(start, now + 1, BUCKET):
+            fresh[tally.at][str(tally.state)] = tally.count
+        self._closed = {**known, **{at: states for at, states in fresh.items() if at < open_from}}
+        return [Activity(from_micros(at), states) for at, states in sorted({**known, **fresh}.items()) if states]

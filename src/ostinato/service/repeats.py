@@ -1,0 +1,38 @@
+"""Requests that may come again: the first with a key is carried out, and its answer is what the others get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ostinato.clock import Clock, Micros
+from ostinato.models.access import Answer
+from ostinato.stores.base import Store
+
+__all__ = ["RepeatService", "Taken"]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A key that a request has, until it is ended or another takes it for lost."""
+
+    who: str
+    key: str
+    begun_at: Micros
+
+
+class RepeatService:
+    """Keys and their answers, each for a day."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def begin(self, who: str, key: str, fingerprint: str) -> Taken | Answer:
+        """Take the key; or what is known of the request that has it."""
+        now = self._clock.now()
+        known = await self._store.access.begin_request(who, key, fingerprint, now)
+        return Taken(who, key, now) if known is None else known
+
+    async def end(self, taken: Taken, answer: Answer | None) -> None:
+        """Keep the answer; None gives the key back."""
+        await self._store.access.end_request(taken.who, taken.key, taken.begun_at, answer)

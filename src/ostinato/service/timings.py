@@ -1,0 +1,91 @@
+"""Timings: what a text means, when it is due, and what the clock changes do to it. Needs no database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ostinato.clock import Clock, from_micros
+from ostinato.errors import InvalidInput
+from ostinato.timing import Timing, parse_timing
+from ostinato.timing.from_json import timing_from_json
+from ostinato.timing.searching import at_most
+from ostinato.timing.zones import check_zone
+
+__all__ = ["Preview", "TimingService"]
+
+_MOST = 10_000
+_DAYS = 20_000
+"""Beside an engine, no more days are looked at for one preview: about a second, for what nobody means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A timing explained."""
+
+    text: str
+    zone: str
+    sentence: str
+    next: Sequence[datetime]
+    remarks: Sequence[str]
+    after: datetime
+    """The next times are after this one."""
+
+
+class TimingService:
+    """What can be asked of a timing."""
+
+    def __init__(self, clock: Clock, zone: str) -> None:
+        self._clock = clock
+        self._zone = zone
+        self._one = asyncio.Semaphore(1)
+
+    def preview(
+        self,
+        timing: str | Mapping[str, Any],
+        *,
+        zone: str | None = None,
+        n: int = 5,
+        after: datetime | None = None,
+    ) -> Preview:
+        """The sentence of a timing (its text, or its JSON form), its next times after now, and remarks on them."""
+        if not 1 <= n <= _MOST:
+            raise InvalidInput(f"n cannot be {n}", field="n", hint=f"give 1 to {_MOST}")
+        home = self._zone if zone is None else check_zone(zone)
+        start = from_micros(self._clock.now()).replace(microsecond=0) if after is None else after
+        if isinstance(timing, str):
+            found = parse_timing(timing, tz=home, now=start)
+        else:
+            found = timing_from_json(timing).in_zone(home)
+        times, remarks = _next_times(found, start, n), found.remarks(start, n)
+        return Preview(found.text, found.zone or home, found.explain(), times, remarks, start)
+
+    async def preview_aside(
+        self,
+        timing: str | Mapping[str, Any],
+        *,
+        zone: str | None = None,
+        n: int = 5,
+        after: datetime | None = None,
+    ) -> Preview:
+        """The same in a thread, one at a time, so that the engine on this loop goes on whatever people type."""
+
+        def limited() -> Preview:
+            with at_most(_DAYS):
+                return self.preview(timing, zone=zone, n=n, after=after)
+
+        async with self._one:
+            return await asyncio.to_thread(limited)
+
+
+def _next_times(found: Timing, start: datetime, n: int) -> list[datetime]:
+    anchored = found.anchored(start)
+    times: list[datetime] = []
+    due = anchored.next_after(start)
+    while due is not None and len(times) < n:
+        times.append(due)
+        due = anchored.next_after(due)
+    return times

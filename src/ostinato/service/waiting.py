@@ -1,0 +1,143 @@
+"""Waiting: what a queued run waits for, in words, in the order in which a claim would look at it.
+
+`why.py`, `runs.py` and `overview.py` ask. Nothing of it is stored: a moment later it may be another thing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from ostinato.clock import Clock, Micros, from_micros, to_micros
+from ostinato.models.ids import RunId
+from ostinato.models.lane import Bucket, Lane, parse_rate
+from ostinato.models.node import Node
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.states import ACTIVE, RunState
+from ostinato.stores.base import Store
+
+__all__ = ["Waiting", "why_waiting"]
+
+_LOOK_AT = 500
+"""So many active runs of a session are looked through for the one that is before another."""
+
+
+def why_waiting(
+    run: Run, lanes: Sequence[Lane], nodes: Sequence[Node], now: Micros, before: RunId | None = None
+) -> str:
+    """Why a queued run does not start now; `before` is the run that has the turn in its session."""
+    if to_micros(run.ready_at) > now:
+        return f"it is not ready before {_moment(run.ready_at)}"
+    if run.waiting:
+        return _of_turn(run, before)
+    running = [node for node in nodes if node.state != "lost"]
+    lane = next((lane for lane in lanes if lane.name == run.lane), None)
+    return (
+        _of_nodes(run, running)
+        or (None if lane is None else _of_lane(lane, now))
+        or _of_slots(_able(run, running))
+        or "nothing holds it up: it is about to start"
+    )
+
+
+def _of_turn(run: Run, before: RunId | None) -> str:
+    behind = "" if before is None else f", behind run {before}"
+    if run.session == f"schedule:{run.schedule}":
+        return f"it waits for its turn: the runs of its schedule go one after the other{behind}"
+    return f"it waits for its turn in its session {run.session!r}{behind}"
+
+
+def _of_nodes(run: Run, running: Sequence[Node]) -> str | None:
+    """Why no node would take it, however much room there were."""
+    if not running:
+        return "no engine is running: start one with 'ostinato up'"
+    knowing = [node for node in running if _knows(node, run)]
+    if not knowing:
+        return f"task {run.task!r} is not registered on any running node"
+    if not all(map(_is_draining, knowing)):
+        return None
+    which = "every running node" if len(knowing) == len(running) else f"every running node that knows task {run.task!r}"
+    asked = next((node.id for node in knowing if node.drain), None)
+    if asked is None:
+        return f"{which} is shutting down: start another one with 'ostinato up'"
+    return f"{which} is draining: 'ostinato node resume {asked}' lets it take work again"
+
+
+def _of_lane(lane: Lane, now: Micros) -> str | None:
+    """Why nothing starts in its lane."""
+    if lane.paused:
+        note = f" ({lane.note})" if lane.note else ""
+        return f"its lane {lane.name!r} is paused{note}: 'ostinato lane resume {lane.name}' starts its runs again"
+    if lane.used >= lane.limit:
+        return f"its lane {lane.name!r} is full: {lane.used} of {lane.limit} under way"
+    if lane.rate is None:
+        return None
+    bucket = Bucket(parse_rate(lane.rate), lane.rate_from).at(now)
+    if bucket.holds(now):
+        return None
+    return (
+        f"its lane {lane.name!r} starts no more than {lane.rate}, which is used up: "
+        f"the next one starts at {_moment(from_micros(bucket.next_at(now)))}"
+    )
+
+
+def _of_slots(able: Sequence[Node]) -> str | None:
+    """Why no node has room for it."""
+    if any(node.running < node.slots for node in able):
+        return None
+    if len(able) == 1:
+        return f"the slots of node {able[0].id} are full: {able[0].running} of {able[0].slots} under way"
+    used, slots = sum(node.running for node in able), sum(node.slots for node in able)
+    return f"the slots of all {len(able)} nodes that could take it are full: {used} of {slots} under way"
+
+
+def _able(run: Run, running: Sequence[Node]) -> list[Node]:
+    return [node for node in running if _knows(node, run) and not _is_draining(node)]
+
+
+def _knows(node: Node, run: Run) -> bool:
+    return run.task is None or run.task in node.tasks
+
+
+def _is_draining(node: Node) -> bool:
+    return node.drain or node.state == "draining"
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class Waiting:
+    """Asks the store what runs wait for: lanes and nodes once for all of them."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def explained(self, runs: Sequence[Run]) -> Sequence[Run]:
+        """The same runs; a queued one that has no reason of its own gets the one for which it waits."""
+        silent = [run for run in runs if run.state is RunState.QUEUED and not run.reason]
+        reasons = dict(zip([run.id for run in silent], await self.reasons(silent), strict=True))
+        return [replace(run, reason=reasons[run.id]) if run.id in reasons else run for run in runs]
+
+    async def reasons(self, queued: Sequence[Run]) -> Sequence[str]:
+        """Why each of these does not start now."""
+        if not queued:
+            return []
+        now = self._clock.now()
+        lanes, nodes = await asyncio.gather(self._store.lanes.list_lanes(), self._store.nodes.list_nodes(now))
+        return [why_waiting(run, lanes, nodes, now, await self._before(run)) for run in queued]
+
+    async def _before(self, run: Run) -> RunId | None:
+        """The run whose end gives the turn to this one, or to those between them."""
+        if not run.waiting:
+            return None
+        wanted = RunFilter(session=run.session, states=tuple(ACTIVE), limit=_LOOK_AT)
+        if run.session == f"schedule:{run.schedule}":
+            # Its own line is no session that people see: it is found by the schedule.
+            wanted = replace(wanted, session=None, schedule_id=run.schedule_id)
+        found = await self._store.runs.list_runs(wanted)
+        turns = [other.id for other in found if other.session == run.session and not other.waiting]
+        return min(turns, default=None)

@@ -1,0 +1,145 @@
+"""A furnished server, and for each operation of the API a request that it must grant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ostinato import Run, Shell
+from ostinato.models.ids import NodeId
+from ostinato.models.node import NodeBeat
+from ostinato.wiring import House
+from tests.doors.served import Served
+
+__all__ = ["GOOD", "KNOWN", "Good", "furnish"]
+
+KNOWN: dict[str, dict[str, Any]] = {
+    "/api/lanes/{name}": {"name": "cron"},
+    "/api/logins/{id}": {"id": 1},
+    "/api/nodes/{id}": {"id": "node-1"},
+    "/api/projects/{name}": {"name": "blog"},
+    "/api/runs/{id}": {"id": 1},
+    "/api/schedules/{ref}": {"ref": "backup"},
+    "/api/sessions/{key}": {"key": "chat"},
+    "/api/tokens/{id}": {"id": 2},
+}
+"""Values of path parameters that lead to something which is there."""
+
+ENDED, QUEUED = 1, 2
+SHELL = {"kind": "shell", "command": "echo hello"}
+TASK = {"kind": "function", "task": "hello"}
+HOUR = 3_600_000_000
+
+
+def furnish(served: Served) -> None:
+    """One of everything, made through the doors where there is one."""
+    blog = served.folder / "blog"
+    blog.mkdir()
+    made = [
+        ("/api/projects", {"name": "blog", "folder": str(blog)}),
+        ("/api/projects", {"name": "spare", "folder": str(blog)}),
+        ("/api/schedules", {"name": "backup", "timing": "daily 03:00", "work": SHELL, "project": "blog"}),
+        ("/api/schedules", {"name": "greet", "timing": "every 1h", "work": TASK}),
+        ("/api/schedules", {"name": "idle", "timing": "every 1h", "work": TASK}),
+        ("/api/tokens", {"name": "spare", "role": "viewer"}),
+    ]
+    assert served.run(_printed(served.house)).id == ENDED
+    made += [
+        ("/api/runs", {"work": TASK}),
+        ("/api/sessions/chat/messages", {"task": "answer", "payload": {"text": "hi"}}),
+    ]
+    for path, body in made:
+        response = served.send("POST", path, json=body)
+        assert response.status_code == 201, response.text
+    assert served.send("POST", "/api/login", json={"token": served.token}).status_code == 200
+    now = served.house.clock.now()
+    beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, ("hello",), now, now, now + HOUR, "{}")
+    served.run(served.house.store.nodes.renew(beat))
+
+
+async def _printed(house: House) -> Run:
+    """A run that has ended, with two lines of output."""
+    return await house.execute(await house.services.runs.draft(Shell("echo one; echo two")))
+
+
+@dataclass(frozen=True)
+class Good:
+    """What is sent, and what is answered."""
+
+    path: str
+    json: Any = None
+    status: int = 200
+    query: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+GOOD = {
+    "POST /api/login": Good("/api/login", {"token": "TOKEN"}),
+    "POST /api/logout": Good("/api/logout", status=204),
+    "GET /api/me": Good("/api/me"),
+    "GET /api/schedules": Good("/api/schedules", query={"project": "blog", "recent": 5, "sort": "-last"}),
+    "POST /api/schedules": Good(
+        "/api/schedules",
+        {"name": "new", "timing": "every 5m", "work": TASK, "policy": {"retry": {"max": 1}}, "note": "a new one"},
+        201,
+    ),
+    "POST /api/schedules/bulk": Good("/api/schedules/bulk", {"action": "disable", "names": ["greet", "nobody"]}),
+    "GET /api/schedules/{ref}": Good("/api/schedules/backup"),
+    "PATCH /api/schedules/{ref}": Good("/api/schedules/backup", {"timing": "daily 04:00"}, headers={"If-Match": '"1"'}),
+    "DELETE /api/schedules/{ref}": Good("/api/schedules/idle", status=204),
+    "POST /api/schedules/{ref}/enable": Good("/api/schedules/greet/enable"),
+    "POST /api/schedules/{ref}/disable": Good("/api/schedules/greet/disable", {"note": "for now"}),
+    "POST /api/schedules/{ref}/trigger": Good("/api/schedules/greet/trigger", {"force": True}, 201),
+    "POST /api/schedules/{ref}/backfill": Good(
+        "/api/schedules/backup/backfill",
+        {"from": "2026-03-01T00:00:00Z", "until": "2026-03-04T00:00:00Z"},
+        201,
+    ),
+    "GET /api/schedules/{ref}/runs": Good("/api/schedules/backup/runs", query={"state": ["queued", "failed"]}),
+    "GET /api/schedules/{ref}/why": Good("/api/schedules/backup/why", query={"at": "2026-03-01T03:00:00Z"}),
+    "GET /api/schedules/{ref}/next": Good("/api/schedules/backup/next", query={"n": 3}),
+    "GET /api/schedules/{ref}/history": Good("/api/schedules/backup/history", query={"days": 30}),
+    "GET /api/timings/preview": Good("/api/timings/preview", query={"text": "weekdays 09:30", "zone": "Europe/Berlin"}),
+    "POST /api/timings/preview": Good("/api/timings/preview", {"text": "every 5m", "n": 2}),
+    "GET /api/runs": Good("/api/runs", query={"state": "succeeded", "limit": 1}),
+    "POST /api/runs": Good("/api/runs", {"work": SHELL, "key": "once", "delay": "1h"}, 201),
+    "GET /api/runs/{id}": Good(f"/api/runs/{ENDED}"),
+    "GET /api/runs/{id}/output": Good(f"/api/runs/{ENDED}/output", status=206, headers={"Range": "bytes=0-3"}),
+    "HEAD /api/runs/{id}/output": Good(f"/api/runs/{ENDED}/output"),
+    "GET /api/runs/{id}/lines": Good(f"/api/runs/{ENDED}/lines", query={"after": 1}),
+    "POST /api/runs/{id}/cancel": Good(f"/api/runs/{QUEUED}/cancel", {"reason": "not needed"}),
+    "POST /api/runs/{id}/retry": Good(f"/api/runs/{ENDED}/retry", status=201),
+    "GET /api/lanes": Good("/api/lanes"),
+    "GET /api/lanes/{name}": Good("/api/lanes/cron"),
+    "PUT /api/lanes/{name}": Good("/api/lanes/mail", {"limit": 3, "rate": "10/m"}),
+    "POST /api/lanes/{name}/pause": Good("/api/lanes/cron/pause", {"note": "for now"}),
+    "POST /api/lanes/{name}/resume": Good("/api/lanes/cron/resume"),
+    "POST /api/lanes/{name}/clear": Good("/api/lanes/main/clear"),
+    "GET /api/sessions": Good("/api/sessions", query={"busy": True}),
+    "GET /api/sessions/{key}": Good("/api/sessions/chat"),
+    "GET /api/sessions/{key}/messages": Good("/api/sessions/chat/messages"),
+    "POST /api/sessions/{key}/messages": Good("/api/sessions/chat/messages", {"task": "answer", "payload": "hi"}, 201),
+    "GET /api/sessions/{key}/events": Good("/api/sessions/chat/events", query={"limit": 5}),
+    "POST /api/sessions/{key}/stop": Good("/api/sessions/chat/stop"),
+    "POST /api/sessions/{key}/stop_all": Good("/api/sessions/chat/stop_all"),
+    "GET /api/nodes": Good("/api/nodes"),
+    "POST /api/nodes/{id}/drain": Good("/api/nodes/node-1/drain"),
+    "POST /api/nodes/{id}/resume": Good("/api/nodes/node-1/resume"),
+    "GET /api/projects": Good("/api/projects"),
+    "GET /api/projects/{name}": Good("/api/projects/blog"),
+    "POST /api/projects": Good("/api/projects", {"name": "shop", "folder": "/tmp", "env": {"A": "b"}}, 201),
+    "DELETE /api/projects/{name}": Good("/api/projects/spare", status=204),
+    "GET /api/tasks": Good("/api/tasks"),
+    "GET /api/logins": Good("/api/logins"),
+    "DELETE /api/logins/{id}": Good("/api/logins/1", status=204),
+    "GET /api/tokens": Good("/api/tokens"),
+    "POST /api/tokens": Good("/api/tokens", {"name": "ci", "role": "operator", "expires": "90d"}, 201),
+    "DELETE /api/tokens/{id}": Good("/api/tokens/2", status=204),
+    "GET /api/audit": Good("/api/audit", query={"verb": "schedule.add"}),
+    "GET /api/overview": Good("/api/overview"),
+    "GET /api/timeline": Good(
+        "/api/timeline", query={"from": "2026-03-01T00:00:00Z", "to": "2026-03-08T00:00:00Z", "limit": 10}
+    ),
+}
+"""By operation, as the OpenAPI document has them."""

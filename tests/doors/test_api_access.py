@@ -1,0 +1,320 @@
+"""Who gets in: tokens, login links, cookies, and how often a wrong one may come."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from ostinato.errors import InvalidInput
+from tests.doors.web import Client, Web, web_on
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_on() as web:
+        yield web
+
+
+def _problem(client: Client, method: str, path: str, **parts: object) -> tuple[int, str]:
+    answer = client.send(method, path, **parts)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["status"] == answer.status_code
+    return answer.status_code, answer.json()["type"]
+
+
+@pytest.mark.parametrize("path", ["/api/me", "/api/schedules", "/api/tokens", "/api/nothing", "/api"])
+def test_nothing_under_api_is_told_to_somebody_unknown(web: Web, path: str) -> None:
+    answer = web.anybody().get(path)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.json()["type"] == "/problems/not-logged-in"
+
+
+def test_somebody_unknown_is_told_so_before_the_body_is_read(web: Web) -> None:
+    assert _problem(web.anybody(), "POST", "/api/tokens", content=b"{") == (401, "/problems/not-logged-in")
+
+
+def test_the_description_of_the_api_is_for_everybody(web: Web) -> None:
+    document = web.anybody().get("/api/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert "/api/me" in document["paths"]
+
+
+def test_a_token_is_who_asks_and_needs_no_csrf(web: Web) -> None:
+    script = web.script("viewer", "ci")
+    me = script.get("/api/me").json()
+    assert (me["who"], me["role"], me["csrf"]) == ("ci", "viewer", None)
+    assert script.post("/api/logout").status_code == 204
+
+
+@pytest.mark.parametrize("header", ["Bearer ost_wrong", "Bearer ", "Bearer", "ost_x", "Basic YTpi", "Bearer ost_\xe4"])
+def test_what_is_not_a_token_does_not_get_in(web: Web, header: str) -> None:
+    answer = web.anybody().get("/api/me", headers=[(b"authorization", header.encode("latin-1"))])
+    assert answer.status_code == 401
+
+
+def test_a_wrong_token_is_not_made_good_by_a_cookie(web: Web) -> None:
+    browser = web.browser()
+    assert browser.get("/api/me").status_code == 200
+    assert browser.get("/api/me", headers={"Authorization": "Bearer ost_wrong"}).status_code == 401
+
+
+def test_what_a_proxy_asks_for_itself_does_not_shut_out_the_cookie(web: Web) -> None:
+    browser = web.browser()
+    assert browser.get("/api/me", headers={"Authorization": "Basic YTpi"}).json()["who"] == "ada"
+    assert web.anybody().get("/api/me", headers={"Authorization": "Basic YTpi"}).status_code == 401
+
+
+def test_a_token_ends_when_it_expires_and_when_it_is_removed(web: Web) -> None:
+    short = web.anybody(Authorization=f"Bearer {web.token('viewer', 'short', '1h')}")
+    removed = web.script("viewer", "removed")
+    assert (short.get("/api/me").status_code, removed.get("/api/me").status_code) == (200, 200)
+    (id,) = [token.id for token in web.run(web.house.services.access.tokens()) if token.name == "removed"]
+    assert web.script("admin").send("DELETE", f"/api/tokens/{id}").status_code == 204
+    web.clock.advance("2h")
+    assert (short.get("/api/me").status_code, removed.get("/api/me").status_code) == (401, 401)
+
+
+def test_the_secret_of_a_token_is_shown_once_and_stored_as_its_hash(web: Web) -> None:
+    admin = web.script("admin")
+    made = admin.post("/api/tokens", {"name": "ci", "role": "operator", "expires": "90d"})
+    assert made.status_code == 201
+    secret = made.json()["token"]
+    assert secret.startswith("ost_")
+    assert secret not in admin.get("/api/tokens").text
+    dump = "".join(web.run(_rows(web)))
+    assert secret not in dump
+    assert hashlib.sha256(secret.encode()).hexdigest() in dump
+    listed = next(token for token in admin.get("/api/tokens").json()["items"] if token["name"] == "ci")
+    assert listed["owner"] == "admin"
+    assert listed["expires_at"] == "2026-04-01T00:00:00Z"
+    assert listed["used_at"] is None
+    web.anybody(Authorization=f"Bearer {secret}").get("/api/me")
+    listed = next(token for token in admin.get("/api/tokens").json()["items"] if token["name"] == "ci")
+    assert listed["used_at"] == "2026-01-01T00:00:00Z"
+
+
+async def _rows(web: Web) -> list[str]:
+    """Everything that the database holds of tokens and logins."""
+    database = web.house.store.access._database  # type: ignore[attr-defined]
+    tables = [
+        name
+        for (name,) in await database.read(
+            lambda c: list(c.execute("SELECT name FROM sqlite_master WHERE type='table'"))
+        )
+        if any(word in name for word in ("token", "login", "code", "audit"))
+    ]
+    assert tables
+    return [str(await database.read(lambda c, t=table: list(c.execute(f"SELECT * FROM {t}")))) for table in tables]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": "", "role": "viewer"}, "name"),
+        ({"name": " ci", "role": "viewer"}, "name"),
+        ({"name": "ci", "role": "god"}, "role"),
+        ({"name": "ci"}, "role"),
+        ({"name": "ci", "role": "viewer", "expires": "soon"}, "expires"),
+        ({"name": "ci", "role": "viewer", "expires": "0s"}, "expires"),
+        ({"name": "ci", "role": "viewer", "expires": "999999d"}, None),
+        ({"name": "ci", "role": "viewer", "expires": "99999999d"}, "expires"),
+        ({"name": "ci", "role": "viewer", "admin": True}, "admin"),
+    ],
+)
+def test_a_token_that_cannot_be_is_told_by_its_field(web: Web, body: dict[str, object], field: str | None) -> None:
+    answer = web.script("admin").post("/api/tokens", body)
+    if field is None:
+        assert answer.status_code == 201
+        return
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_two_tokens_cannot_have_one_name(web: Web) -> None:
+    admin = web.script("admin")
+    assert _problem(admin, "POST", "/api/tokens", json={"name": "admin", "role": "viewer"}) == (
+        409,
+        "/problems/conflict",
+    )
+    assert _problem(admin, "DELETE", "/api/tokens/99") == (404, "/problems/not-found")
+
+
+def test_a_login_link_works_once(web: Web) -> None:
+    code = web.run(web.house.services.access.make_code(who="ada"))
+    first = web.anybody()
+    answer = first.post("/api/login", {"code": code})
+    assert answer.status_code == 200
+    assert (answer.json()["who"], answer.json()["role"]) == ("ada", "admin")
+    cookie = answer.headers["set-cookie"]
+    for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=2592000"):
+        assert part in cookie
+    assert "Secure" not in cookie
+    assert first.get("/api/me").json() == answer.json()
+    assert _problem(web.anybody(), "POST", "/api/login", json={"code": code}) == (401, "/problems/not-logged-in")
+
+
+def test_a_login_link_works_for_fifteen_minutes(web: Web) -> None:
+    code = web.run(web.house.services.access.make_code(who="ada"))
+    web.clock.advance("15m")
+    assert web.anybody().post("/api/login", {"code": code}).status_code == 401
+
+
+def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(web: Web) -> None:
+    web.set(hosts=("jobs.example.org",))
+    code = web.run(web.house.services.access.make_code(who="ada"))
+    headers = {"Host": "jobs.example.org", "Origin": "https://jobs.example.org"}
+    answer = web.anybody().post("/api/login", {"code": code}, headers=headers)
+    assert "Secure" in answer.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("body", [{}, {"code": "a", "token": "b"}, {"code": None}])
+def test_a_login_takes_either_a_code_or_a_token(web: Web, body: dict[str, object]) -> None:
+    assert web.anybody().post("/api/login", body).status_code == 422
+
+
+def test_a_login_with_a_token_has_its_role_and_ends_with_it(web: Web) -> None:
+    secret = web.token("operator", "desk")
+    browser = web.anybody()
+    answer = browser.post("/api/login", {"token": secret})
+    assert (answer.json()["who"], answer.json()["role"]) == ("desk", "operator")
+    assert browser.get("/api/me").status_code == 200
+    (id,) = [token.id for token in web.run(web.house.services.access.tokens())]
+    web.run(web.house.services.access.remove_token(id))
+    assert browser.get("/api/me").status_code == 401
+
+
+def test_a_login_with_a_token_does_not_outlive_it(web: Web) -> None:
+    secret = web.token("operator", "desk", "1d")
+    browser = web.anybody()
+    browser.post("/api/login", {"token": secret})
+    web.clock.advance("25h")
+    assert browser.get("/api/me").status_code == 401
+
+
+def test_a_login_lasts_thirty_days(web: Web) -> None:
+    browser = web.browser()
+    web.clock.advance("29d")
+    assert browser.get("/api/me").status_code == 200
+    web.clock.advance("1d")
+    assert browser.get("/api/me").status_code == 401
+
+
+def test_after_a_logout_the_cookie_is_worthless(web: Web) -> None:
+    browser = web.browser()
+    secret = browser.cookies["ostinato"]
+    csrf = browser.get("/api/me").json()["csrf"]
+    assert browser.post("/api/logout", headers={"X-CSRF-Token": csrf}).status_code == 204
+    assert "ostinato" not in browser.cookies
+    assert web.anybody(Cookie=f"ostinato={secret}").get("/api/me").status_code == 401
+
+
+def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
+    lost, kept = web.browser(who="bob"), web.browser(who="cy")
+    admin = web.script("admin")
+    web.anybody().post("/api/login", {"token": web.token("viewer", "desk")})
+    listed = admin.get("/api/logins").json()["items"]
+    assert [(one["who"], one["role"], one["token"]) for one in listed] == [
+        ("desk", "viewer", "desk"),
+        ("cy", "admin", None),
+        ("bob", "admin", None),
+    ]
+    assert listed[2] == {
+        "id": listed[2]["id"],
+        "who": "bob",
+        "role": "admin",
+        "token": None,
+        "created_at": "2026-01-01T00:00:00Z",
+        "used_at": None,
+        "expires_at": "2026-01-31T00:00:00Z",
+    }
+    path = f"/api/logins/{listed[2]['id']}"
+    assert [admin.send("DELETE", path).status_code for _ in range(2)] == [204, 404]
+    assert (lost.get("/api/me").status_code, kept.get("/api/me").status_code) == (401, 200)
+    assert web.audit()[-1] == ("admin", "api", "logout", "bob")
+
+
+def test_a_logout_is_noted_and_the_secret_is_not(web: Web) -> None:
+    browser = web.browser(who="bob")
+    secret, csrf = browser.cookies["ostinato"], browser.get("/api/me").json()["csrf"]
+    browser.post("/api/logout", headers={"X-CSRF-Token": csrf})
+    web.script("viewer").post("/api/logout")
+    assert [entry for entry in web.audit() if entry[2] == "logout"] == [("bob", "page", "logout", "bob")]
+    assert secret not in "".join(web.run(_rows(web)))
+
+
+def test_a_write_of_the_page_needs_its_csrf_header(web: Web) -> None:
+    browser, other = web.browser(), web.browser(who="bob")
+    body = {"name": "ci", "role": "viewer"}
+    for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": other.get("/api/me").json()["csrf"]}):
+        assert browser.post("/api/tokens", body, headers=headers).status_code == 403
+    csrf = browser.get("/api/me").json()["csrf"]
+    assert browser.post("/api/tokens", body, headers={"X-CSRF-Token": csrf}).status_code == 201
+
+
+def test_ten_wrong_codes_in_a_minute_are_enough_from_one_address(web: Web) -> None:
+    guesser = web.anybody("192.0.2.7")
+    for _ in range(10):
+        assert guesser.post("/api/login", {"code": "wrong"}).status_code == 401
+    answer = guesser.post("/api/login", {"code": "wrong"})
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"] == "60"
+    assert answer.json()["type"] == "/problems/too-many-attempts"
+    assert guesser.get("/api/me", headers={"Authorization": "Bearer ost_wrong"}).status_code == 429
+    web.clock.advance("59s")
+    assert guesser.post("/api/login", {"code": "wrong"}).headers["retry-after"] == "1"
+    web.clock.advance("1s")
+    assert guesser.post("/api/login", {"code": "wrong"}).status_code == 401
+
+
+def test_a_token_that_holds_is_let_in_whoever_else_guesses_from_there(web: Web) -> None:
+    script = web.script("viewer")
+    wrong = {"Authorization": "Bearer ost_wrong"}
+    answers = [web.anybody().get("/api/me", headers=wrong).status_code for _ in range(12)]
+    assert answers == [401] * 10 + [429] * 2
+    assert script.get("/api/me").status_code == 200
+
+
+def test_a_code_or_token_that_holds_logs_in_whoever_else_guesses_from_there(web: Web) -> None:
+    code, token = web.run(web.house.services.access.make_code(who="ada")), web.token("viewer")
+    wrong = {"Authorization": "Bearer ost_expired"}
+    assert [web.anybody().get("/api/me", headers=wrong).status_code for _ in range(12)][-1] == 429
+    assert web.anybody().post("/api/login", {"code": "wrong"}).status_code == 429
+    assert web.anybody().post("/api/login", {"token": token}).status_code == 200
+    assert web.anybody().post("/api/login", {"code": code}).status_code == 200
+
+
+def test_a_hundred_wrong_codes_in_a_minute_are_enough_from_everywhere(web: Web) -> None:
+    for number in range(100):
+        answer = web.anybody(f"192.0.2.{number}").post("/api/login", {"code": "wrong"})
+        assert answer.status_code == 401
+    assert web.anybody("198.51.100.1").post("/api/login", {"code": "wrong"}).status_code == 429
+    web.clock.advance("60s")
+    assert web.anybody("198.51.100.1").post("/api/login", {"code": "wrong"}).status_code == 401
+
+
+def test_the_address_is_that_of_the_socket_whatever_a_header_says(web: Web) -> None:
+    for number in range(10):
+        forged = {"X-Forwarded-For": f"192.0.2.{number}"}
+        assert web.anybody("203.0.113.1").post("/api/login", {"code": "wrong"}, headers=forged).status_code == 401
+    assert web.anybody("203.0.113.1").post("/api/login", {"code": "wrong"}).status_code == 429
+
+
+def test_whether_somebody_can_get_in_is_known(web: Web) -> None:
+    access = web.house.services.access
+    assert not web.run(access.has_tokens())
+    assert not web.run(access.has_logins())
+    web.token("viewer", "short", "1h")
+    web.browser()
+    assert web.run(access.has_tokens())
+    assert web.run(access.has_logins())
+    web.clock.advance("31d")
+    assert not web.run(access.has_tokens())
+    assert not web.run(access.has_logins())
+
+
+def test_a_code_is_made_for_a_role_that_there_is(web: Web) -> None:
+    with pytest.raises(InvalidInput, match="it is one of viewer, operator, admin"):
+        web.run(web.house.services.access.make_code(who="ada", role="god"))

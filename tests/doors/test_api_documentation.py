@@ -1,0 +1,76 @@
+"""The page on REST names every operation with its role, and `python -m ostinato.api` prints what the server answers."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from ostinato.api.app import create_app
+from ostinato.api.house import ApiHouse
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rest.md"
+PATHS: dict[str, dict[str, Any]] = create_app(cast(ApiHouse, None)).openapi()["paths"]
+OPERATIONS = [
+    (method.upper(), path, operation)
+    for path, item in PATHS.items()
+    for method, operation in item.items()
+    if path.startswith("/api/") and method != "head"
+]
+
+
+def _said() -> dict[tuple[str, str], str]:
+    """The role of each operation that a table names; `/resume` behind a path stands for its last part."""
+    found: dict[tuple[str, str], str] = {}
+    for row in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        method = path = ""
+        for code in re.findall(r"`([^`]+)`", cells[1]) if len(cells) > 3 else ():
+            if " " in code:
+                method, path = code.split(" ")
+            else:
+                path = f"{path.rpartition('/')[0]}{code}"
+            found[method, path] = cells[2]
+    return found
+
+
+SAID = _said()
+IN_PROSE = {"/api/timings/preview", "/api/overview", "/api/timeline", "/api/openapi.json"}
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=lambda value: str(value)[:40])
+def test_the_page_names_every_operation_and_its_role(method: str, path: str, operation: dict[str, Any]) -> None:
+    if path in IN_PROSE:
+        assert f"{path}`" in PAGE.read_text(encoding="utf-8")
+    else:
+        assert SAID[method, path] == operation.get("x-role", "")
+
+
+def test_the_page_names_no_operation_that_is_not_there() -> None:
+    assert set(SAID) <= {(method, path) for method, path, _ in OPERATIONS}
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=lambda value: str(value)[:40])
+def test_every_parameter_of_a_query_is_on_the_page(method: str, path: str, operation: dict[str, Any]) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    given = [one["name"] for one in operation.get("parameters", []) if one["in"] == "query"]
+    assert [name for name in given if f"`{name}`" not in text and f"`{name}=" not in text] == []
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_tag() -> None:
+    names = [operation["operationId"] for _, _, operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in names)
+    assert all(operation["tags"] for _, _, operation in OPERATIONS)
+
+
+def test_the_document_can_be_printed_without_a_server() -> None:
+    printed = subprocess.run([sys.executable, "-m", "ostinato.api"], capture_output=True, check=True, timeout=60)
+    document = json.loads(printed.stdout)
+    assert document["openapi"].startswith("3.1")
+    assert set(document["paths"]) == set(PATHS)

@@ -1,0 +1,207 @@
+"""Idempotency-Key: what is sent again is answered again, and not done again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from ostinato.errors import StoreUnavailable
+from ostinato.models.run import Run
+from tests.doors.web import BASE, Client, Web, web_on
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_on() as web:
+        web.run(web.house.services.lanes.get_or_create("mail", 3))
+        yield web
+
+
+def _enqueue(client: Client, key: str, task: str = "hello", path: str = "/api/runs") -> httpx.Response:
+    return client.post(path, {"work": {"kind": "function", "task": task}}, headers={"Idempotency-Key": key})
+
+
+def _runs(web: Web) -> int:
+    return len(web.run(web.house.services.runs.list()))
+
+
+def test_a_request_that_is_sent_again_gets_the_first_answer_and_does_nothing(web: Web) -> None:
+    operator = web.script("operator")
+    first, again = _enqueue(operator, "k1"), _enqueue(operator, "k1")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.json() == first.json()
+    assert again.headers["location"] == first.headers["location"]
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    assert _runs(web) == 1
+    assert [verb for _, _, verb, _ in web.audit()] == ["run.enqueue"]
+    assert _enqueue(operator, "k2").json()["id"] != first.json()["id"]
+
+
+def test_a_key_is_for_one_request(web: Web) -> None:
+    operator = web.script("operator")
+    assert _enqueue(operator, "k1").status_code == 201
+    for other in (
+        _enqueue(operator, "k1", task="bye"),
+        operator.post("/api/lanes/mail/pause", {}, headers={"Idempotency-Key": "k1"}),
+    ):
+        assert (other.status_code, other.json()["type"]) == (422, "/problems/key-reused")
+    assert _runs(web) == 1
+    assert not web.run(web.house.services.lanes.get("mail")).paused
+
+
+def test_keys_of_two_people_do_not_meet(web: Web) -> None:
+    first, second = web.script("operator", "one"), web.script("operator", "two")
+    assert _enqueue(first, "k1").json()["id"] != _enqueue(second, "k1").json()["id"]
+
+
+def test_a_key_is_kept_for_a_day(web: Web) -> None:
+    operator = web.script("operator")
+    first = _enqueue(operator, "k1")
+    web.clock.advance("23h")
+    assert _enqueue(operator, "k1").json() == first.json()
+    web.clock.advance("2h")
+    assert _enqueue(operator, "k1").json()["id"] != first.json()["id"]
+
+
+def test_a_refusal_is_repeated_too(web: Web) -> None:
+    viewer = web.script("viewer")
+    first = _enqueue(viewer, "k1")
+    again = _enqueue(viewer, "k1")
+    assert (first.status_code, again.status_code) == (403, 403)
+    assert again.headers["content-type"] == "application/problem+json"
+
+
+def test_the_largest_answer_is_kept_too(web: Web) -> None:
+    operator = web.script("operator")
+    work = {"kind": "function", "task": "hello", "args": ["x" * 999_000]}
+    sent = {"json": {"work": work}, "headers": {"Idempotency-Key": "k1"}}
+    first, again = operator.send("POST", "/api/runs", **sent), operator.send("POST", "/api/runs", **sent)
+    assert (first.status_code, len(first.content) > 999_000) == (201, True)
+    assert again.content == first.content
+    assert again.headers["idempotency-replayed"] == "true"
+    assert _runs(web) == 1
+
+
+def test_an_answer_larger_than_any_request_is_kept_too(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = web.script("operator")
+    _enqueue(operator, "k0")
+    (run,) = web.run(web.house.services.runs.list())
+
+    async def found(_: int) -> Run:
+        return replace(run, result="x" * 5_000_000)
+
+    monkeypatch.setattr(web.house.services.runs, "get", found)
+    first, again = _enqueue(operator, "k1"), _enqueue(operator, "k1")
+    assert len(first.content) > 5_000_000
+    assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
+    assert _runs(web) == 2
+
+
+def test_the_key_of_a_server_that_died_is_free_for_the_same_request_after_minutes(web: Web) -> None:
+    operator = web.script("operator", "ci")
+    first = _enqueue(operator, "k1")
+    web.run(_forget_the_answer(web))
+    assert _enqueue(operator, "k1").status_code == 409
+    web.clock.advance("5m")
+    assert _enqueue(operator, "k1", task="bye").status_code == 422
+    again = _enqueue(operator, "k1")
+    assert (again.status_code, again.json()["id"] != first.json()["id"]) == (201, True)
+    assert _enqueue(operator, "k1").json() == again.json()
+
+
+async def _forget_the_answer(web: Web) -> None:
+    """As if the process had been killed before it could keep it."""
+    database = web.house.store.access._database  # type: ignore[attr-defined]
+    query = "UPDATE requests SET status = NULL, headers = NULL, body = NULL"
+    await database.write(lambda connection: list(connection.execute(query)))
+
+
+def test_another_role_of_the_same_name_does_not_get_the_answer(web: Web) -> None:
+    admin, operator = web.browser("admin", "ada"), web.browser("operator", "ada")
+    csrf = [client.get("/api/me").json()["csrf"] for client in (admin, operator)]
+    headers = [{"Idempotency-Key": "k1", "X-CSRF-Token": one} for one in csrf]
+    body = {"work": {"kind": "function", "task": "hello"}}
+    assert admin.post("/api/runs", body, headers=headers[0]).status_code == 201
+    assert operator.post("/api/runs", body, headers=headers[1]).json()["type"] == "/problems/key-reused"
+
+
+def test_an_answer_that_failed_is_not_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = web.script("operator")
+
+    async def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(web.house.services.runs, "enqueue_work", broken)
+        assert _enqueue(operator, "k1").status_code == 500
+    assert _enqueue(operator, "k1").status_code == 201
+
+
+def test_a_repetition_while_the_first_is_under_way_is_told_to_wait(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = web.token("operator")
+    begun, free = asyncio.Event(), asyncio.Event()
+    pause = web.house.services.lanes.pause
+
+    async def slow(name: str, *, note: str | None = None) -> Any:
+        begun.set()
+        await free.wait()
+        return await pause(name, note=note)
+
+    monkeypatch.setattr(web.house.services.lanes, "pause", slow)
+
+    async def both() -> tuple[httpx.Response, httpx.Response, httpx.Response]:
+        transport = httpx.ASGITransport(web.app)
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k1"}
+        async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30) as client:
+            first = asyncio.create_task(client.post("/api/lanes/mail/pause", json={}))
+            await asyncio.wait_for(begun.wait(), 30)
+            second = await client.post("/api/lanes/mail/pause", json={})
+            free.set()
+            return await first, second, await client.post("/api/lanes/mail/pause", json={})
+
+    first, second, third = web.run(both())
+    assert (first.status_code, second.status_code, third.status_code) == (200, 409, 200)
+    assert second.json()["type"] == "/problems/request-under-way"
+    assert third.headers["idempotency-replayed"] == "true"
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\tb", "\xe4"])
+def test_a_key_that_cannot_be_is_told_so(web: Web, key: str) -> None:
+    headers = [(b"idempotency-key", key.encode("latin-1"))]
+    answer = web.script("operator").post("/api/lanes/mail/pause", {}, headers=headers)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "idempotency-key"
+
+
+def test_answers_with_secrets_are_not_kept(web: Web) -> None:
+    admin = web.script("admin")
+    headers = {"Idempotency-Key": "k1"}
+    assert admin.post("/api/tokens", {"name": "a", "role": "viewer"}, headers=headers).status_code == 201
+    assert admin.post("/api/tokens", {"name": "b", "role": "viewer"}, headers=headers).status_code == 201
+    assert web.anybody().post("/api/login", {"code": "x"}, headers=headers).status_code == 401
+
+
+def test_without_a_key_every_request_is_its_own(web: Web) -> None:
+    operator = web.script("operator")
+    body = {"work": {"kind": "function", "task": "hello"}}
+    assert operator.post("/api/runs", body).json()["id"] != operator.post("/api/runs", body).json()["id"]
+
+
+def test_an_answer_that_cannot_be_kept_is_told_all_the_same(
+    web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(*_: Any) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    operator = web.script("operator")
+    monkeypatch.setattr(web.house.store.access, "end_request", broken)
+    assert _enqueue(operator, "k1").status_code == 201
+    assert "could not be kept: the disk is full" in caplog.text
+    assert _enqueue(operator, "k1").status_code == 409
+    assert _runs(web) == 1

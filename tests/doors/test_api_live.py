@@ -1,0 +1,392 @@
+"""The live stream over real sockets: events of every node, no gap after a drop, and a client that does not read is
+dropped, while everybody else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from ostinato import Shell
+from ostinato.api import live as live_door
+from ostinato.errors import StoreUnavailable
+from ostinato.models.access import Actor
+from ostinato.service import live as live_service
+from ostinato.service.audit import acting
+from ostinato.service.runs import EnqueueSpec
+from tests.doors.live_socket import Api, Socket, api_on, eventually, listening, started
+from tests.faults.nodes import nodes
+
+ORDER = {"run_queued": 0, "run_started": 1, "run_progress": 1, "run_finished": 2}
+
+
+@pytest.fixture(params=["file", "postgres"])
+def db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A database that several processes can open."""
+    if request.param == "file":
+        return f"sqlite:///{tmp_path / 'jobs.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
+
+
+@pytest.fixture
+def file_db(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'jobs.db'}"
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(main(), 90))
+
+
+async def enqueue(api: Api, count: int, task: str = "work", **options: Any) -> set[int]:
+    spec = EnqueueSpec(task, options)
+    return set(await api.house.services.runs.enqueue(spec, [((), {})] * count))
+
+
+# --- what happens on other nodes ------------------------------------------------------------------------------------
+
+
+def test_events_of_two_nodes_come_once_and_in_order(db: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with api_on(db) as api, listening(api) as watcher:
+            await watcher.subscribe("overview")
+            ids = await enqueue(api, 40)
+            await watcher.until_finished(ids)
+            kinds: dict[int, list[str]] = defaultdict(list)
+            for event in watcher.events():
+                kinds[event["run"]["id"]].append(event["kind"])
+            assert set(kinds) == ids
+            for told in kinds.values():
+                assert told == ["run_queued", "run_started", "run_finished"]
+            finished = watcher.events("run_finished")
+            assert len({event["run"]["node"] for event in finished}) == 2
+            assert all(event["run"]["state"] == "succeeded" for event in finished)
+            assert not {"work", "result", "attempts"} & set(finished[0]["run"])
+
+    with nodes(db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
+        workers.start()
+        workers.start()
+        run(main)
+
+
+@pytest.mark.parametrize("where", ["the same server", "another server"])
+def test_who_comes_back_with_a_cursor_has_missed_nothing(db: str, tmp_path: Path, where: str) -> None:
+    async def main() -> None:
+        async with api_on(db) as api, api_on(db) as second:
+            async with listening(api) as first:
+                await first.subscribe("overview")
+                before = await enqueue(api, 30)
+                await first.until(lambda message: message.get("event", {}).get("kind") == "run_finished")
+                first.connection.transport.abort()  # no goodbye
+            during = await enqueue(api, 30)
+            await api.house.services.runs.wait_idle(timeout="30s")
+            again = api if where == "the same server" else second
+            async with listening(again) as back:
+                await back.subscribe("overview", first.cursor)
+                after = await enqueue(api, 10)
+                await back.until_finished((before | during | after) - first.finished())
+            assert not [message for message in back.messages if message["type"] == "skipped"]
+            told = [event["run"]["id"] for event in back.events("run_finished")]
+            if where == "the same server":
+                assert sorted(told) == sorted((before | during | after) - first.finished())
+            for id in before | during | after:
+                order = [ORDER[event["kind"]] for event in back.events() if event["run"]["id"] == id]
+                assert order == sorted(order)
+
+    with nodes(db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
+        workers.start()
+        workers.start()
+        run(main)
+
+
+def test_a_cursor_of_a_hub_that_has_ended_is_answered_from_the_ledger(
+    file_db: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(live_service, "LINGER", 0.1)
+
+    async def main() -> None:
+        async with api_on(file_db) as api:
+            async with listening(api) as first:
+                await first.subscribe("overview")
+            hub = api.house.services.live
+            await eventually(lambda: not hub.is_looking)
+            ids = await enqueue(api, 5)
+            await api.house.services.runs.wait_idle(timeout="30s")
+            async with listening(api) as back:
+                await back.subscribe("overview", first.cursor)
+                await back.until_finished(ids)
+                assert sorted(back.finished()) == sorted(ids)
+
+    with nodes(file_db, tmp_path / "log") as workers:
+        workers.start()
+        run(main)
+
+
+def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(
+    file_db: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(live_door, "SEND_SECONDS", 3.0)  # of both: one that reads must never be that late
+
+    async def main() -> None:
+        async with api_on(file_db, small_buffers=True) as api, listening(api, max_queue=None) as reader:
+            await reader.subscribe("overview")
+            narrow = socket.socket()
+            narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            narrow.connect(("127.0.0.1", api.port))
+            async with listening(api, sock=narrow, max_queue=1, compression=None) as stuck:
+                await stuck.subscribe("overview")
+                ids = await enqueue(api, 400, lane="team")
+                await reader.until_finished(ids)
+                assert len(reader.events("run_finished")) == len(ids)
+                hub = api.house.services.live
+                await eventually(lambda: hub.listeners == 1)
+                with pytest.raises(ConnectionClosed):
+                    await stuck.until(lambda _: False)
+            after = await enqueue(api, 1)
+            await reader.until_finished(after)
+
+    with nodes(file_db, tmp_path / "log") as workers:
+        workers.start()
+        run(main)
+
+
+def test_a_flood_is_skipped_and_what_comes_after_is_told(file_db: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            await watcher.subscribe("overview")
+            spec = EnqueueSpec("work", {}, delay="1h")
+            await api.house.services.runs.enqueue(spec, [((), {})] * 6_000)
+            skipped = await watcher.until(lambda message: message["type"] == "skipped")
+            assert skipped["topic"] == "overview"
+            assert skipped["runs"] + len(watcher.events("run_queued")) >= 6_000
+            await watcher.until_finished(await enqueue(api, 3))
+
+    with nodes(file_db, tmp_path / "log") as workers:
+        workers.start()
+        run(main)
+
+
+# --- topics --------------------------------------------------------------------------------------------------------
+
+
+def test_a_topic_tells_its_own_events_alone(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            services = api.house.services
+            one, two = sorted(await enqueue(api, 2))
+            await watcher.subscribe(f"run:{one}")
+            await watcher.subscribe("schedule:backup")
+            await services.runs.cancel(two)
+            await services.runs.cancel(one)
+            await services.schedules.add("backup", "every 1h", "https://example.org/x")
+            await watcher.until(lambda message: message.get("topic") == "schedule:backup")
+            assert {event["run"]["id"] for event in watcher.events("run_finished")} == {one}
+            assert watcher.events("run_finished")[0]["run"]["state"] == "cancelled"
+            await watcher.send("unsubscribe", topic=f"run:{one}")
+            await watcher.send("ping")
+            await watcher.until(lambda message: message["type"] == "pong")
+
+    run(main)
+
+
+def test_a_schedule_that_breaks_is_told_with_the_reason(db: str) -> None:
+    async def main() -> None:
+        async with api_on(db) as api, listening(api) as watcher:
+            await watcher.subscribe("schedule:backup")
+            await api.house.services.schedules.add("backup", "every 1s", Shell("exit 3"), retry=0, break_after=1)
+            await started(api)
+            broken = await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_broken")
+            assert broken["event"]["data"]["enabled"] is False
+            assert "a scheduled run failed" in broken["event"]["data"]["broken"]
+
+    run(main)
+
+
+def test_changed_and_removed_schedules_are_told(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            services = api.house.services
+            await watcher.subscribe("overview")
+            await services.schedules.add("backup", "every 1h", "https://example.org/x")
+            await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_changed")
+            await services.schedules.disable("backup")
+            disabled = await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_changed")
+            assert disabled["event"]["data"]["enabled"] is False
+            with acting(Actor("ada", "page")):
+                await services.schedules.remove("backup")
+            removed = await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_removed")
+            assert removed["event"]["schedule"] == "backup"
+
+    run(main)
+
+
+def test_what_happens_in_a_session_is_told_to_who_listens_to_it(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            await watcher.subscribe("session:chat")
+            spec = EnqueueSpec("work", {"session": "chat"})
+            (id,) = await api.house.services.runs.enqueue(spec, [((), {})])
+            while len(watcher.events()) < 2:
+                assert (await watcher.next())["topic"] == "session:chat"
+            assert watcher.events("run_queued")[0]["run"]["id"] == id
+            (event,) = watcher.events("session_event")
+            assert (event["data"]["kind"], event["data"]["run"]) == ("enqueued", id)
+
+    run(main)
+
+
+def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, tmp_path: Path) -> None:
+    path = tmp_path / "go"
+    script = f"for i in 1 2 3; do echo line $i; done; while [ ! -e {path} ]; do sleep 0.02; done; echo last"
+
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher, listening(api) as other:
+            await started(api)
+            id = await api.house.services.runs.enqueue_work(Shell(script))
+            for one, after in ((watcher, None), (other, "2")):
+                await one.send("subscribe", topic=f"output:{id}", cursor=after)
+            assert await lines_until(watcher, "line 3") == ["line 1", "line 2", "line 3"]
+            assert await lines_until(other, "line 3") == ["line 3"]
+            assert len(api.house.services.live.followed) == 1
+            path.touch()
+            for one in (watcher, other):
+                ended = await one.until(lambda message: message["type"] == "ended")
+                assert ended["topic"] == f"output:{id}"
+                assert one.messages[-2]["lines"][-1]["line"] == "last"
+            await watcher.send("subscribe", topic=f"output:{id}", cursor="3")
+            assert await lines_until(watcher, "last") == ["last"]
+
+    run(main)
+
+
+async def lines_until(watcher: Socket, last: str) -> list[str]:
+    lines: list[str] = []
+    while last not in lines:
+        message = await watcher.next()
+        assert message["type"] == "lines", message
+        lines += [line["line"] for line in message["lines"]]
+        assert message["cursor"] == str(message["lines"][-1]["number"])
+    return lines
+
+
+# --- who may, and what is refused ----------------------------------------------------------------------------------
+
+
+def test_a_token_may_come_as_the_first_message(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api, token=None) as watcher:
+            await watcher.send("login", token=api.token)
+            assert (await watcher.subscribe("overview"))["cursor"]
+
+    run(main)
+
+
+@pytest.mark.parametrize("first", [{"type": "login", "token": "ost_wrong"}, {"type": "ping"}, "no message", None])
+def test_nobody_listens_without_a_login(file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
+    monkeypatch.setattr(live_door, "LOGIN_SECONDS", 0.2)
+
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api, token=None) as watcher:
+            if first is not None:
+                await watcher.connection.send(json.dumps(first))
+            refused = await watcher.next()
+            assert refused["type"] == "error"
+            assert refused["problem"]["status"] == 401
+            await closed_with(watcher, 4401)
+
+    run(main)
+
+
+@pytest.mark.parametrize("first", [{"type": "login", "token": "ost_any"}, None])
+def test_who_comes_while_the_database_is_away_is_not_told_to_log_in(
+    file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any
+) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api:
+
+            async def away(*_: Any) -> None:
+                raise StoreUnavailable("the database is away")
+
+            monkeypatch.setattr(api.house.services.access, "who_by_token", away)
+            async with listening(api, token=None if first else "") as watcher:
+                if first is not None:
+                    await watcher.connection.send(json.dumps(first))
+                assert (await watcher.next())["problem"]["status"] == 503
+                await closed_with(watcher, 1013)
+
+    run(main)
+
+
+def test_a_socket_is_closed_when_its_token_is_removed(file_db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_door, "LOOK_AGAIN_SECONDS", 0.05)
+
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            await watcher.subscribe("overview")
+            (token,) = await api.house.services.access.tokens()
+            await api.house.services.access.remove_token(token.id)
+            await closed_with(watcher, 4401)
+
+    run(main)
+
+
+async def closed_with(watcher: Socket, code: int) -> None:
+    with pytest.raises(ConnectionClosed):
+        await watcher.until(lambda _: False)
+    assert watcher.connection.close_code == code
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({"type": "subscribe", "topic": "weather"}, "topic"),
+        ({"type": "subscribe", "topic": "overview:all"}, "topic"),
+        ({"type": "subscribe", "topic": "run:seven"}, "topic"),
+        ({"type": "subscribe", "topic": "overview", "cursor": "nonsense"}, "cursor"),
+        ({"type": "subscribe", "topic": "overview", "cursor": "a.1.2.3.4." + "9" * 5_000}, "cursor"),
+        ({"type": "subscribe", "topic": "output:1", "cursor": "-1"}, "cursor"),
+        ({"type": "shout"}, "type"),
+        ("not an object", "type"),
+    ],
+)
+def test_a_wrong_message_gets_an_error_and_the_socket_goes_on(file_db: str, message: Any, field: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            await watcher.connection.send(json.dumps(message))
+            answer = await watcher.next()
+            assert answer["type"] == "error"
+            assert answer["problem"]["errors"][0]["field"] == field
+            await watcher.subscribe("overview")
+
+    run(main)
+
+
+def test_the_output_of_a_run_that_is_not_there_is_an_error(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            await watcher.send("subscribe", topic="output:77")
+            answer = await watcher.next()
+            assert (answer["topic"], answer["problem"]["status"]) == ("output:77", 404)
+
+    run(main)
+
+
+def test_a_socket_takes_fifty_topics_and_no_message_of_more_than_64_kb(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api, listening(api) as watcher:
+            for number in range(50):
+                await watcher.subscribe(f"run:{number}")
+            await watcher.send("subscribe", topic="run:50")
+            assert (await watcher.next())["problem"]["errors"][0]["field"] == "topic"
+            await watcher.subscribe("run:49")
+            await watcher.send("subscribe", topic="x" * 70_000)
+            await closed_with(watcher, 1009)
+
+    run(main)

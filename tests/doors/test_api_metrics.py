@@ -1,0 +1,225 @@
+"""/metrics, /healthz and /readyz: what Prometheus reads, what load balancers ask, and what neither is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from ostinato.api import health as health_door
+from ostinato.api.metrics import metrics_text
+from ostinato.errors import StoreUnavailable
+from ostinato.execution.registry import Registry
+from ostinato.models.access import Role
+from ostinato.models.ids import NodeId
+from ostinato.models.lane import Lane
+from ostinato.models.node import Node
+from ostinato.models.work import Http
+from tests.doors.prometheus_text import read_metrics
+from tests.doors.web import BASE, Web, web_on
+from tests.stores.places import raw
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+AWKWARD = 'say "hi"\\\nto\tyou {a="b"} ä'
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    registry = Registry()
+    with web_on(registry) as made:
+        yield made
+        if made.house.engine is not None:
+            made.run(made.house.engine.stop(grace=0))
+            made.house.engine = None
+
+
+def start(web: Web) -> None:
+    async def begin() -> None:
+        web.house.engine = web.house.make_engine()
+        await web.house.engine.start()
+        await asyncio.sleep(0)  # each service has its first turn
+
+    web.run(begin())
+
+
+def node(id: str, state: str = "alive", **counted: Any) -> Node:
+    services = {"ticker": {"up": True, "restarts": 2, "error": None}}
+    return Node(NodeId(id), "host", 1, state, 8, 0, (), NOW, NOW, services, counted)
+
+
+# --- the text ------------------------------------------------------------------------------------------------------
+
+
+def test_a_label_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
+    counted = {"runs": {AWKWARD: {"succeeded": 3}}}
+    metrics = read_metrics(metrics_text([node("n")], {"n": counted}, [Lane(AWKWARD, 4, queued=2)], {"on": 1}))
+    runs = metrics["scheduler_task_runs_total"]
+    assert runs.value("scheduler_task_runs_total", task=AWKWARD, status="succeeded", node="n") == 3
+    assert metrics["scheduler_queue_depth"].value("scheduler_queue_depth", lane=AWKWARD) == 2
+
+
+def test_a_histogram_adds_up_to_its_count() -> None:
+    durations = {"mail": {"counts": [1, 0, 2], "sum": 3.5}}
+    counted = {"bounds": {"durations": [0.1, 1, 10]}, "durations": durations}
+    metric = read_metrics(metrics_text([], {"n": counted}, [], {}))["scheduler_task_duration_seconds"]
+
+    def bucket(le: str) -> float:
+        return metric.value("scheduler_task_duration_seconds_bucket", task="mail", node="n", le=le)
+
+    assert [bucket(le) for le in ("0.1", "1", "10", "+Inf")] == [1, 1, 3, 3]
+    assert metric.value("scheduler_task_duration_seconds_sum", task="mail", node="n") == 3.5
+
+
+def test_nodes_are_counted_by_state_and_a_lost_one_has_no_services() -> None:
+    metrics = read_metrics(metrics_text([node("a"), node("b", "lost"), node("c", "draining")], {}, [], {}))
+    states = {dict(labels)["state"]: value for (_, labels), value in metrics["scheduler_nodes"].samples.items()}
+    assert states == {"alive": 1, "draining": 1, "lost": 1}
+    up = metrics["scheduler_engine_service_up"]
+    assert {dict(labels)["node"] for _, labels in up.samples} == {"a", "c"}
+
+
+def test_without_anything_to_count_the_answer_is_still_well_formed() -> None:
+    read_metrics(metrics_text([], {}, [], {}))
+
+
+# --- served --------------------------------------------------------------------------------------------------------
+
+
+def test_the_own_node_is_told_as_it_is_now_and_everything_can_be_read(web: Web) -> None:
+    start(web)
+    services = web.house.services
+    web.run(services.schedules.add("backup", "every 1h", Http("GET", "https://example.org/x")))
+    answer = web.anybody().get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    metrics = read_metrics(answer.text)
+    assert metrics["scheduler_schedules"].value("scheduler_schedules", state="on") == 1
+    assert metrics["scheduler_lane_limit"].value("scheduler_lane_limit", lane="main") == 30
+    assert metrics["scheduler_nodes"].value("scheduler_nodes", state="alive") == 1
+    assert web.house.engine is not None
+    web.house.engine.statistics.started(0)  # after its last beat
+    own = read_metrics(web.anybody().get("/metrics").text)["scheduler_start_lateness_seconds"]
+    assert own.value("scheduler_start_lateness_seconds_count", node=web.house.engine.id) == 1
+
+
+def test_metrics_need_a_token_unless_the_client_is_on_this_machine(web: Web) -> None:
+    assert web.anybody().get("/metrics").status_code == 200
+    assert web.anybody("192.0.2.7").get("/metrics").status_code == 401
+    token = web.token(Role.VIEWER)
+    far = web.anybody("192.0.2.7", Authorization=f"Bearer {token}")
+    assert far.get("/metrics").status_code == 200
+    assert web.anybody("192.0.2.7", Authorization="Bearer ost_wrong").get("/metrics").status_code == 401
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Forwarded-Host"])
+def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(web: Web, header: str) -> None:
+    assert web.anybody(**{header: "192.0.2.7"}).get("/metrics").status_code == 401
+
+
+@pytest.mark.parametrize("settings", [{"hosts": ("jobs.example.org",)}, {"host": "0.0.0.0"}, {"host": "192.0.2.1"}])
+def test_where_a_proxy_or_others_may_come_a_client_on_this_machine_needs_a_token_too(
+    web: Web, settings: dict[str, Any]
+) -> None:
+    token = web.token(Role.VIEWER)
+    web.set(**settings)
+    assert web.anybody().get("/metrics").status_code == 401
+    assert web.anybody(Authorization=f"Bearer {token}").get("/metrics").status_code == 200
+
+
+@pytest.mark.parametrize(("version", "status"), [("1.0", 401), ("1.1", 200)])
+def test_a_plain_nginx_is_known_by_how_it_speaks(web: Web, version: str, status: int) -> None:
+    """Its defaults: our own address as Host, no word of whom it asks for, and HTTP/1.0."""
+
+    async def speaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await web.app({**scope, "http_version": version}, receive, send)
+
+    async def ask() -> int:
+        transport = httpx.ASGITransport(speaking, client=("127.0.0.1", 50_000))
+        async with httpx.AsyncClient(transport=transport, base_url=BASE) as nginx:
+            return (await nginx.get("/metrics", headers={"Connection": "close"})).status_code
+
+    assert web.run(ask()) == status
+
+
+def test_schedules_add_up_each_in_one_state(web: Web) -> None:
+    schedules = web.house.services.schedules
+    for name in ("on", "off", "orphaned and off", "finished"):
+        web.run(schedules.add(name, "every 1h", Http("GET", "https://example.org/x")))
+    for name in ("off", "orphaned and off"):
+        web.run(schedules.disable(name))
+    for change in (
+        "orphaned = 1 WHERE name = 'orphaned and off'",
+        "next_at = NULL, remaining = 0, enabled = 0 WHERE name = 'finished'",
+    ):
+        web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
+    family = read_metrics(web.anybody().get("/metrics").text)["scheduler_schedules"]
+    counts = {dict(labels)["state"]: value for (_, labels), value in family.samples.items()}
+    assert counts == {"on": 1, "off": 1, "broken": 0, "paused": 0, "finished": 1, "orphaned": 1}
+
+
+def test_a_process_without_an_engine_is_healthy_and_ready(web: Web) -> None:
+    for path in ("/healthz", "/readyz"):
+        answer = web.anybody("192.0.2.7").get(path)
+        assert (answer.status_code, answer.json()) == (200, {"ok": True})
+
+
+def test_an_engine_whose_service_is_down_is_not_healthy_and_says_which(web: Web) -> None:
+    start(web)
+    assert web.anybody().get("/healthz").status_code == 200
+    assert web.house.engine is not None
+    service = web.house.engine.watchdog.services["ticker"]
+    service.up, service.error = False, "OSError: postgresql://user:secret@host"
+    answer = web.anybody().get("/healthz")
+    assert answer.status_code == 503
+    assert answer.json() == {"ok": False, "reason": "engine service ticker is down"}
+    service.up = True
+
+
+def test_a_node_that_drains_is_healthy_but_not_ready(web: Web) -> None:
+    start(web)
+    assert web.anybody().get("/readyz").status_code == 200
+    assert web.house.engine is not None
+    web.run(web.house.services.nodes.drain(web.house.engine.id))
+    web.run(web.house.engine.lease.renew())
+    assert web.anybody().get("/healthz").status_code == 200
+    answer = web.anybody().get("/readyz")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "this node is draining")
+
+
+def test_a_node_whose_lease_is_gone_is_not_ready(web: Web) -> None:
+    start(web)
+    assert web.house.engine is not None
+    web.run(web.house.store.nodes.leave(web.house.engine.id))
+    answer = web.anybody().get("/readyz")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "its lease was lost")
+
+
+def failing(web: Web, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Awaitable[Any]]) -> None:
+    monkeypatch.setattr(web.house.services.nodes, "list", call)
+
+
+def test_a_database_that_does_not_answer_is_not_ready_and_its_address_is_not_told(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse() -> None:
+        raise StoreUnavailable("cannot reach postgresql://user:secret@db.internal/jobs")
+
+    failing(web, monkeypatch, refuse)
+    answer = web.anybody().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"ok": False, "reason": "the database does not answer"}
+    assert web.anybody().get("/healthz").status_code == 200
+
+
+def test_a_database_that_hangs_is_not_waited_for(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang() -> None:
+        await asyncio.Event().wait()
+
+    failing(web, monkeypatch, hang)
+    monkeypatch.setattr(health_door, "DATABASE_SECONDS", 0.05)
+    answer = web.anybody().get("/readyz")
+    assert (answer.status_code, answer.json()["reason"]) == (503, "the database did not answer within 0.05 s")

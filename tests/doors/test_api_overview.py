@@ -1,0 +1,232 @@
+"""/api/overview and /api/timeline: what runs, what comes, what went, and how much of it there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato.models.ids import NodeId
+from ostinato.models.node import NodeBeat
+from tests.doors.web import Client, Web, web_on
+
+TASK = {"kind": "function", "task": "hello"}
+SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+MINUTE = 60_000_000
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_on() as web:
+        yield web
+
+
+@pytest.fixture
+def admin(web: Web) -> Client:
+    return web.script("admin")
+
+
+def add(client: Client, name: str, timing: str, **fields: Any) -> None:
+    answer = client.post("/api/schedules", {"name": name, "timing": timing, "work": TASK, **fields})
+    assert answer.status_code == 201, answer.text
+
+
+def beats(web: Web, id: str, lease: int) -> None:
+    """A node that knows the task `hello` shows that it lives."""
+    now = web.clock.now()
+    beat = NodeBeat(NodeId(id), "here", 1, 4, 0, False, ("hello",), now, now, now + lease, "{}")
+    web.run(web.house.store.nodes.renew(beat))
+
+
+def test_an_empty_house_has_an_overview(admin: Client) -> None:
+    overview = admin.get("/api/overview").json()
+    assert overview["now"] == "2026-01-01T00:00:00Z"
+    assert overview["engine"] == {"alive": False, "nodes": 0, "lost": 0, "here": False}
+    assert set(overview["counts"].values()) == {0}
+    assert len(overview["next24"]) == 24
+    assert (overview["due"], overview["activity"], overview["bucket_seconds"]) == ([], [], 900)
+
+
+def test_schedules_are_counted_by_what_they_are(admin: Client) -> None:
+    add(admin, "a", "every 5m")
+    add(admin, "b", "every 5m")
+    add(admin, "c", "every 5m", enabled=False)
+    counts = admin.get("/api/overview").json()["counts"]
+    assert (counts["schedules"], counts["on"], counts["off"], counts["broken"]) == (3, 2, 1, 0)
+
+
+def test_a_schedule_of_a_task_that_nobody_knows_counts_as_broken_while_nodes_run(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 5m")
+    add(admin, "b", "every 5m", work={"kind": "function", "task": "unheard-of"})
+    assert admin.get("/api/overview").json()["counts"]["broken"] == 0
+    beats(web, "one", MINUTE)
+    overview = admin.get("/api/overview").json()
+    assert (overview["counts"]["on"], overview["counts"]["broken"]) == (1, 1)
+    assert [schedule["name"] for schedule in overview["broken"]] == ["b"]
+    for state, names in (("broken", ["b"]), ("on", ["a"]), ("off", [])):
+        page = admin.get(f"/api/schedules?state={state}").json()
+        assert [schedule["name"] for schedule in page["items"]] == names
+        assert page["total"] == len(names)
+
+
+def test_what_waits_too_long_is_late(web: Web, admin: Client) -> None:
+    admin.post("/api/runs", {"work": TASK})
+    counts = admin.get("/api/overview").json()["counts"]
+    assert (counts["queued"], counts["late"]) == (1, 0)
+    web.clock.advance("11s")
+    overview = admin.get("/api/overview").json()
+    assert (overview["counts"]["late"], [run["id"] for run in overview["late"]]) == (1, [1])
+
+
+def test_the_first_due_time_of_each_schedule_within_the_hour_is_told(admin: Client) -> None:
+    add(admin, "often", "every 20m")
+    add(admin, "once", "at 2026-01-01T00:30:00Z")
+    add(admin, "tomorrow", "at 2026-01-02T00:00:00Z")
+    due = [(one["at"][11:16], one["schedule"]) for one in admin.get("/api/overview").json()["due"]]
+    assert due == [("00:20", "often"), ("00:30", "once")]
+
+
+def test_of_many_schedules_the_first_fifty_are_told(admin: Client) -> None:
+    for number in range(1, 53):
+        add(admin, f"{number}", f"every {number}m")
+    due = admin.get("/api/overview").json()["due"]
+    assert [one["schedule"] for one in due] == [f"{number}" for number in range(1, 51)]
+
+
+def test_the_next_hours_are_counted(web: Web, admin: Client) -> None:
+    web.clock.advance("30m")
+    add(admin, "fast", "every 5s")
+    add(admin, "daily", "daily 03:00")
+    add(admin, "thrice", "every 1h", policy={"remaining": 3})
+    add(admin, "off", "every 1s", enabled=False)
+    overview = admin.get("/api/overview").json()
+    counts = {one["at"][:13]: one["count"] for one in overview["next24"]}
+    assert overview["estimated"] is False
+    assert counts["2026-01-01T00"] == 359
+    assert counts["2026-01-01T01"] == 720 + 1
+    assert counts["2026-01-01T03"] == 720 + 1 + 1
+    assert counts["2026-01-01T04"] == 720
+    assert sum(counts.values()) == 359 + 23 * 720 + 1 + 3
+    assert admin.get("/api/overview").json()["next24"] == overview["next24"]
+
+
+def test_an_hour_that_was_counted_before_stays_true_when_time_goes_on(web: Web, admin: Client) -> None:
+    add(admin, "fast", "every 5m")
+    before = admin.get("/api/overview").json()["next24"]
+    web.clock.advance("2h")
+    web.run(web.house.services.schedules.edit("fast", note="looked at"))
+    after = admin.get("/api/overview").json()["next24"]
+    assert after[:22][1:] == before[2:][1:]
+    assert after[-1] == {"at": "2026-01-02T01:00:00Z", "count": 12}
+
+
+def test_what_ended_lately_is_told_by_its_quarter_of_an_hour(web: Web, admin: Client) -> None:
+    def cancel_one() -> None:
+        id = admin.post("/api/runs", {"work": TASK}).json()["id"]
+        admin.post(f"/api/runs/{id}/cancel")
+
+    def activity() -> list[tuple[str, Any]]:
+        return [(one["at"], one["states"]) for one in admin.get("/api/overview").json()["activity"]]
+
+    cancel_one()
+    assert activity() == [("2026-01-01T00:00:00Z", {"cancelled": 1})]
+    cancel_one()
+    web.clock.advance("20m")
+    cancel_one()
+    assert activity() == [("2026-01-01T00:00:00Z", {"cancelled": 2}), ("2026-01-01T00:15:00Z", {"cancelled": 1})]
+    web.clock.advance("5h")
+    assert len(activity()) == 2
+    web.clock.advance("18h50m")
+    assert activity() == [("2026-01-01T00:15:00Z", {"cancelled": 1})]
+    web.clock.advance("1h")
+    assert activity() == []
+
+
+def test_nodes_that_are_alive_and_lost_are_counted(web: Web, admin: Client) -> None:
+    beats(web, "one", MINUTE)
+    beats(web, "two", 5 * MINUTE)
+    web.clock.advance("2m")
+    engine = admin.get("/api/overview").json()["engine"]
+    assert engine == {"alive": True, "nodes": 1, "lost": 1, "here": False}
+
+
+def test_a_timeline_has_past_runs_and_future_due_times(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 6h")
+    add(admin, "b", "daily 12:00", zone="Europe/Berlin")
+    web.clock.advance("1h")
+    run = admin.post("/api/schedules/a/trigger").json()["id"]
+    timeline = admin.get("/api/timeline", params=SPAN).json()
+    assert (timeline["now"], timeline["zone"], timeline["truncated"]) == ("2026-01-01T01:00:00Z", "UTC", False)
+    assert [(bar["id"], bar["schedule"], bar["state"]) for bar in timeline["runs"]] == [(run, "a", "queued")]
+    due = [(one["schedule"], one["at"][5:16]) for one in timeline["due"]]
+    assert due == [
+        ("a", "01-01T06:00"),
+        ("b", "01-01T11:00"),
+        ("a", "01-01T12:00"),
+        ("a", "01-01T18:00"),
+        ("a", "01-02T00:00"),
+    ]
+    alone = admin.get("/api/timeline", params={**SPAN, "schedule": "b"}).json()
+    assert (alone["zone"], alone["runs"], len(alone["due"])) == ("Europe/Berlin", [], 1)
+
+
+def test_a_timeline_is_cut_at_its_limit_and_says_so(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 1m", policy={"overlap": "allow"})
+    for _ in range(4):
+        admin.post("/api/schedules/a/trigger")
+    timeline = admin.get("/api/timeline", params={**SPAN, "limit": "3"}).json()
+    assert (len(timeline["runs"]), len(timeline["due"]), timeline["truncated"]) == (3, 3, True)
+    assert [bar["id"] for bar in timeline["runs"]] == [2, 3, 4]
+    assert [one["at"][11:16] for one in timeline["due"]] == ["00:01", "00:02", "00:03"]
+
+
+def test_a_timeline_of_the_past_has_no_due_times(web: Web, admin: Client) -> None:
+    add(admin, "a", "every 1m")
+    span = {"from": "2025-12-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}
+    timeline = admin.get("/api/timeline", params=span).json()
+    assert (timeline["runs"], timeline["due"], timeline["truncated"]) == ([], [], False)
+
+
+def test_a_timeline_of_the_future_begins_where_it_says(admin: Client) -> None:
+    add(admin, "a", "every 6h")
+    span = {"from": "2026-01-03T00:00:00Z", "to": "2026-01-03T12:00:00Z"}
+    due = admin.get("/api/timeline", params=span).json()["due"]
+    assert [one["at"][5:16] for one in due] == ["01-03T00:00", "01-03T06:00", "01-03T12:00"]
+
+
+def test_a_timeline_counts_what_remains_from_now_on(admin: Client) -> None:
+    add(admin, "a", "every 1h", policy={"remaining": 2})
+    span = {"from": "2026-01-01T10:00:00Z", "to": "2026-01-02T00:00:00Z"}
+    for chosen in ({}, {"schedule": "a"}):
+        assert admin.get("/api/timeline", params={**span, **chosen}).json()["due"] == []
+
+
+def test_a_timeline_of_a_large_project_is_cut_and_says_so(
+    admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ostinato.service.timeline._MOST_SCHEDULES", 2)
+    assert admin.post("/api/projects", {"name": "shop", "folder": str(tmp_path)}).status_code == 201
+    for hour in (3, 1, 2):
+        add(admin, f"at{hour}", f"daily 0{hour}:00", project="shop")
+    timeline = admin.get("/api/timeline", params={**SPAN, "project": "shop"}).json()
+    assert ([one["schedule"] for one in timeline["due"]], timeline["truncated"]) == (["at1", "at2"], True)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"to": "2025-01-01T00:00:00Z"}, 422),
+        ({"to": "2026-03-01T00:00:00Z"}, 422),
+        ({"limit": "2001"}, 422),
+        ({"from": "soon"}, 422),
+        ({"schedule": "none"}, 404),
+        ({"project": "none"}, 404),
+        ({"from": "9999-12-30T00:00:00Z", "to": "9999-12-31T00:00:00Z"}, 200),
+        ({"from": "0001-01-01T00:00:00Z", "to": "0001-01-02T00:00:00Z"}, 200),
+    ],
+)
+def test_a_span_is_checked(admin: Client, change: dict[str, str], status: int) -> None:
+    add(admin, "a", "every 6h")
+    assert admin.get("/api/timeline", params={**SPAN, **change}).status_code == status

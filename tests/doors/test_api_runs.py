@@ -1,0 +1,200 @@
+"""/api/runs: listed, asked for, cancelled, retried; and what they printed, whole and in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ostinato import Shell
+from ostinato.models.run import Run
+from tests.doors.web import Client, Web, web_on
+
+TASK = {"kind": "function", "task": "hello"}
+SHELL = {"kind": "shell", "command": "true"}
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    with web_on() as web:
+        yield web
+
+
+@pytest.fixture
+def admin(web: Web) -> Client:
+    return web.script("admin")
+
+
+def enqueue(client: Client, **body: Any) -> int:
+    answer = client.post("/api/runs", {"work": TASK, **body})
+    assert answer.status_code == 201, answer.text
+    return int(answer.json()["id"])
+
+
+def execute(web: Web, command: str) -> Run:
+    """A run that has ended."""
+
+    async def once() -> Run:
+        return await web.house.execute(await web.house.services.runs.draft(Shell(command)))
+
+    return web.run(once())
+
+
+def test_work_is_queued_and_answers_where_it_is(admin: Client) -> None:
+    work = {"kind": "function", "task": "hello", "args": [1, {"a": None}], "kwargs": {"x": "y"}}
+    answer = admin.post("/api/runs", {"work": work, "policy": {"priority": 3, "lane": "team"}})
+    assert (answer.status_code, answer.headers["location"]) == (201, "/api/runs/1")
+    run = admin.get("/api/runs/1").json()
+    assert {**run, "reason": None} == answer.json()
+    assert (run["work"], run["priority"], run["lane"], run["trigger"]) == (work, 3, "team", "api")
+    assert (run["schedule"], run["schedule_id"], run["zone"]) == (None, None, "UTC")
+
+
+def test_a_key_that_is_active_answers_the_same_run(admin: Client) -> None:
+    assert enqueue(admin, key="once") == enqueue(admin, key="once")
+
+
+def test_a_start_can_be_put_off(admin: Client) -> None:
+    later = admin.get(f"/api/runs/{enqueue(admin, delay='90s')}").json()
+    assert later["ready_at"] == "2026-01-01T00:01:30Z"
+    at = admin.get(f"/api/runs/{enqueue(admin, at='2026-01-01T02:00:00+01:00')}").json()
+    assert at["ready_at"] == "2026-01-01T01:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"work": {"kind": "shell", "command": []}}, "work.command"),
+        ({"work": {"kind": "shell", "command": "true", "nice": 40}}, "work.nice"),
+        ({"work": {"kind": "shell", "command": "true", "env": {"A=B": "c"}}}, "work.env"),
+        ({"work": TASK, "delay": "soon"}, "delay"),
+        ({"work": TASK, "delay": "9999999999d"}, "delay"),
+        ({"work": TASK, "delay": "200000000d"}, "delay"),
+        ({"work": TASK, "at": "2026-01-01T00:00:00"}, "at"),
+        ({"work": TASK, "at": "9999-12-31T23:59:59-14:00"}, "at"),
+        ({"work": TASK, "delay": "5s", "at": "2026-01-01T00:00:00Z"}, "at"),
+        ({"work": TASK, "key": ""}, "key"),
+        ({"work": TASK, "key": "message:4:chat:1"}, "key"),
+        ({"work": TASK, "key": "backfill:1:1767225600000000"}, "key"),
+        ({"work": TASK, "policy": {"budget": {"per_day_runs": 1}}}, "policy.budget"),
+        ({"work": TASK, "policy": {"session": "schedule:x"}}, "policy.session"),
+        ({}, "work"),
+    ],
+)
+def test_what_is_wrong_is_told_at_its_field(admin: Client, body: Any, field: str) -> None:
+    answer = admin.post("/api/runs", body)
+    assert answer.status_code == 422, answer.text
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_shell_work_agents_and_gates_are_an_admins(web: Web, admin: Client) -> None:
+    operator = web.script("operator")
+    assert operator.post("/api/runs", {"work": TASK}).status_code == 201
+    assert operator.post("/api/runs", {"work": SHELL}).status_code == 403
+    assert operator.post("/api/runs", {"work": {"kind": "agent", "prompt": "hi"}}).status_code == 403
+    assert operator.post("/api/runs", {"work": TASK, "policy": {"gate": "./any"}}).status_code == 403
+    assert admin.post("/api/runs", {"work": SHELL}).status_code == 201
+    assert web.script("viewer").post("/api/runs", {"work": TASK}).status_code == 403
+
+
+def test_pages_hold_every_run_once_the_newest_first(admin: Client) -> None:
+    for _ in range(5):
+        enqueue(admin)
+    seen: list[int] = []
+    query = "limit=2"
+    while query:
+        page = admin.get(f"/api/runs?{query}").json()
+        seen += [run["id"] for run in page["items"]]
+        query = "" if page["next"] is None else f"limit=2&cursor={page['next']}"
+    assert seen == [5, 4, 3, 2, 1]
+    cursor = admin.get("/api/runs?limit=2").json()["next"]
+    assert admin.get(f"/api/runs?limit=2&task=hello&cursor={cursor}").status_code == 422
+
+
+def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
+    admin.post("/api/schedules", {"name": "a", "timing": "every 5m", "work": TASK})
+    manual = admin.post("/api/schedules/a/trigger").json()["id"]
+    cancelled = enqueue(admin, policy={"lane": "team"})
+    admin.post(f"/api/runs/{cancelled}/cancel")
+    later = enqueue(admin, work=SHELL, delay="1h")
+
+    def ids(query: str) -> list[int]:
+        return [run["id"] for run in admin.get(f"/api/runs?{query}").json()["items"]]
+
+    assert ids("schedule=a") == [manual]
+    assert ids("task=hello") == [cancelled, manual]
+    assert ids("lane=team") == [cancelled]
+    assert ids("trigger=manual") == [manual]
+    assert ids("state=cancelled") == [cancelled]
+    assert ids("state=cancelled&state=queued") == [later, cancelled, manual]
+    assert ids("from=2026-01-01T00:30:00Z") == [later]
+    assert ids("until=2026-01-01T00:30:00Z") == [cancelled, manual]
+    assert ids("session=x") == ids("project=x") == []
+    assert admin.get("/api/runs?schedule=none").status_code == 404
+    assert admin.get("/api/runs?state=odd").status_code == 422
+    assert admin.get("/api/runs?from=2026-01-01").status_code == 422
+
+
+def test_a_queued_run_is_cancelled_with_its_reason_and_an_ended_one_is_not(web: Web, admin: Client) -> None:
+    first, second = enqueue(admin), enqueue(admin)
+    answer = admin.post(f"/api/runs/{first}/cancel", {"reason": "wrong button"})
+    assert (answer.status_code, answer.json()["state"], answer.json()["reason"]) == (200, "cancelled", "wrong button")
+    assert admin.post(f"/api/runs/{second}/cancel").json()["reason"] == "cancelled by admin"
+    done = execute(web, "true")
+    assert admin.post(f"/api/runs/{done.id}/cancel").status_code == 409
+
+
+def test_an_ended_run_is_retried_as_a_new_one(web: Web, admin: Client) -> None:
+    done = execute(web, "exit 3")
+    answer = admin.post(f"/api/runs/{done.id}/retry")
+    assert (answer.status_code, answer.json()["id"]) == (201, done.id + 1)
+    assert answer.headers["location"] == f"/api/runs/{done.id + 1}"
+    assert admin.post(f"/api/runs/{done.id + 1}/retry").status_code == 409
+
+
+@pytest.mark.parametrize("path", ["", "/output", "/lines"])
+@pytest.mark.parametrize(("id", "status"), [("99", 404), ("0", 422), ("x", 422), ("99999999999999999999", 422)])
+def test_a_run_that_is_not_there(admin: Client, path: str, id: str, status: int) -> None:
+    assert admin.get(f"/api/runs/{id}{path}").status_code == status
+
+
+def test_output_is_text_of_which_a_part_can_be_asked_for(web: Web, admin: Client) -> None:
+    id = execute(web, "printf 'one\\ntwö\\nthree\\n'").id
+    text = "one\ntwö\nthree\n".encode()
+    whole = admin.get(f"/api/runs/{id}/output")
+    assert (whole.status_code, whole.content) == (200, text)
+    assert (whole.headers["content-type"], whole.headers["accept-ranges"]) == ("text/plain; charset=utf-8", "bytes")
+
+    def part(wanted: str) -> tuple[int, bytes, str | None]:
+        answer = admin.get(f"/api/runs/{id}/output", headers={"Range": wanted})
+        return answer.status_code, answer.content, answer.headers.get("content-range")
+
+    size = len(text)
+    assert part("bytes=0-2") == (206, b"one", f"bytes 0-2/{size}")
+    assert part("bytes=4-") == (206, text[4:], f"bytes 4-{size - 1}/{size}")
+    assert part("bytes=-6") == (206, b"three\n", f"bytes {size - 6}-{size - 1}/{size}")
+    assert part("bytes=-999") == (206, text, f"bytes 0-{size - 1}/{size}")
+    assert part("bytes=9-999") == (206, text[9:], f"bytes 9-{size - 1}/{size}")
+    for whole_of_it in ("bytes=0-1,3-4", "lines=1-2", "bytes=-", "nonsense", "bytes=a-b"):
+        assert part(whole_of_it)[:2] == (200, text)
+    for beyond in (f"bytes={size}-", "bytes=-0", "bytes=5-2", "bytes=999-"):
+        status, _, content_range = part(beyond)
+        assert (status, content_range) == (416, f"bytes */{size}")
+
+
+def test_output_has_a_head_without_a_body_and_can_have_stamps(web: Web, admin: Client) -> None:
+    id = execute(web, "echo one").id
+    head = admin.send("HEAD", f"/api/runs/{id}/output")
+    assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", "4")
+    stamped = admin.get(f"/api/runs/{id}/output?stamps=true").text
+    assert stamped == "2026-01-01T00:00:00.000Z one\n"
+
+
+def test_lines_are_told_from_where_one_left_off(web: Web, admin: Client) -> None:
+    id = execute(web, "echo one; echo two").id
+    answer = admin.get(f"/api/runs/{id}/lines").json()
+    assert [(line["number"], line["line"]) for line in answer["lines"]] == [(1, "one"), (2, "two")]
+    assert answer["ended"] is True
+    assert [line["line"] for line in admin.get(f"/api/runs/{id}/lines?after=1").json()["lines"]] == ["two"]
+    assert admin.get(f"/api/runs/{enqueue(admin)}/lines").json() == {"lines": [], "ended": False}

@@ -1,0 +1,217 @@
+"""/api/schedules/{ref}/…: switched, triggered, filled in, explained; and one verb for many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ostinato.errors import Draining, OstinatoError, StoreError, StoreUnavailable
+from ostinato.execution.registry import Registry
+from ostinato.models.schedule import Schedule
+from tests.doors.web import Client, Web, web_on
+
+TASK = {"kind": "function", "task": "hello"}
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    registry = Registry()
+    registry.checks["disk"] = lambda: "the disk is full"
+    with web_on(registry) as web:
+        yield web
+
+
+@pytest.fixture
+def operator(web: Web) -> Client:
+    return web.script("operator")
+
+
+def add(client: Client, name: str, timing: str = "every 5m", **fields: Any) -> None:
+    answer = client.post("/api/schedules", {"name": name, "timing": timing, "work": TASK, **fields})
+    assert answer.status_code == 201, answer.text
+
+
+def test_off_and_on_again_with_a_note(operator: Client) -> None:
+    add(operator, "a")
+    off = operator.post("/api/schedules/a/disable", {"note": "holiday"})
+    assert (off.status_code, off.json()["enabled"], off.json()["off_note"]) == (200, False, "holiday")
+    assert operator.post("/api/schedules/a/disable").json()["off_note"] == "holiday"
+    on = operator.post("/api/schedules/a/enable")
+    assert (on.status_code, on.json()["enabled"], on.headers["etag"]) == (200, True, '"3"')
+
+
+def test_failed_checks_are_told_one_by_one(operator: Client) -> None:
+    add(operator, "a", enabled=False, policy={"checks": ["disk", "unheard"]})
+    answer = operator.post("/api/schedules/a/enable")
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/checks-failed")
+    assert answer.json()["checks"]["disk"] == "the disk is full"
+    assert set(answer.json()["checks"]) == {"disk", "unheard"}
+
+
+def test_a_trigger_answers_the_run_and_is_refused_while_one_is_active(operator: Client) -> None:
+    add(operator, "a")
+    answer = operator.post("/api/schedules/a/trigger")
+    assert (answer.status_code, answer.headers["location"]) == (201, "/api/runs/1")
+    assert (answer.json()["trigger"], answer.json()["state"], answer.json()["zone"]) == ("manual", "queued", "UTC")
+    again = operator.post("/api/schedules/a/trigger")
+    assert (again.status_code, again.json()["type"]) == (409, "/problems/already-active")
+    assert operator.post("/api/schedules/a/trigger", {"force": True}).status_code == 201
+
+
+def test_what_is_not_there_is_404_for_every_verb(operator: Client) -> None:
+    span = {"from": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}
+    verbs: list[tuple[str, Any]] = [("enable", None), ("disable", None), ("trigger", None), ("backfill", span)]
+    for verb, body in verbs:
+        assert operator.post(f"/api/schedules/none/{verb}", body).status_code == 404
+    for view in ("runs", "why", "next", "history"):
+        assert operator.get(f"/api/schedules/none/{view}").status_code == 404
+
+
+def test_a_backfill_queues_due_times_that_nobody_ran(web: Web, operator: Client) -> None:
+    add(operator, "a", "every 1h")
+    web.clock.advance("5h30m")
+    span = {"from": "2026-01-01T02:00:00Z", "until": "2026-01-01T04:59:59Z"}
+    due = ["2026-01-01T02:00:00Z", "2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z"]
+    dry = operator.post("/api/schedules/a/backfill", {**span, "dry_run": True})
+    assert (dry.status_code, dry.json()) == (200, {"due": due, "runs": [], "left_out": 0})
+    done = operator.post("/api/schedules/a/backfill", span)
+    assert (done.status_code, done.json()) == (201, {"due": due, "runs": [1, 2, 3], "left_out": 0})
+    again = operator.post("/api/schedules/a/backfill", span).json()
+    assert again == {"due": [], "runs": [], "left_out": 3}
+    runs = operator.get("/api/schedules/a/runs").json()["items"]
+    assert [(run["due_at"], run["trigger"]) for run in runs] == [(at, "manual") for at in reversed(due)]
+    assert ("operator", "api", "schedule.backfill", "a") in web.audit()
+
+
+def test_a_backfill_is_refused_where_it_makes_no_sense(web: Web, operator: Client) -> None:
+    add(operator, "every", "every 1s")
+    add(operator, "after", "every 1h after finish")
+    add(operator, "once", "at 2027-01-01T00:00Z")
+    web.clock.advance("2d")
+
+    def backfill(name: str, start: str, until: str) -> tuple[int, str, list[str]]:
+        problem = operator.post(f"/api/schedules/{name}/backfill", {"from": start, "until": until}).json()
+        return problem["status"], problem["detail"], [error["field"] for error in problem["errors"]]
+
+    status, detail, fields = backfill("every", "2020-01-01T00:00:00Z", "2026-01-01T00:00:00Z")
+    assert (status, fields) == (422, ["from"])
+    assert "189,388,800 due times" in detail or "189,388,801 due times" in detail
+    assert backfill("every", "2026-01-02T00:00:00Z", "2026-01-09T00:00:00Z")[::2] == (422, ["until"])
+    assert backfill("every", "2026-01-02T00:00:01Z", "2026-01-02T00:00:00Z")[::2] == (422, ["from"])
+    assert backfill("after", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")[0] == 409
+    assert backfill("once", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")[0] == 409
+    assert operator.post("/api/schedules/every/backfill", {"from": "yesterday"}).status_code == 422
+
+
+def test_next_times_say_why_there_are_none(operator: Client) -> None:
+    add(operator, "a", "daily 03:00", zone="Europe/Berlin")
+    times = operator.get("/api/schedules/a/next?n=2").json()
+    assert times == {
+        "zone": "Europe/Berlin",
+        "next": ["2026-01-01T02:00:00Z", "2026-01-02T02:00:00Z"],
+        "reason": None,
+    }
+    operator.post("/api/schedules/a/disable", {"note": "holiday"})
+    assert operator.get("/api/schedules/a/next").json()["next"] == []
+    assert operator.get("/api/schedules/a/next").json()["reason"] == "disabled: holiday"
+    assert operator.get("/api/schedules/a/next?n=101").status_code == 422
+
+
+def test_no_more_next_times_are_told_than_remain(operator: Client) -> None:
+    add(operator, "a", "every 1h", policy={"remaining": 2})
+    assert operator.get("/api/schedules/a/next?n=5").json()["next"] == ["2026-01-01T01:00:00Z", "2026-01-01T02:00:00Z"]
+
+
+def test_why_answers_for_a_moment(web: Web, operator: Client) -> None:
+    add(operator, "a", "daily 03:00")
+    web.clock.advance("1d")
+    why = operator.get("/api/schedules/a/why?at=2026-01-01T03:00:00Z").json()
+    assert why["due_at"] == "2026-01-01T03:00:00Z"
+    assert "no engine is running" in why["answer"]
+    assert operator.get("/api/schedules/a/why?at=2026-01-01").status_code == 422
+
+
+def test_history_counts_the_days_of_the_schedules_own_zone(web: Web, operator: Client) -> None:
+    add(operator, "a", "every 1h", zone="America/New_York", policy={"overlap": "allow"})
+    web.clock.advance("1d")
+    span = {"from": "2026-01-01T03:00:00Z", "until": "2026-01-01T06:00:00Z"}
+    operator.post("/api/schedules/a/backfill", span)
+    for run in (1, 3):
+        operator.post(f"/api/runs/{run}/cancel")
+    history = operator.get("/api/schedules/a/history?days=3").json()
+    assert history["zone"] == "America/New_York"
+    assert [(day["date"], day["states"]) for day in history["days"]] == [
+        ("2025-12-31", {"cancelled": 1}),
+        ("2026-01-01", {"cancelled": 1}),
+    ]
+    assert operator.get("/api/schedules/a/history?days=0").status_code == 422
+
+
+def test_one_verb_for_many_goes_on_after_a_failure(operator: Client) -> None:
+    for name in ("a", "b", "c"):
+        add(operator, name)
+    operator.post("/api/schedules/b/trigger")
+    answer = operator.post("/api/schedules/bulk", {"action": "trigger", "names": ["a", "b", "none", "c", "a"]})
+    assert answer.status_code == 200
+    assert answer.json()["done"] == ["a", "c"]
+    failed = {failure["name"]: failure["problem"]["status"] for failure in answer.json()["failed"]}
+    assert failed == {"b": 409, "none": 404}
+    off = operator.post("/api/schedules/bulk", {"action": "disable", "names": ["a"], "note": "all off"}).json()
+    assert (off["done"], operator.get("/api/schedules/a").json()["off_note"]) == (["a"], "all off")
+    assert operator.post("/api/schedules/bulk", {"action": "enable", "names": ["a"]}).json()["done"] == ["a"]
+    assert operator.post("/api/schedules/bulk", {"action": "remove", "names": ["a", "b"]}).json()["done"] == ["a", "b"]
+    assert [item["name"] for item in operator.get("/api/schedules").json()["items"]] == ["c"]
+
+
+def test_each_of_many_is_in_the_audit_log(web: Web, operator: Client) -> None:
+    for name in ("a", "b"):
+        add(operator, name)
+    operator.post("/api/schedules/bulk", {"action": "disable", "names": ["a", "b"]})
+    assert [entry[2:] for entry in web.audit()][-2:] == [("schedule.disable", "a"), ("schedule.disable", "b")]
+
+
+def fail_with(web: Web, monkeypatch: pytest.MonkeyPatch, error: OstinatoError, name: str) -> list[str]:
+    """Let one schedule fail in the store; answers which were asked for."""
+    store, asked = web.house.store.schedules, list[str]()
+    plain = store.get_schedule
+
+    async def get_schedule(wanted: str) -> Schedule | None:
+        asked.append(wanted)
+        if wanted == name:
+            raise error
+        return await plain(wanted)
+
+    monkeypatch.setattr(store, "get_schedule", get_schedule)
+    return asked
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("the server is away"), Draining("this node is shutting down")])
+def test_many_end_with_the_first_when_nothing_can_be_done_at_all(
+    web: Web, operator: Client, monkeypatch: pytest.MonkeyPatch, error: OstinatoError
+) -> None:
+    for name in "abc":
+        add(operator, name)
+    asked = fail_with(web, monkeypatch, error, "b")
+    answer = operator.post("/api/schedules/bulk", {"action": "disable", "names": ["a", "b", "c"]})
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert "c" not in asked
+    assert [entry[2:] for entry in web.audit()][-1] == ("schedule.disable", "a")
+
+
+def test_an_unexpected_error_of_one_of_many_is_in_the_log(
+    web: Web, operator: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "abc":
+        add(operator, name)
+    fail_with(web, monkeypatch, StoreError("the row is torn"), "b")
+    answer = operator.post("/api/schedules/bulk", {"action": "disable", "names": ["a", "b", "c"]}).json()
+    assert (answer["done"], [one["name"] for one in answer["failed"]]) == (["a", "c"], ["b"])
+    assert "torn" not in answer["failed"][0]["problem"]["detail"]
+    assert "the row is torn" in caplog.text
+
+
+@pytest.mark.parametrize("body", [{"action": "dance", "names": ["a"]}, {"action": "enable", "names": []}, {}])
+def test_a_verb_for_many_that_nobody_understands_is_refused(operator: Client, body: Any) -> None:
+    assert operator.post("/api/schedules/bulk", body).status_code == 422

@@ -1,0 +1,138 @@
+"""Values of variables and headers: an admin sees them, everybody else sees that they are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato import Agent, Http, Shell
+from ostinato.models.access import Role
+from tests.doors.web import Client, Web, web_on
+
+SECRET = "swordfish"
+VALUES = {"PASSWORD": SECRET, "TOKEN": "env:TOKEN", "KEY": "file:~/key"}
+SHOWN = {**VALUES, "PASSWORD": "***"}
+HEADERS = {"X-Key": SECRET, "Authorization": "Bearer env:TOKEN", "Cookie": f"{SECRET}; env:X"}
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    with web_on() as web:
+        web.run(_furnish(web, tmp_path))
+        yield web
+
+
+async def _furnish(web: Web, folder: Path) -> None:
+    services = web.house.services
+    await services.projects.add("blog", folder, env=VALUES)
+    works: dict[str, Shell | Agent | Http] = {
+        "shell": Shell("make", env=VALUES),
+        "agent": Agent("hello", env=VALUES),
+        "http": Http("GET", "https://example.org", headers=HEADERS),
+    }
+    for name, work in works.items():
+        await services.schedules.add(name, "every 1h", work)
+        await services.schedules.trigger(name)
+    # Ready for a while, and never started: they are late.
+    web.clock.advance("1h")
+    now = web.clock.now_utc()
+    await services.schedules.backfill("shell", now - timedelta(minutes=1), now)
+
+
+READ = [
+    "/api/overview",
+    "/api/schedules?recent=5",
+    "/api/schedules/shell",
+    "/api/schedules/agent",
+    "/api/schedules/http",
+    "/api/schedules/shell/runs",
+    "/api/schedules/shell/why",
+    "/api/runs",
+    "/api/runs/1",
+    "/api/projects",
+    "/api/projects/blog",
+    "/api/timeline?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z",
+]
+TELLING = {path for path in READ if "timeline" not in path}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_only_an_admin_reads_values_that_may_be_secrets(web: Web, role: Role) -> None:
+    client = web.script(role)
+    answers = {path: client.get(path) for path in READ}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    telling = {path for path, answer in answers.items() if SECRET in answer.text}
+    assert telling == (TELLING if role is Role.ADMIN else set())
+
+
+def test_names_and_references_are_shown_to_everybody(web: Web) -> None:
+    viewer = web.script(Role.VIEWER)
+    for name in ("shell", "agent"):
+        assert viewer.get(f"/api/schedules/{name}").json()["work"]["env"] == SHOWN
+    headers = viewer.get("/api/schedules/http").json()["work"]["headers"]
+    assert headers == {"X-Key": "***", "Authorization": "Bearer env:TOKEN", "Cookie": "***"}
+    assert viewer.get("/api/projects/blog").json()["env"] == SHOWN
+    assert viewer.get("/api/overview").json()["late"][0]["work"].get("env", SHOWN) == SHOWN
+
+
+def test_work_that_cannot_be_read_is_not_read_to_everybody(web: Web) -> None:
+    web.run(_spoil(web))
+    text = {role: _texts(web.script(role).get("/api/schedules/shell")) for role in Role}
+    assert SECRET in text[Role.ADMIN]
+    assert text[Role.VIEWER] == text[Role.OPERATOR] == "***"
+
+
+async def _spoil(web: Web) -> None:
+    """As if a newer version had written it."""
+    database = web.house.store.access._database  # type: ignore[attr-defined]
+    stored = json.dumps({"kind": "teleport", "env": VALUES})
+    query = "UPDATE schedules SET work = ? WHERE name = 'shell'"
+    await database.write(lambda connection: list(connection.execute(query, (stored,))))
+
+
+def _texts(answer: Any) -> str:
+    work = answer.json()["work"]
+    assert work["kind"] == "unreadable"
+    return str(work["text"])
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/schedules/shell/trigger", "/api/schedules/shell/disable", "/api/runs/1/cancel", "/api/runs/1/retry"]
+)
+def test_what_an_operator_does_is_not_answered_with_them_either(web: Web, path: str) -> None:
+    body = {"force": True} if path.endswith("trigger") else {}
+    if path.endswith("retry"):
+        web.run(web.house.services.runs.cancel(1, reason="too late"))
+    answer = web.script(Role.OPERATOR).post(path, body)
+    assert answer.status_code in (200, 201)
+    assert '"PASSWORD":"***"' in answer.text
+    assert SECRET not in answer.text
+
+
+def _patch(client: Client, name: str, **changes: Any) -> Any:
+    return client.send("PATCH", f"/api/schedules/{name}", json=changes)
+
+
+def test_a_change_of_something_else_leaves_them_as_they_are(web: Web) -> None:
+    answer = _patch(web.script(Role.OPERATOR), "http", timing="every 2h")
+    assert answer.json()["work"]["headers"]["X-Key"] == "***"
+    assert web.script(Role.ADMIN).get("/api/schedules/http").json()["work"]["headers"] == HEADERS
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
+def test_what_was_not_shown_cannot_be_given_back(web: Web, role: Role) -> None:
+    work = {"kind": "http", "method": "GET", "url": "https://example.org", "headers": {"X-Key": "***"}}
+    web.run(web.house.services.schedules.add("plain", "every 1h", Http("GET", "https://example.org")))
+    client = web.script(role)
+    for answer in (
+        _patch(client, "plain", work=work),
+        client.post("/api/schedules", {"name": "new", "timing": "every 1h", "work": work}),
+        client.post("/api/runs", {"work": work}),
+    ):
+        assert answer.status_code == 422
+        assert [error["field"] for error in answer.json()["errors"]] == ["work.headers.X-Key"]

@@ -1,0 +1,191 @@
+"""`ostinato web` as a real process: where it listens, who is let in, what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin
+
+from ostinato.cli import server
+from ostinato.errors import OstinatoError
+from tests.doors.command_line import CommandLine, Process, eventually
+
+
+def _has_ipv6() -> bool:
+    try:
+        with closing(socket.socket(socket.AF_INET6, socket.SOCK_STREAM)) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _address(web: Process) -> str:
+    eventually(lambda: "Ctrl-C to stop" in web.err, "the server is ready")
+    found = re.search(r"page +(http://\S+?),?(\s|$)", web.err)
+    assert found is not None, web.err
+    return found[1]
+
+
+def _stop(web: Process) -> None:
+    web.signal(signal.SIGTERM)
+    assert web.wait() == 0
+    assert web.err.rstrip().endswith("stopped")
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens at."""
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
+    with cli.start("web", "--port", "0") as web:
+        address = _address(web)
+        link = re.search(r"log in +(\S+)", web.err)
+        assert link is not None
+        assert link[1].startswith(f"{address}/login?code=")
+        code = link[1].partition("code=")[2]
+        with httpx.Client(base_url=address, timeout=20) as browser:
+            assert browser.get("/api/me").status_code == 401
+            login = browser.post("/api/login", json={"code": code})
+            assert login.json()["role"] == "admin"
+            assert "server" not in login.headers
+            csrf = {"X-CSRF-Token": login.json()["csrf"]}
+            assert browser.put("/api/lanes/main", json={"limit": 5}, headers=csrf).json()["limit"] == 5
+            assert browser.get("/api/me", headers={"Host": "evil.example"}).status_code == 421
+            noted = [(one["door"], one["verb"]) for one in browser.get("/api/audit").json()["items"]]
+            assert noted[::-1] == [("cli", "login.link"), ("page", "login"), ("page", "lane.set")]
+        _stop(web)
+    with cli.start("web", "--port", "0") as web:
+        _address(web)
+        assert "login?code=" not in web.err
+        _stop(web)
+
+
+def test_a_port_that_is_taken_is_told_with_what_to_do(cli: CommandLine, taken: int) -> None:
+    answer = cli("web", "--port", str(taken))
+    assert answer.code == 1
+    assert f"port {taken} of 127.0.0.1 is taken" in answer.err
+    assert "--port" in answer.err
+
+
+def test_the_network_is_let_in_only_when_there_is_a_token(cli: CommandLine) -> None:
+    refused = cli("web", "--host", "0.0.0.0", "--port", "0")
+    assert refused.code == 1
+    assert "ostinato token add NAME --role admin" in refused.err
+    secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
+    with cli.start("web", "--host", "0.0.0.0", "--port", "0") as web:
+        address = _address(web)
+        assert "every other address of this machine" in web.err
+        assert "login?code=" not in web.err
+        answer = httpx.get(f"{address}/api/me", headers={"Authorization": f"Bearer {secret}"}, timeout=20)
+        assert answer.json()["who"] == "ci"
+        _stop(web)
+
+
+def test_a_socket_is_opened_for_its_own_page_alone(cli: CommandLine) -> None:
+    secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
+    bearer = {"Authorization": f"Bearer {secret}"}
+    with cli.start("web", "--port", "0") as web:
+        address = _address(web)
+        stream = address.replace("http", "ws", 1) + "/api/live"
+        with connect(stream, additional_headers=bearer, origin=Origin(address), open_timeout=20) as live:
+            live.send('{"type": "ping"}')
+            assert json.loads(live.recv(timeout=20)) == {"type": "pong"}
+        port = int(address.rpartition(":")[2])
+        for place, origin in ((stream, "https://evil.example"), (f"ws://evil.example:{port}/api/live", None)):
+            line = socket.create_connection(("127.0.0.1", port), timeout=20)
+            given = None if origin is None else Origin(origin)
+            with (
+                pytest.raises(InvalidStatus) as refused,
+                connect(place, sock=line, additional_headers=bearer, origin=given, open_timeout=20),
+            ):
+                pass
+            assert refused.value.response.status_code == 403
+        _stop(web)
+
+
+@pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6")
+def test_it_listens_at_an_ipv6_address(cli: CommandLine) -> None:
+    with cli.start("web", "--host", "::1", "--port", "0") as web:
+        address = _address(web)
+        assert address.startswith("http://[::1]:")
+        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
+        _stop(web)
+
+
+FAMILIES = {socket.AF_INET6: ("::1", 0, 0, 0), socket.AF_INET: ("127.0.0.1", 0)}
+
+
+def _listen(monkeypatch: pytest.MonkeyPatch, absent: dict[int, int]) -> list[socket.socket]:
+    """On a machine where localhost has both addresses, and these families fail with this error."""
+
+    async def found(*_: object, **__: object) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
+        return [(family, socket.SOCK_STREAM, 6, "", address) for family, address in FAMILIES.items()]
+
+    bound = server._bound
+
+    def refusing(family: int, address: tuple[str | int, ...], *, only_six: bool) -> socket.socket:
+        if family in absent:
+            raise OSError(absent[family], "not here")
+        return bound(family, address, only_six=only_six)
+
+    async def listen() -> list[socket.socket]:
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+        monkeypatch.setattr(server, "_bound", refusing)
+        return await server._listen("localhost", 0)
+
+    return asyncio.run(listen())
+
+
+@pytest.mark.parametrize("reason", [errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
+def test_an_address_of_localhost_that_this_machine_has_not_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    (only,) = _listen(monkeypatch, {socket.AF_INET6: reason})
+    with closing(only):
+        assert only.getsockname()[0] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("absent", "told"),
+    [
+        ({socket.AF_INET6: errno.EADDRNOTAVAIL, socket.AF_INET: errno.EADDRNOTAVAIL}, "has no address localhost"),
+        ({socket.AF_INET6: errno.EAFNOSUPPORT, socket.AF_INET: errno.EADDRINUSE}, "is taken"),
+        ({socket.AF_INET6: errno.EADDRINUSE}, "is taken"),
+    ],
+)
+def test_a_name_none_of_whose_addresses_can_be_had_is_refused(
+    monkeypatch: pytest.MonkeyPatch, absent: dict[int, int], told: str
+) -> None:
+    with pytest.raises(OstinatoError, match=told):
+        _listen(monkeypatch, absent)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--host", "192.0.2.77"), "this machine has no address 192.0.2.77"),
+        (("--host", "http://localhost"), "host cannot be 'http://localhost'"),
+        (("--port", "70000"), "port cannot be 70000"),
+    ],
+)
+def test_where_it_cannot_listen_is_told(cli: CommandLine, flags: tuple[str, ...], told: str) -> None:
+    answer = cli("web", *flags)
+    assert answer.code == 2
+    assert told in answer.err

@@ -1,0 +1,117 @@
+"""The whole OpenAPI document against the server: whatever is sent gets an answer that the document names.
+
+schemathesis makes requests from the document, right ones and wrong ones; half of them name objects that exist, so that
+they come past "not found". No engine runs: nothing of what it makes up is executed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import APIOperation, Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from ostinato.api.app import create_app
+from ostinato.api.house import ApiHouse
+from ostinato.execution.registry import Registry
+from tests.doors.good_requests import GOOD, KNOWN, furnish
+from tests.doors.served import Served
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 15
+
+document = create_app(cast(ApiHouse, None)).openapi()
+schema = schemathesis.openapi.from_dict(document)
+schema.config.generation.update(max_examples=EXAMPLES, deterministic=True, with_security_parameters=False)
+operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
+
+
+def hello(*_: Any) -> None:
+    return None
+
+
+def answer(payloads: list[Any]) -> int:
+    return len(payloads)
+
+
+def registered() -> Registry:
+    registry = Registry()
+    registry.add_task("hello", hello, {})
+    registry.add_task("answer", answer, {})
+    return registry
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A database with one of everything, and the token of its admin."""
+    folder = tmp_path_factory.mktemp("furnished")
+    server = Served(folder, registered())
+    furnish(server)
+    server.close()
+    return folder / "ostinato.db", server.token
+
+
+@pytest.fixture
+def served(furnished: tuple[Path, str], tmp_path: Path) -> Iterator[Served]:
+    """A server on a database of its own, with one of everything."""
+    database, token = furnished
+    shutil.copy(database, tmp_path)
+    server = Served(tmp_path, registered(), token)
+    yield server
+    server.close()
+
+
+@schema.parametrize()
+@settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), max_examples=EXAMPLES)
+def test_every_answer_is_one_that_the_document_names(case: Case[Any], served: Served) -> None:
+    lead_to_what_exists(case)
+    case.validate_response(served.carry(case), checks=CHECKS)
+
+
+def lead_to_what_exists(case: Case[Any]) -> None:
+    """For half of the requests, so that they come past "not found". Which half follows from what they carry."""
+    content = repr((case.query, case.body, case.path_parameters)).encode()
+    if case.path_parameters and zlib.crc32(content) % 2:
+        case.path_parameters = known_to(case.operation)
+
+
+def known_to(operation: APIOperation[Any, Any, Any, Any]) -> dict[str, Any]:
+    return next((dict(values) for path, values in KNOWN.items() if operation.path.startswith(path)), {})
+
+
+@pytest.mark.parametrize("operation", operations, ids=lambda operation: operation.label)
+def test_every_operation_grants_a_good_request(operation: APIOperation[Any, Any, Any, Any], served: Served) -> None:
+    assert operation.label in GOOD, (
+        f"{operation.label} is new: write a request for it into tests/doors/good_requests.py"
+    )
+    good = GOOD[operation.label]
+    body = {"token": served.token} if operation.label == "POST /api/login" else good.json
+    sent: dict[str, Any] = {} if body is None else {"json": body}
+    response = served.send(operation.method, good.path, params=good.query, headers=good.headers, **sent)
+    assert response.status_code == good.status, response.text
+    case = operation.Case(path_parameters=known_to(operation))
+    case.validate_response(response, checks=CHECKS)
+
+
+def test_every_good_request_is_for_an_operation_that_exists() -> None:
+    assert set(GOOD) == {operation.label for operation in operations}

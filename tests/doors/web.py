@@ -1,0 +1,108 @@
+"""The server in this process, on a database in memory and a clock that stands still; requests are carried through it
+on the house's loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import httpx
+from fastapi import FastAPI
+
+from ostinato.api.app import create_app
+from ostinato.config import Settings
+from ostinato.execution.registry import Registry
+from ostinato.models.access import Role
+from ostinato.testing import FakeClock
+from ostinato.wiring import House, open_house
+
+__all__ = ["BASE", "Client", "Web", "web_on"]
+
+BASE = "http://127.0.0.1:8321"
+T = TypeVar("T")
+
+
+class Client:
+    """Somebody who asks: a script with a token, or a browser with a cookie."""
+
+    def __init__(self, web: Web, headers: dict[str, str], address: str) -> None:
+        self._web = web
+        transport = httpx.ASGITransport(web.app, client=(address, 50_000))
+        self._client = httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30)
+
+    @property
+    def cookies(self) -> httpx.Cookies:
+        return self._client.cookies
+
+    def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
+        return self._web.run(self._client.request(method, path, **parts))
+
+    def send_together(self, *requests: tuple[str, str, dict[str, Any]]) -> list[httpx.Response]:
+        """Requests that are under way at the same time: method, path, and what else goes with it."""
+
+        async def together() -> list[httpx.Response]:
+            return await asyncio.gather(
+                *(self._client.request(method, path, **parts) for method, path, parts in requests)
+            )
+
+        return self._web.run(together())
+
+    def get(self, path: str, **parts: Any) -> httpx.Response:
+        return self.send("GET", path, **parts)
+
+    def post(self, path: str, json: Any = None, **parts: Any) -> httpx.Response:
+        return self.send("POST", path, json=json, **parts)
+
+
+class Web:
+    """A house with the server on it. No engine."""
+
+    def __init__(self, runner: asyncio.Runner, house: House, clock: FakeClock) -> None:
+        self._runner = runner
+        self.house = house
+        self.clock = clock
+        self.app: FastAPI = create_app(house)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self._runner.run(work)
+
+    def anybody(self, address: str = "127.0.0.1", **headers: str) -> Client:
+        return Client(self, headers, address)
+
+    def token(self, role: Role | str, name: str | None = None, expires: str | None = None) -> str:
+        _, secret = self.run(self.house.services.access.make_token(name or str(role), role, "tests", expires))
+        return secret
+
+    def script(self, role: Role | str, name: str | None = None) -> Client:
+        """Somebody with a new token of this role."""
+        return self.anybody(Authorization=f"Bearer {self.token(role, name)}")
+
+    def browser(self, role: Role | str = Role.ADMIN, who: str = "ada") -> Client:
+        """Somebody who has followed a login link; the CSRF header is not sent by itself."""
+        code = self.run(self.house.services.access.make_code(who=who, role=role))
+        client = self.anybody()
+        assert client.post("/api/login", {"code": code}).status_code == 200
+        return client
+
+    def set(self, **settings: Any) -> None:
+        """Other settings from now on."""
+        self.house.settings = replace(self.house.settings, **settings)
+
+    def audit(self) -> list[tuple[str, str, str, str]]:
+        """Who, door, verb and object of every entry, the oldest first."""
+        entries = self.run(self.house.services.audit.page(limit=500)).items
+        return [(entry.who, entry.door, entry.verb, entry.object) for entry in reversed(entries)]
+
+
+@contextmanager
+def web_on(registry: Registry | None = None, url: str = "sqlite://:memory:") -> Iterator[Web]:
+    clock = FakeClock("2026-01-01T00:00:00Z")
+    with asyncio.Runner() as runner:
+        house = runner.run(open_house(Settings(db=url), clock, registry or Registry()))
+        try:
+            yield Web(runner, house, clock)
+        finally:
+            runner.run(house.close())
