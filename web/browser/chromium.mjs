@@ -1,0 +1,32 @@
+// Where the unpacked Chromium is, and how it is started.
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const FOLDER = join(import.meta.dirname, "node_modules", ".chromium");
+export const CHROMIUM = join(FOLDER, "chromium");
+
+/** The environment of the browser: with the libraries that came with it, if this machine lacked them. */
+export function environment() {
+  const libraries = join(FOLDER, "al2023", "lib");
+  return existsSync(libraries) ? { ...process.env, LD_LIBRARY_PATH: libraries } : process.env;
+}
+
+/** A browser of its own, as strict as a person's: the package's own arguments would switch web security off. */
+export async function startChromium() {
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    env: environment(),
+    timeout: 30_000,
+    args: [
+      "--no-sandbox", // root, and containers without user namespaces, can have none
+      "--no-zygote",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--font-render-hinting=none",
+    ],
+  });
+}

@@ -1,0 +1,33 @@
+// The link logs in once; an address that was asked for without a login is shown after it; logging out closes the door.
+import { BASE, eventually, expect, scenario } from "./scenario.mjs";
+
+await scenario(async ({ page, context, logIn, cli }) => {
+  await page.goto("/schedules?state=on");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+
+  await logIn();
+  expect(!page.url().includes("code"), "the code does not stay in the address");
+  const cookie = (await context.cookies()).find((each) => each.name === "ostinato");
+  expect(cookie.httpOnly && cookie.sameSite === "Strict", "no script reads the cookie, and no other page sends it");
+
+  // In a browser that knows nothing yet, the used link says so, and a token opens.
+  const other = await context.browser().newContext({ baseURL: BASE });
+  const stranger = await other.newPage();
+  await stranger.goto(process.env.PAGE_LOGIN);
+  await stranger.getByRole("alert").waitFor();
+  await stranger.goto("/lanes");
+  await stranger.getByRole("heading", { name: "Log in" }).waitFor();
+  const token = /ost_\S+/.exec(await cli("token", "add", "laptop", "--role", "operator"))[0];
+  await stranger.getByLabel("Token").fill(token);
+  await stranger.getByRole("button", { name: "Log in" }).click();
+  await stranger.getByRole("heading", { level: 1, name: "Lanes" }).waitFor();
+  await other.close();
+
+  await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Search and commands" }).fill("log out");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await eventually("the cookie is gone", async () => !(await context.cookies()).some((each) => each.name === "ostinato"));
+  await page.goto("/");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+});

@@ -1,0 +1,67 @@
+/** The one way to the server, typed by its OpenAPI document: adds the CSRF token to writes, turns problems into errors
+ *  and tells when the login is gone. */
+
+import createClient from "openapi-fetch";
+import { ProblemError, readProblem, unreachable } from "@/api/problem";
+import type { paths } from "@/api/schema";
+import type { Me } from "@/api/types";
+
+export { ProblemError } from "@/api/problem";
+
+let csrf: string | null = null;
+let onLoggedOut: () => void = () => undefined;
+
+/** Called when the server does not know us any more. */
+export function whenLoggedOut(handler: () => void): void {
+  onLoggedOut = handler;
+}
+
+export function rememberCsrf(me: Me | null): void {
+  csrf = me?.csrf ?? null;
+}
+
+/** A query without what is not given: `?q=` would ask for nothing. */
+export function queryText(query: Record<string, unknown>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === null || value === "") continue;
+    if (Array.isArray(value)) for (const item of value) search.append(name, String(item));
+    else search.append(name, String(value));
+  }
+  return search.toString();
+}
+
+/** Sends a request; an answer that is not a success is a ProblemError. */
+async function send(request: Request): Promise<Response> {
+  if (request.method !== "GET" && csrf !== null) request.headers.set("X-CSRF-Token", csrf);
+  let response: Response;
+  try {
+    response = await fetch(request);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    throw unreachable();
+  }
+  if (response.ok) return response;
+  const problem = await readProblem(response);
+  if (problem.status === 401 && !request.url.endsWith("/api/login")) onLoggedOut();
+  throw problem;
+}
+
+/** `api.GET("/api/lanes")`, `api.POST("/api/lanes/{name}/pause", { params: { path: { name } }, body: {} })`. */
+export const api = createClient<paths>({
+  baseUrl: window.location.origin,
+  credentials: "same-origin",
+  headers: { Accept: "application/json" },
+  querySerializer: queryText,
+  fetch: send,
+});
+
+/** What an answer holds; `send` has thrown already if it was not a success. */
+export async function dataOf<T>(answer: Promise<{ data?: T }>): Promise<T> {
+  return (await answer).data as T;
+}
+
+/** Whether another try can help: no answer, or a server that is busy. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof ProblemError && (error.status === 0 || error.status === 503 || error.status === 502);
+}

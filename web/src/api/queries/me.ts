@@ -1,0 +1,53 @@
+/** Who am I, and what may I do. */
+
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { api, dataOf, rememberCsrf } from "@/api/client";
+import { keys } from "@/api/keys";
+import type { Me, Role } from "@/api/types";
+
+const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
+
+export async function fetchMe(): Promise<Me> {
+  const me = await dataOf(api.GET("/api/me"));
+  rememberCsrf(me);
+  return me;
+}
+
+export function useMe() {
+  return useQuery({ queryKey: keys.me, queryFn: fetchMe, staleTime: 5 * 60_000 });
+}
+
+export interface Permission {
+  allowed: boolean;
+  /** Why not, in words for a tooltip; undefined when it is allowed. */
+  reason: string | undefined;
+}
+
+/** Whether the role of whoever is logged in is enough. */
+export function useMay(role: Role): Permission {
+  const me = useMe().data;
+  const allowed = me !== undefined && RANK[me.role] >= RANK[role];
+  if (allowed || me === undefined) return { allowed, reason: undefined };
+  const who = role === "admin" ? "Only an admin may do this" : "Only an operator or an admin may do this";
+  return { allowed, reason: `${who}; you are a ${me.role}.` };
+}
+
+export function useLogin() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (secret: { code: string } | { token: string }) => dataOf(api.POST("/api/login", { body: secret })),
+    onSuccess: (me) => {
+      rememberCsrf(me);
+      cache.clear();
+      cache.setQueryData(keys.me, me);
+    },
+  });
+}
+
+export function useLogout() {
+  return useMutation({
+    mutationFn: () => dataOf(api.POST("/api/logout")),
+    // A page that is loaded anew holds nothing of the one who left.
+    onSuccess: () => window.location.assign("/login"),
+  });
+}

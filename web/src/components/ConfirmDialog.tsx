@@ -1,0 +1,62 @@
+/** Asks before something that cannot be taken back. It stays open, with the reason, when the server says no. */
+
+import { type ReactNode, useState } from "react";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { ProblemNote } from "@/components/ProblemNote";
+
+interface ConfirmDialogProps {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  title: string;
+  text?: ReactNode;
+  /** The word on the button: what will be done. */
+  action: string;
+  danger?: boolean;
+  onConfirm: () => Promise<unknown> | void;
+  /** More to decide: a note, a box to tick. */
+  children?: ReactNode;
+}
+
+export function ConfirmDialog(props: ConfirmDialogProps) {
+  const { open, onOpenChange, title, text, action, danger = false, onConfirm, children } = props;
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+
+  const close = (next: boolean): void => {
+    setError(null);
+    onOpenChange(next);
+  };
+  const confirm = async (): Promise<void> => {
+    setBusy(true);
+    setError(null);
+    try {
+      await onConfirm();
+      close(false);
+    } catch (problem) {
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={close}
+      title={title}
+      description={text}
+      footer={
+        <>
+          <Button onClick={() => close(false)}>Keep as it is</Button>
+          <Button variant={danger ? "danger" : "primary"} busy={busy} onClick={() => void confirm()}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      {children}
+      {error !== null && <ProblemNote error={error} />}
+    </Dialog>
+  );
+}

@@ -1,0 +1,168 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { formatClock, formatTime } from "@/time/format";
+import { GanttBars } from "./GanttBars";
+import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, position, rowBars } from "./gantt";
+import { barTimes, barTitle } from "./ganttText";
+import { usePan } from "./usePan";
+import { useWidth } from "./useWidth";
+
+interface Props {
+  rows: readonly GanttRow[];
+  from: number;
+  span: number;
+  now: number;
+  zone: string;
+  nameOf: (row: GanttRow) => ReactNode;
+  hrefOf: (bar: GanttBar, row: GanttRow) => string | null;
+  onOpen: (href: string) => void;
+  onPan: (milliseconds: number) => void;
+}
+
+const NARROW = 640;
+const GUTTER = 190;
+
+/** Runs and due times over the time: one row for each schedule. Only the rows in sight are drawn. */
+export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onPan }: Props) {
+  const view = useRef<HTMLDivElement>(null);
+  const full = useWidth(view);
+  const narrow = full > 0 && full < NARROW;
+  const gutter = narrow ? 0 : GUTTER;
+  const width = Math.max(1, full - gutter - 8);
+  const pan = usePan(view, span / width, onPan);
+  const scale: Scale = { from: from + pan.offset, span, width };
+  const [pointed, setPointed] = useState<{ row: GanttRow; bar: GanttBar; top: number } | null>(null);
+  const height = narrow ? 56 : 32;
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => view.current,
+    estimateSize: () => height,
+    overscan: 12,
+  });
+  useLayoutEffect(() => virtual.measure(), [virtual, height]);
+  const place = useMemo(() => ({ zone, now }), [zone, now]);
+  const ticks = axisTicks(scale, zoneOffset(zone, from), narrow ? 64 : 84);
+  const nowAt = position(scale, now);
+
+  return (
+    <div
+      ref={view}
+      className={`relative max-h-[calc(100dvh-15rem)] min-h-48 touch-pan-y overflow-x-hidden overflow-y-auto ${pan.dragging ? "cursor-grabbing select-none" : "cursor-grab"}`}
+      {...pan.handlers}
+    >
+      <div className="sticky top-0 z-20 h-8 border-b border-line bg-surface" aria-hidden="true">
+        {ticks
+          .filter((tick) => Math.abs(position(scale, tick) - nowAt) > 42)
+          .map((tick) => (
+            <span
+              key={tick}
+              className="absolute top-1.5 -translate-x-1/2 text-xs whitespace-nowrap text-muted tabular-nums"
+              style={{ left: gutter + position(scale, tick) }}
+            >
+              {tickText(tick, zone, span)}
+            </span>
+          ))}
+        {nowAt >= 0 && nowAt <= width && (
+          <span
+            className="absolute top-1 -translate-x-1/2 rounded-sm bg-accent px-1.5 text-2xs leading-5 font-medium text-accent-ink tabular-nums"
+            style={{ left: Math.min(full - 28, gutter + nowAt) }}
+          >
+            {formatClock(now, zone)}
+          </span>
+        )}
+      </div>
+      <div className="relative" style={{ height: virtual.getTotalSize() }}>
+        {ticks.map((tick) => (
+          <div
+            key={tick}
+            aria-hidden="true"
+            className="absolute inset-y-0 w-px bg-line"
+            style={{ left: gutter + position(scale, tick) }}
+          />
+        ))}
+        {virtual.getVirtualItems().map((item) => {
+          const row = rows[item.index];
+          if (row === undefined) return null;
+          return (
+            <div
+              key={item.key}
+              className="absolute inset-x-0 border-b border-line/60"
+              style={{ top: item.start, height }}
+            >
+              <div
+                className={
+                  narrow
+                    ? "h-6 truncate px-1 pt-1 text-xs"
+                    : "absolute inset-y-0 left-0 z-10 flex items-center truncate bg-surface pr-3 pl-3"
+                }
+                style={narrow ? undefined : { width: gutter }}
+              >
+                {nameOf(row)}
+              </div>
+              <div
+                className="absolute overflow-hidden"
+                style={{ left: gutter, width: width + 8, top: narrow ? 23 : 0, height: 32 }}
+              >
+                <GanttBars
+                  name={row.name}
+                  bars={[...rowBars(row, now, scale), ...dueBars(row.due, scale)]}
+                  place={place}
+                  hrefOf={(bar) => hrefOf(bar, row)}
+                  onOpen={onOpen}
+                  onPoint={(bar) => setPointed(bar === null ? null : { row, bar, top: item.start + (narrow ? 23 : 0) })}
+                />
+              </div>
+            </div>
+          );
+        })}
+        {nowAt >= 0 && nowAt <= width && (
+          <div
+            aria-hidden="true"
+            className="pointer-events-none absolute inset-y-0 z-10 w-0.5 -translate-x-1/2 bg-accent"
+            style={{ left: gutter + nowAt }}
+          />
+        )}
+        {pointed !== null && !pan.dragging && (
+          <div
+            role="presentation"
+            className="pointer-events-none absolute z-30 max-w-72 rounded-md border border-line bg-raised px-3 py-2 text-xs shadow-raised"
+            style={tooltipPlace(pointed.bar, pointed.top, gutter, full, virtual.getTotalSize())}
+          >
+            <div className="truncate font-medium">{pointed.row.name}</div>
+            <div>{barTitle(pointed.bar)}</div>
+            <div className="text-muted tabular-nums">{barTimes(pointed.bar, place)}</div>
+          </div>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function tickText(tick: number, zone: string, span: number): string {
+  const clock = formatClock(tick, zone);
+  if (clock !== "00:00" && span <= 86_400_000) return clock;
+  return clock === "00:00" ? formatTime(tick, zone, 0).split(" ").slice(0, 2).join(" ") : clock;
+}
+
+function tooltipPlace(bar: GanttBar, top: number, gutter: number, full: number, height: number) {
+  const left = Math.max(4, Math.min(gutter + bar.left, full - 240));
+  // Below the row, unless it is one of the last and there is room above.
+  return top + 110 > height && top > 80 ? { left, bottom: height - top + 2 } : { left, top: top + 34 };
+}
+
+/** Milliseconds that the zone is ahead of UTC, so that ticks stand at its full hours. */
+function zoneOffset(zone: string, moment: number): number {
+  const parts = new Intl.DateTimeFormat("en-US", {
+    timeZone: zone,
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+  }).formatToParts(moment);
+  const of = (type: string) => Number(parts.find((part) => part.type === type)?.value ?? 0);
+  const wall = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
+  return wall - Math.floor(moment / 1000) * 1000;
+}

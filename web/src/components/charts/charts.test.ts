@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import type { RecentRun, RunState, TimelineRun } from "@/api/types";
+import { tableEntries } from "./GanttTable";
+import { axisTicks, dueBars, ganttRows, rowBars, runStretch } from "./gantt";
+import { daySummary, heatMapGrid, historySummary } from "./heatmap";
+import { barAt, barHeights, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
+
+const run = (id: number, seconds: number | null, state: RunState = "succeeded"): RecentRun => ({
+  id,
+  state,
+  seconds,
+  at: "2026-11-16T00:00:00Z",
+});
+
+describe("sparkline", () => {
+  it("draws longer runs higher, and what was not executed lowest", () => {
+    const [none = 0, short = 0, long = 0] = barHeights([run(1, null, "missed"), run(2, 1), run(3, 600)]);
+    expect(none).toBeLessThanOrEqual(short);
+    expect(short).toBeLessThan(long);
+    expect(long).toBe(1);
+  });
+
+  it("draws runs of about the same time alike", () => {
+    expect(new Set(barHeights([run(1, 5), run(2, 5.05), run(3, 5.1)])).size).toBe(1);
+  });
+
+  it("puts the newest at the right edge and shows the last 60 only", () => {
+    const bars = sparklineBars(
+      Array.from({ length: 70 }, (_, index) => run(index, index)),
+      60,
+      3,
+      20,
+    );
+    expect(bars).toHaveLength(60);
+    expect(bars.at(-1)).toMatchObject({ x: 177, run: { id: 69 } });
+    expect(sparklineBars([run(1, 1)], 60, 3, 20)[0]?.x).toBe(177);
+  });
+
+  it("finds the run below the pointer, and draws each state as one shape", () => {
+    const bars = sparklineBars([run(1, 1), run(2, 1, "failed"), run(3, 1)], 60, 3, 20);
+    expect(barAt(bars, 0.999, 60)?.run.id).toBe(3);
+    expect(barAt(bars, 57.5 / 60, 60)?.run.id).toBe(1);
+    expect(barAt(bars, 0.1, 60)).toBeNull();
+    expect(statePaths(bars, 2)).toEqual([
+      { state: "succeeded", path: "M171 8h2v12h-2zM177 8h2v12h-2z" },
+      { state: "failed", path: "M174 8h2v12h-2z" },
+    ]);
+  });
+
+  it("says the same in words", () => {
+    expect(sparklineSummary([run(1, 1), run(2, 1), run(3, 1, "failed")])).toBe("Last 3 runs: 2 succeeded, 1 failed.");
+    expect(sparklineSummary([])).toBe("No runs yet.");
+  });
+});
+
+describe("heat map", () => {
+  const day = (date: string, states: Record<string, number>) => ({ date, states, seconds: 1 });
+
+  it("ends with today and begins on a Monday", () => {
+    const grid = heatMapGrid([], "2026-11-18");
+    expect(grid.days.at(-1)).toMatchObject({ date: "2026-11-18", weekday: 2, week: 25 });
+    expect(grid.days[0]).toMatchObject({ date: "2026-05-25", weekday: 0, week: 0 });
+    expect(grid.months.map((month) => month.label)).toEqual(["Jun", "Jul", "Aug", "Sep", "Oct", "Nov"]);
+  });
+
+  it("is red when something failed, as strong as the share that failed", () => {
+    const grid = heatMapGrid(
+      [
+        day("2026-11-16", { succeeded: 9, failed: 1 }),
+        day("2026-11-15", { failed: 2 }),
+        day("2026-11-14", { skipped: 1 }),
+      ],
+      "2026-11-16",
+    );
+    const [idle, all, some] = grid.days.slice(-3);
+    expect(some).toMatchObject({ tone: "bad", level: 1 });
+    expect(all).toMatchObject({ tone: "bad", level: 4 });
+    expect(idle).toMatchObject({ tone: "idle" });
+  });
+
+  it("says what a day and the whole hold", () => {
+    const history = [day("2026-11-16", { succeeded: 9, failed: 1 })];
+    expect(daySummary(heatMapGrid(history, "2026-11-16").days.at(-1)!)).toBe(
+      "Mon 16 Nov 2026: 10 runs, 9 succeeded, 1 failed",
+    );
+    expect(historySummary(history)).toBe("10 runs on 1 day; something failed on 1 day.");
+  });
+});
+
+describe("timeline", () => {
+  const scale = { from: Date.parse("2026-11-16T00:00:00Z"), span: 3_600_000, width: 3600 };
+  const timelineRun = (changes: Partial<TimelineRun>): TimelineRun => ({
+    id: 1,
+    schedule: "a",
+    task: null,
+    state: "succeeded",
+    trigger: "schedule",
+    due_at: "2026-11-16T00:10:00Z",
+    last_due_at: null,
+    count: 1,
+    started_at: "2026-11-16T00:10:00Z",
+    finished_at: "2026-11-16T00:11:00Z",
+    lane: "cron",
+    node: null,
+    ...changes,
+  });
+  const now = Date.parse("2026-11-16T00:30:00Z");
+
+  it("has one row for each schedule, then the tasks without one", () => {
+    const rows = ganttRows(
+      [timelineRun({ schedule: null, task: "mail" }), timelineRun({ schedule: "b" })],
+      [{ schedule: "a", at: "2026-11-16T00:40:00Z" }],
+    );
+    expect(rows.map((row) => [row.name, row.loose])).toEqual([
+      ["a", false],
+      ["b", false],
+      ["mail", true],
+    ]);
+  });
+
+  it("ends a running bar now and stretches missed ones over their due times", () => {
+    expect(runStretch(timelineRun({ state: "running", finished_at: null }), now)[1]).toBe(now);
+    const missed = timelineRun({
+      state: "missed",
+      started_at: null,
+      finished_at: null,
+      last_due_at: "2026-11-16T00:20:00Z",
+      count: 11,
+    });
+    const [bar] = rowBars({ name: "a", loose: false, runs: [missed], due: [] }, now, scale);
+    expect(bar).toMatchObject({ kind: "missed", left: 600, width: 600, count: 11 });
+  });
+
+  it("joins small bars that touch, and a failure among them shows", () => {
+    const short = (id: number, second: number, state: RunState) =>
+      timelineRun({
+        id,
+        state,
+        started_at: `2026-11-16T00:10:0${second}Z`,
+        finished_at: `2026-11-16T00:10:0${second}Z`,
+      });
+    const bars = rowBars(
+      {
+        name: "a",
+        loose: false,
+        runs: [short(1, 0, "succeeded"), short(2, 2, "failed"), short(3, 4, "succeeded")],
+        due: [],
+      },
+      now,
+      scale,
+    );
+    expect(bars).toHaveLength(1);
+    expect(bars[0]).toMatchObject({ state: "succeeded", marks: [{ state: "failed", left: 2, width: 3 }], count: 3 });
+  });
+
+  it("is a table of runs, the latest first, and of what is due, the soonest first", () => {
+    const rows = ganttRows(
+      [
+        timelineRun({ id: 1 }),
+        timelineRun({ id: 2, started_at: "2026-11-16T00:20:00Z", finished_at: "2026-11-16T00:21:00Z" }),
+      ],
+      [
+        { schedule: "a", at: "2026-11-16T00:50:00Z" },
+        { schedule: "a", at: "2026-11-16T00:40:00Z" },
+      ],
+    );
+    const told = tableEntries(rows, scale.from, scale.span, now).map(
+      (entry) => entry.run ?? new Date(entry.at).getUTCMinutes(),
+    );
+    expect(told).toEqual([2, 1, 40, 50]);
+  });
+
+  it("leaves out what is outside the window", () => {
+    const outside = timelineRun({ started_at: "2026-11-15T22:00:00Z", finished_at: "2026-11-15T22:01:00Z" });
+    expect(rowBars({ name: "a", loose: false, runs: [outside], due: [] }, now, scale)).toEqual([]);
+    expect(dueBars([scale.from - 1, scale.from + 60_000, scale.from + 61_000], scale)).toMatchObject([
+      { count: 2, kind: "due" },
+    ]);
+  });
+
+  it("puts ticks on round times of the wall clock", () => {
+    const ticks = axisTicks({ from: Date.parse("2026-11-16T00:05:00Z"), span: 86_400_000, width: 800 }, 1_800_000);
+    expect(new Date(ticks[0]!).toISOString()).toBe("2026-11-16T02:30:00.000Z");
+    expect((ticks[1]! - ticks[0]!) / 3_600_000).toBe(3);
+  });
+});

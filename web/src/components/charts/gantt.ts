@@ -1,0 +1,197 @@
+// The arithmetic of the timeline: rows, bars, clusters of bars that would touch, and the ticks of its axis.
+
+import type { DueTime, RunState, TimelineRun } from "@/api/types";
+export interface Scale {
+  /** Milliseconds at the left edge, and how many the drawing is wide. */
+  from: number;
+  span: number;
+  width: number;
+}
+
+export type BarKind = "solid" | "running" | "missed" | "due";
+
+export interface BarMark {
+  state: RunState;
+  left: number;
+  width: number;
+}
+
+export interface GanttBar {
+  kind: BarKind;
+  state: string;
+  left: number;
+  width: number;
+  start: number;
+  end: number;
+  runs: TimelineRun[];
+  /** How many due times it stands for. */
+  count: number;
+  /** Where in it something else happened than to most of its runs. */
+  marks: BarMark[];
+}
+
+export interface GanttRow {
+  name: string;
+  /** It is work without a schedule: the name is that of its task. */
+  loose: boolean;
+  runs: TimelineRun[];
+  due: number[];
+}
+
+export const SPANS = { "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d": 604_800_000 } as const;
+export type Span = keyof typeof SPANS;
+
+const LEAST_WIDTH = 3;
+const TICKS = [
+  60_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000,
+  172_800_000,
+];
+
+/** One row for each schedule (and each task that ran without one), by name. */
+export function ganttRows(runs: readonly TimelineRun[], due: readonly DueTime[]): GanttRow[] {
+  const rows = new Map<string, GanttRow>();
+  const row = (name: string, loose: boolean): GanttRow => {
+    const key = `${loose ? "task" : "schedule"}:${name}`;
+    const found = rows.get(key) ?? { name, loose, runs: [], due: [] };
+    rows.set(key, found);
+    return found;
+  };
+  for (const run of runs) {
+    row(run.schedule ?? run.task ?? "without a schedule", run.schedule === null).runs.push(run);
+  }
+  for (const each of due) row(each.schedule, false).due.push(Date.parse(each.at));
+  return [...rows.values()].sort(
+    (left, right) => Number(left.loose) - Number(right.loose) || left.name.localeCompare(right.name),
+  );
+}
+
+/** From when to when a run is drawn. What never started is a point at its due time, or a stretch of missed ones. */
+export function runStretch(run: TimelineRun, now: number): [number, number] {
+  const due = Date.parse(run.due_at);
+  if (run.started_at !== null) {
+    const start = Date.parse(run.started_at);
+    return [start, Math.max(start, run.finished_at === null ? now : Date.parse(run.finished_at))];
+  }
+  if (run.state === "queued") return [due, Math.max(due, now)];
+  return [due, run.last_due_at === null ? due : Math.max(due, Date.parse(run.last_due_at))];
+}
+
+function barOf(run: TimelineRun, now: number, scale: Scale): GanttBar | null {
+  const [start, end] = runStretch(run, now);
+  if (end < scale.from || start > scale.from + scale.span) return null;
+  const left = Math.max(0, position(scale, start));
+  const right = Math.min(scale.width, position(scale, end));
+  const width = Math.max(LEAST_WIDTH, right - left);
+  return {
+    kind: kindOf(run.state),
+    state: run.state,
+    left,
+    width,
+    start,
+    end,
+    runs: [run],
+    count: run.count,
+    marks: [{ state: run.state, left, width }],
+  };
+}
+
+export function position(scale: Scale, moment: number): number {
+  return ((moment - scale.from) / scale.span) * scale.width;
+}
+
+/** How much a state matters when many runs share one bar: a failure must not hide behind successes. */
+const WEIGHT: Record<string, number> = {
+  failed: 9,
+  missed: 8,
+  expired: 7,
+  running: 6,
+  queued: 5,
+  cancelled: 4,
+  superseded: 3,
+  skipped: 2,
+};
+
+/** The bars of a row; those that would touch become one, so that a busy row stays cheap and readable. */
+export function rowBars(row: GanttRow, now: number, scale: Scale): GanttBar[] {
+  const bars = row.runs
+    .map((run) => barOf(run, now, scale))
+    .filter((bar): bar is GanttBar => bar !== null)
+    .sort((left, right) => left.left - right.left);
+  const merged: GanttBar[] = [];
+  for (const bar of bars) {
+    const last = merged.at(-1);
+    const touches = last !== undefined && bar.left < last.left + last.width + 1;
+    const small = last !== undefined && (bar.width <= 6 || last.width <= 6);
+    if (last === undefined || !touches || !small) merged.push(bar);
+    else join(last, bar);
+  }
+  return merged.map(withLook);
+}
+
+/** Makes `first` hold `second` too. */
+function join(first: GanttBar, second: GanttBar): void {
+  first.width = Math.max(first.left + first.width, second.left + second.width) - first.left;
+  first.end = Math.max(first.end, second.end);
+  first.runs.push(...second.runs);
+  first.marks.push(...second.marks);
+  first.count += second.count;
+}
+
+/** A bar of many runs looks like most of them, and shows where something else happened. */
+function withLook(bar: GanttBar): GanttBar {
+  if (bar.runs.length === 1) return { ...bar, marks: [] };
+  const counts = new Map<RunState, number>();
+  for (const { state } of bar.runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const [state = "succeeded"] = [...counts].sort((one, other) => other[1] - one[1])[0] ?? [];
+  const marks: BarMark[] = [];
+  for (const mark of bar.marks) {
+    const last = marks.at(-1);
+    const inside = { ...mark, left: Math.min(mark.left - bar.left, bar.width - LEAST_WIDTH) };
+    if (mark.state === state) continue;
+    if (last === undefined || inside.left > last.left + last.width) marks.push(inside);
+    else if ((WEIGHT[mark.state] ?? 1) > (WEIGHT[last.state] ?? 1)) last.state = mark.state;
+  }
+  return { ...bar, state, kind: kindOf(state), marks };
+}
+
+function kindOf(state: string): BarKind {
+  if (state === "missed") return "missed";
+  return state === "running" || state === "queued" ? "running" : "solid";
+}
+
+/** Future due times as dashed marks; those that would touch become a stretch with a count. */
+export function dueBars(due: readonly number[], scale: Scale): GanttBar[] {
+  const merged: GanttBar[] = [];
+  for (const at of [...due].sort((left, right) => left - right)) {
+    if (at < scale.from || at > scale.from + scale.span) continue;
+    const bar: GanttBar = {
+      kind: "due",
+      state: "due",
+      left: position(scale, at),
+      width: 8,
+      start: at,
+      end: at,
+      runs: [],
+      count: 1,
+      marks: [],
+    };
+    const last = merged.at(-1);
+    if (last !== undefined && bar.left < last.left + last.width + 2) join(last, bar);
+    else merged.push(bar);
+  }
+  return merged;
+}
+
+/** Round moments for the axis, at least `least` pixels from each other, on the wall clock of `offset` (ms from UTC). */
+export function axisTicks(scale: Scale, offset: number, least = 80): number[] {
+  const step = TICKS.find((each) => (each / scale.span) * scale.width >= least) ?? 604_800_000;
+  const ticks: number[] = [];
+  const first = Math.ceil((scale.from + offset) / step) * step - offset;
+  for (let at = first; at <= scale.from + scale.span; at += step) ticks.push(at);
+  return ticks;
+}
+
+/** Where a window of this span begins: with the now line at three quarters, or where somebody panned it to. */
+export function windowStart(span: Span, at: number | null, now: number): number {
+  return at ?? Math.round(now - SPANS[span] * 0.75);
+}

@@ -1,0 +1,68 @@
+// The arithmetic of the sparkline: how high each bar is, and the sentence that says the same in words.
+
+import type { RecentRun } from "@/api/types";
+
+export interface SparklineBar {
+  run: RecentRun;
+  x: number;
+  y: number;
+  height: number;
+}
+
+const LEAST = 0.22;
+const MIDDLE = 0.6;
+
+/** A height of 0..1 for each run: by the logarithm of its time, so that one long run does not flatten the others. */
+export function barHeights(runs: readonly RecentRun[]): number[] {
+  const scaled = runs.map((run) => (run.seconds === null ? null : Math.log1p(Math.max(0, run.seconds) * 10)));
+  const known = scaled.filter((value): value is number => value !== null);
+  const low = Math.min(...known);
+  const high = Math.max(...known);
+  return scaled.map((value) => {
+    if (value === null) return LEAST;
+    // Runs that all take the same are drawn the same, not at random heights.
+    if (high - low < 0.2) return MIDDLE;
+    return LEAST + ((value - low) / (high - low)) * (1 - LEAST);
+  });
+}
+
+/** The bars of the last `slots` runs, the newest at the right edge. */
+export function sparklineBars(
+  runs: readonly RecentRun[],
+  slots: number,
+  pitch: number,
+  height: number,
+): SparklineBar[] {
+  const shown = runs.slice(-slots);
+  const heights = barHeights(shown);
+  const first = slots - shown.length;
+  return shown.map((run, index) => {
+    const bar = Math.max(2, Math.round((heights[index] ?? LEAST) * height));
+    return { run, x: (first + index) * pitch, y: height - bar, height: bar };
+  });
+}
+
+/** The bars of each state as one path: a list draws forty sparklines, and few shapes are quick. */
+export function statePaths(bars: readonly SparklineBar[], width: number): { state: string; path: string }[] {
+  const paths = new Map<string, string>();
+  for (const bar of bars) {
+    const shape = `M${bar.x} ${bar.y}h${width}v${bar.height}h-${width}z`;
+    paths.set(bar.run.state, (paths.get(bar.run.state) ?? "") + shape);
+  }
+  return [...paths].map(([state, path]) => ({ state, path }));
+}
+
+/** The bar at this share (0..1) of the width; null beside all of them. */
+export function barAt(bars: readonly SparklineBar[], share: number, slots: number): SparklineBar | null {
+  const slot = Math.floor(share * slots);
+  return bars[slot - (slots - bars.length)] ?? null;
+}
+
+/** `Last 60 runs: 57 succeeded, 3 failed.` */
+export function sparklineSummary(runs: readonly RecentRun[]): string {
+  if (runs.length === 0) return "No runs yet.";
+  const counts = new Map<string, number>();
+  for (const run of runs) counts.set(run.state, (counts.get(run.state) ?? 0) + 1);
+  const parts = [...counts].sort((left, right) => right[1] - left[1]).map(([state, count]) => `${count} ${state}`);
+  return `Last ${runs.length === 1 ? "run" : `${runs.length} runs`}: ${parts.join(", ")}.`;
+}

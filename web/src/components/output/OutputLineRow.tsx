@@ -1,0 +1,42 @@
+import { memo } from "react";
+import { formatStamp } from "@/time/format";
+import { AnsiText, type Highlight } from "./AnsiText";
+import type { LineStore } from "./lines";
+
+interface Props {
+  store: LineStore;
+  index: number;
+  wrap: boolean;
+  stamps: boolean;
+  zone: string;
+  digits: number;
+  highlights: readonly Highlight[];
+}
+
+function Row({ store, index, wrap, stamps, zone, digits, highlights }: Props) {
+  const line = store.line(index);
+  if (line.number === null) {
+    return <div className="my-px bg-warn-soft px-3 text-center text-warn select-none">{line.line}</div>;
+  }
+  return (
+    <div className="flex hover:bg-sunken">
+      <span
+        aria-hidden="true"
+        className="sticky left-0 box-border shrink-0 bg-surface px-3 text-right text-muted select-none"
+        style={{ width: `calc(${digits}ch + 1.5rem)` }}
+      >
+        {line.number}
+      </span>
+      {stamps && line.at !== null && (
+        <span className="w-[14ch] shrink-0 text-muted select-none" title={line.at}>
+          {formatStamp(Date.parse(line.at), zone)}
+        </span>
+      )}
+      <span className={wrap ? "min-w-0 flex-1 pr-3 break-words whitespace-pre-wrap" : "pr-3 whitespace-pre"}>
+        <AnsiText pieces={store.pieces(index).pieces} highlights={highlights} />
+      </span>
+    </div>
+  );
+}
+
+export const OutputLineRow = memo(Row);

@@ -1,0 +1,144 @@
+/** The output of a run: numbered lines with colours, follow, search, wrap, copy and download. 100,000 lines stay smooth. */
+
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { Button } from "@/components/Button";
+import { classes } from "@/components/classes";
+import { OutputLineRow } from "./OutputLineRow";
+import { OutputToolbar } from "./OutputToolbar";
+import type { LineStore } from "./lines";
+import { useFollow } from "./useFollow";
+import { useOutputSearch } from "./useOutputSearch";
+import "./ansi.css";
+
+interface Props {
+  store: LineStore;
+  /** Counts up with every addition to the store, which is changed in place. */
+  version: number;
+  /** The run may still print. */
+  live: boolean;
+  zone: string;
+  download: string;
+  downloadName: string;
+  className?: string;
+}
+
+const ROW = 20;
+/** About how wide a letter is, in pixels. */
+const LETTER = 7.2;
+const MANY = 10_000;
+
+export function OutputView({ store, version, live, zone, download, downloadName, className }: Props) {
+  const view = useRef<HTMLDivElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const [chosen, setWrap] = useState<boolean | null>(null);
+  // Wrapped lines are measured one by one: a very long output begins without, and anybody may choose.
+  const wrap = chosen ?? store.count <= MANY;
+  const [stamps, setStamps] = useState(false);
+  const search = useOutputSearch(store, version);
+  const virtual = useVirtualizer({
+    count: store.count,
+    getScrollElement: () => view.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+    paddingStart: 8,
+    paddingEnd: 8,
+  });
+  const { following, setFollowing, onScroll } = useFollow(view, live, virtual.getTotalSize());
+  const digits = String(store.lastNumber).length;
+
+  useEffect(() => virtual.measure(), [wrap, stamps, virtual]);
+
+  function go(direction: 1 | -1): void {
+    const hit = search.step(direction, virtual.range?.startIndex ?? 0);
+    if (hit === null) return;
+    setFollowing(false);
+    virtual.scrollToIndex(hit.line, { align: "center" });
+    const place = view.current;
+    // Far to the right in a line that is not wrapped.
+    if (place !== null && !wrap) place.scrollLeft = Math.max(0, hit.end * LETTER - place.clientWidth / 2);
+  }
+
+  return (
+    <section
+      aria-label="Output"
+      className={classes("flex min-h-0 flex-col overflow-hidden rounded-lg border border-line bg-surface", className)}
+      onKeyDown={(event) => {
+        // The browser's own search cannot see lines that are not drawn.
+        if (event.key === "f" && (event.ctrlKey || event.metaKey)) {
+          event.preventDefault();
+          input.current?.select();
+        }
+      }}
+    >
+      <OutputToolbar
+        search={search}
+        searchInput={input}
+        onStep={go}
+        wrap={wrap}
+        onWrap={setWrap}
+        stamps={stamps}
+        onStamps={setStamps}
+        copyText={() => store.allText()}
+        download={download}
+        downloadName={downloadName}
+        extent={store.extent}
+      />
+      <div className="relative min-h-0 flex-1">
+        <div
+          ref={view}
+          role="log"
+          aria-label="Lines of output"
+          aria-live="off"
+          tabIndex={0}
+          onScroll={onScroll}
+          className="h-full overflow-auto overscroll-contain font-mono text-xs leading-5 focus-visible:-outline-offset-2"
+        >
+          {store.count === 0 ? (
+            <p className="px-4 py-6 font-sans text-sm text-muted">
+              {live ? "Nothing printed yet." : "It printed nothing."}
+            </p>
+          ) : (
+            <div
+              className={classes("relative", wrap ? "w-full" : "w-max min-w-full")}
+              style={{ height: virtual.getTotalSize() }}
+            >
+              {virtual.getVirtualItems().map((item) => (
+                <div
+                  key={item.key}
+                  data-index={item.index}
+                  ref={wrap ? virtual.measureElement : undefined}
+                  className={classes("top-0 left-0", wrap ? "absolute w-full" : "absolute min-w-full")}
+                  style={{ transform: `translateY(${item.start}px)` }}
+                >
+                  <OutputLineRow
+                    store={store}
+                    index={item.index}
+                    wrap={wrap}
+                    stamps={stamps}
+                    zone={zone}
+                    digits={digits}
+                    highlights={search.highlights(item.index)}
+                  />
+                </div>
+              ))}
+            </div>
+          )}
+        </div>
+        {live && !following && store.count > 0 && (
+          <div className="absolute inset-x-0 bottom-3 flex justify-center">
+            <Button
+              size="small"
+              variant="primary"
+              icon="chevronDown"
+              className="shadow-raised"
+              onClick={() => setFollowing(true)}
+            >
+              Follow the output
+            </Button>
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,89 @@
+/** How each state of a run looks: a word, a shape and a colour, so that none has to carry it alone. */
+
+import type { RunState } from "@/api/types";
+import type { IconName } from "@/components/Icon";
+
+export type Tone = "good" | "bad" | "warn" | "info" | "wait" | "quiet";
+
+export interface StateLook {
+  label: string;
+  icon: IconName;
+  tone: Tone;
+  /** For shapes in charts. */
+  color: string;
+  /** What it means, for a tooltip. */
+  meaning: string;
+}
+
+const LOOKS: Record<RunState, StateLook> = {
+  queued: {
+    label: "queued",
+    icon: "hourglass",
+    tone: "wait",
+    color: "var(--state-queued)",
+    meaning: "Waits for its time, its turn or room in its lane.",
+  },
+  running: { label: "running", icon: "play", tone: "info", color: "var(--state-running)", meaning: "A node is at it." },
+  succeeded: {
+    label: "succeeded",
+    icon: "check",
+    tone: "good",
+    color: "var(--state-succeeded)",
+    meaning: "The work returned.",
+  },
+  failed: {
+    label: "failed",
+    icon: "cross",
+    tone: "bad",
+    color: "var(--state-failed)",
+    meaning: "The last attempt that its retry policy allows ended in an error.",
+  },
+  cancelled: {
+    label: "cancelled",
+    icon: "ban",
+    tone: "quiet",
+    color: "var(--state-cancelled)",
+    meaning: "A person, a policy or a newer run stopped it.",
+  },
+  skipped: {
+    label: "skipped",
+    icon: "skip",
+    tone: "quiet",
+    color: "var(--state-skipped)",
+    meaning: "Not executed: overlap, a check or a gate said no.",
+  },
+  missed: {
+    label: "missed",
+    icon: "clock",
+    tone: "warn",
+    color: "var(--state-missed)",
+    meaning: "Due while nobody was there, and catch-up said no.",
+  },
+  expired: {
+    label: "expired",
+    icon: "alert",
+    tone: "warn",
+    color: "var(--state-expired)",
+    meaning: "Waited longer than its max age.",
+  },
+  superseded: {
+    label: "superseded",
+    icon: "swap",
+    tone: "quiet",
+    color: "var(--state-superseded)",
+    meaning: "Interrupted by a newer message of its session.",
+  },
+};
+
+export const STATES = Object.keys(LOOKS) as RunState[];
+
+/** Also for states that a newer server may have. */
+export function look(state: string): StateLook {
+  const known = STATES.find((each) => each === state);
+  return known === undefined
+    ? { label: state, icon: "circle", tone: "quiet", color: "var(--state-skipped)", meaning: "" }
+    : LOOKS[known];
+}
+
+/** Whether nothing will change any more. */
+export const hasEnded = (state: RunState): boolean => state !== "queued" && state !== "running";

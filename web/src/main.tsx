@@ -1,0 +1,70 @@
+/** Puts the page together and starts it. */
+
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { isPassing, ProblemError, whenLoggedOut } from "@/api/client";
+import { LiveClient, setLiveClient } from "@/api/live";
+import { fetchMe } from "@/api/queries/me";
+import { ToastProvider } from "@/components/Toast";
+import { TooltipProvider } from "@/components/Tooltip";
+import { router } from "@/router";
+import { followTheme } from "@/state/theme";
+import { mendLanguage } from "@/time/language";
+import "@/styles/main.css";
+
+const cache = new QueryClient({
+  defaultOptions: {
+    // "always": a server on this machine answers also when the browser says that it is offline.
+    queries: {
+      networkMode: "always",
+      staleTime: 2_000,
+      retry: (failures, error) => failures < 2 && isPassing(error),
+    },
+    mutations: { networkMode: "always" },
+  },
+});
+
+whenLoggedOut(() => {
+  const { pathname, href } = router.state.location;
+  if (pathname === "/login") return;
+  cache.clear();
+  void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true });
+});
+
+setLiveClient(
+  new LiveClient({
+    mayReconnect: () =>
+      fetchMe().then(
+        () => true,
+        (error: unknown) => !(error instanceof ProblemError && error.status === 401),
+      ),
+  }),
+);
+
+// A page that was left open over an upgrade asks for files that are gone: load it anew, but not for ever.
+window.addEventListener("vite:preloadError", (event) => {
+  const last = Number(sessionStorage.getItem("ostinato.reloaded") ?? 0);
+  if (Date.now() - last < 10_000) return;
+  sessionStorage.setItem("ostinato.reloaded", String(Date.now()));
+  event.preventDefault();
+  window.location.reload();
+});
+
+mendLanguage();
+followTheme();
+
+const root = document.getElementById("root");
+if (root === null) throw new Error("index.html has no #root");
+createRoot(root).render(
+  <StrictMode>
+    <QueryClientProvider client={cache}>
+      <TooltipProvider>
+        <ToastProvider>
+          <RouterProvider router={router} />
+        </ToastProvider>
+      </TooltipProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,106 @@
+import { useLanes } from "@/api/queries/lanes";
+import type { FieldProblem } from "@/api/types";
+import { TextField } from "@/components/Field";
+import { Select } from "@/components/Select";
+import { Badge } from "@/components/Badge";
+import { Icon } from "@/components/Icon";
+import {
+  POLICY_GROUPS,
+  type PolicyField,
+  type PolicyGroup,
+  type PolicyPath,
+  type PolicyValues,
+  type WorkKind,
+  standardOf,
+} from "./policyGroups";
+
+interface Props {
+  values: PolicyValues;
+  kind: WorkKind;
+  onChange: (path: PolicyPath, value: string) => void;
+  errors: Record<string, FieldProblem>;
+}
+
+/** How to treat it. Every field has its default as placeholder, so an empty form is a good one. */
+export function PolicySection({ values, kind, onChange, errors }: Props) {
+  const lanes = useLanes().data?.items ?? [];
+  return (
+    <>
+      <datalist id="known-lanes">
+        {lanes.map((lane) => (
+          <option key={lane.name} value={lane.name} />
+        ))}
+      </datalist>
+      <div className="divide-y divide-line">
+        {POLICY_GROUPS.map((group) => (
+          <Group key={group.title} group={group} values={values} kind={kind} onChange={onChange} errors={errors} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+function Group({ group, ...rest }: Props & { group: PolicyGroup }) {
+  const given = group.fields.filter((field) => rest.values[field.path] !== "").length;
+  const wrong = group.fields.some((field) => `policy.${field.path}` in rest.errors);
+  return (
+    // What is set, and what the server refused, is not hidden.
+    <details open={given > 0 || wrong || undefined} className="group py-1">
+      <summary className="flex list-none items-center gap-2 rounded py-2 text-sm font-medium">
+        <Icon name="chevronRight" size={13} className="text-muted transition-transform group-open:rotate-90" />
+        <span className="whitespace-nowrap">{group.title}</span>
+        <span className="truncate text-xs font-normal text-muted group-open:hidden max-sm:hidden">
+          {group.fields.map((field) => field.label.toLowerCase()).join(", ")}
+        </span>
+        {given > 0 && <Badge tone="accent">{given} set</Badge>}
+      </summary>
+      <div className="grid gap-x-4 gap-y-3 pt-1 pb-3 sm:grid-cols-2 xl:grid-cols-3">
+        {group.fields.map((field) => (
+          <Control key={field.path} field={field} {...rest} />
+        ))}
+      </div>
+    </details>
+  );
+}
+
+function Control({ field, values, kind, onChange, errors }: Props & { field: PolicyField }) {
+  const name = `policy.${field.path}`;
+  const value = values[field.path];
+  const standard = standardOf(field, kind);
+  const shared = { label: field.label, hint: field.explain, error: errors[name], name };
+  if (field.flag === true) {
+    return (
+      <div className="flex flex-col gap-1">
+        <label className="flex items-center gap-2 text-sm font-medium">
+          <input
+            type="checkbox"
+            name={name}
+            checked={value === "true"}
+            onChange={(event) => onChange(field.path, event.target.checked ? "true" : "")}
+            className="size-4 accent-accent"
+          />
+          {field.label}
+        </label>
+        <p className="text-xs text-muted">{field.explain}</p>
+      </div>
+    );
+  }
+  if (field.choices !== undefined) {
+    const options = field.choices.map((choice) =>
+      choice.value === standard ? { value: "", label: `${choice.label} (default)` } : choice,
+    );
+    return <Select {...shared} value={value} onChange={(next) => onChange(field.path, next)} options={options} />;
+  }
+  return (
+    <TextField
+      {...shared}
+      value={value}
+      placeholder={standard}
+      inputMode={field.whole === true ? "numeric" : undefined}
+      list={field.path === "lane" ? "known-lanes" : undefined}
+      autoComplete="off"
+      spellCheck={false}
+      onChange={(event) => onChange(field.path, event.target.value)}
+    />
+  );
+}

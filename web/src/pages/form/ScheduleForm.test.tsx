@@ -1,0 +1,286 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import type { Schedule } from "@/api/types";
+import { ME, problem, stubServer } from "@/testing/server";
+import { renderPage } from "@/testing/render";
+import { ScheduleFormPage } from "./ScheduleFormPage";
+
+const preview = {
+  text: "every 5m",
+  zone: "Europe/Berlin",
+  sentence: "Every 5 minutes.",
+  next: ["2099-01-01T10:00:00Z"],
+  remarks: ["On 2027-03-28 02:30 does not exist."],
+};
+const empty = { items: [] };
+const lists = {
+  "GET /api/projects": empty,
+  "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: 0 }] },
+  "GET /api/lanes": empty,
+};
+const schedule = {
+  id: 1,
+  name: "backup",
+  timing: "daily 03:00",
+  zone: "UTC",
+  sentence: "At 03:00 every day.",
+  project: null,
+  owner: "user",
+  enabled: true,
+  broken: null,
+  note: null,
+  version: 4,
+  updated_at: "2026-11-16T10:00:00Z",
+  last_run: null,
+  work: { kind: "shell", command: "pg_dump", env: {}, folder: null, user: null, nice: null, memory: null, cpu: null },
+  policy: {
+    overlap: "skip",
+    catch_up: "latest",
+    catch_up_window: "1d",
+    catch_up_cap: 1000,
+    retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
+    timeout: "5m",
+    max_age: null,
+    break_after: 3,
+    lane: "cron",
+    priority: 0,
+    session: null,
+    checks: [],
+    gate: null,
+    budget: null,
+    notify: [],
+    keep: { age: "30d", count: 1000 },
+    remaining: null,
+    delete_after_run: false,
+  },
+} as unknown as Schedule;
+
+const fill = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } });
+const open = () => renderPage(ScheduleFormPage, { route: "/schedules/new" });
+const edit = (search = "") =>
+  renderPage(ScheduleFormPage, { route: "/schedules/$name/edit", at: `/schedules/backup/edit${search}` });
+
+describe("the form of a new schedule", () => {
+  it("creates one from a typed timing, with the preview of the server, and only if the name is free", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "POST /api/schedules": { ...schedule, name: "hello" },
+    });
+    const { router } = open();
+    const user = userEvent.setup();
+    fill(await screen.findByLabelText("Name"), "hello");
+    await user.type(screen.getByLabelText("Timing"), "every 5m");
+    fill(screen.getByLabelText("Command"), "echo hello");
+    expect(await screen.findByText("Every 5 minutes.")).toBeTruthy();
+    expect(screen.getByText(/does not exist/)).toBeTruthy();
+    expect(screen.getByLabelText<HTMLInputElement>("How many").value).toBe("5");
+    await user.click(screen.getByText("Create schedule"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/hello"));
+    const sent = asked.find((each) => each.method === "POST");
+    expect(sent?.body).toEqual({ name: "hello", timing: "every 5m", work: { kind: "shell", command: "echo hello" } });
+    expect(sent?.headers.get("If-None-Match")).toBe("*");
+  });
+
+  it("keeps the typed timing while tabs are looked into, and changes it when a field is filled in", async () => {
+    stubServer({ ...lists, "GET /api/timings/preview": preview });
+    open();
+    const user = userEvent.setup();
+    const timing = await screen.findByLabelText<HTMLInputElement>("Timing");
+    await user.type(timing, "weekdays 09:30 except 12-25");
+    for (const name of ["Cron", "At", "Daily, weekly, monthly", "Every"]) {
+      await user.click(screen.getByRole("tab", { name }));
+      expect(screen.getByRole("tab", { name }).getAttribute("aria-selected")).toBe("true");
+      expect(screen.getByText(/These fields do not show/).textContent).toContain("weekdays 09:30 except 12-25");
+      expect(timing.value).toBe("weekdays 09:30 except 12-25");
+    }
+    await user.selectOptions(screen.getByLabelText("Unit"), "h");
+    expect(timing.value).toBe("weekdays 09:30 except 12-25");
+    await user.type(screen.getByLabelText("How many"), "12");
+    expect(timing.value).toBe("every 12h");
+    expect(screen.queryByText(/These fields do not show/)).toBeNull();
+    await user.click(screen.getByRole("tab", { name: "Cron" }));
+    await user.type(screen.getByLabelText("minute"), "5");
+    expect(timing.value).toBe("5 * * * *");
+    await user.clear(timing);
+    await user.type(timing, "daily 03:00");
+    expect(screen.getByLabelText<HTMLInputElement>("Time").value).toBe("03:00");
+    expect(screen.getByRole("tab", { name: "Daily, weekly, monthly", selected: true })).toBeTruthy();
+  });
+
+  it("is not shown to somebody who may only look", async () => {
+    stubServer({ ...lists, "GET /api/me": { ...ME, role: "viewer" } });
+    open();
+    expect(await screen.findByText("Only an operator or an admin may do this; you are a viewer.")).toBeTruthy();
+    expect(screen.queryByLabelText("Timing")).toBeNull();
+  });
+
+  it("names the zone of the times in the preview, and lists UTC once", async () => {
+    stubServer({ ...lists, "GET /api/me": { ...ME, zone: "Etc/UTC" }, "GET /api/timings/preview": preview });
+    localStorage.setItem("ostinato.zone", "schedule");
+    open();
+    const user = userEvent.setup();
+    await user.type(await screen.findByLabelText("Timing"), "every 5m");
+    expect((await screen.findByText(/^Next, in/)).textContent).toMatch(/^Next, in \S+/);
+    const zones = screen.getByLabelText("Zone");
+    fireEvent.focus(zones);
+    await within(zones).findByText("Europe/Paris");
+    const utc = within(zones).getAllByText(/UTC|Zulu/);
+    expect(utc.map((each) => each.textContent)).toEqual(["Etc/UTC (default)"]);
+  });
+
+  it("marks the place of an error in the timing and offers what is right", async () => {
+    const wrong = problem(422, "no", {
+      errors: [{ field: "text", message: "'evry' begins no timing", hint: "every 5m", position: 0 }],
+    });
+    stubServer({
+      ...lists,
+      "GET /api/timings/preview": (asked: { query: URLSearchParams }) =>
+        asked.query.get("text") === "evry 5m" ? wrong : preview,
+    });
+    open();
+    const user = userEvent.setup();
+    await user.type(await screen.findByLabelText("Timing"), "evry 5m");
+    expect((await screen.findByTestId("marker")).textContent).toBe("evry 5m\n^^^^");
+    expect(screen.getByText("'evry' begins no timing")).toBeTruthy();
+    await user.click(screen.getByText("Use this"));
+    expect(screen.getByLabelText<HTMLInputElement>("Timing").value).toBe("every 5m");
+    expect(await screen.findByText("Every 5 minutes.")).toBeTruthy();
+  });
+
+  it("puts the server's errors at their fields and the focus on the first", async () => {
+    const refused = problem(422, "no", {
+      errors: [
+        { field: "policy.timeout", message: "timeout 'x' is not a duration" },
+        { field: "work.command", message: "the command is empty", hint: "such as echo hello" },
+      ],
+    });
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "POST /api/schedules": refused });
+    open();
+    const user = userEvent.setup();
+    fill(await screen.findByLabelText("Name"), "a");
+    await user.click(screen.getByText("6h"));
+    await user.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText("the command is empty")).toBeTruthy();
+    expect(screen.getByText("timeout 'x' is not a duration")).toBeTruthy();
+    const command = screen.getByLabelText("Command");
+    await waitFor(() => expect(document.activeElement).toBe(command));
+    // Mending the first does not take the focus to the second.
+    await user.type(command, "echo");
+    expect(screen.queryByText("the command is empty")).toBeNull();
+    expect(document.activeElement).toBe(command);
+    expect(screen.getByLabelText<HTMLTextAreaElement>("Command").value).toBe("echo");
+  });
+
+  it("says that the name is taken, and asks nothing of the server without a name", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "POST /api/schedules": problem(412, "there is one"),
+    });
+    open();
+    const user = userEvent.setup();
+    await user.click(await screen.findByText("1h"));
+    fill(screen.getByLabelText("Command"), "x");
+    await user.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText("Give it a name, such as backup.")).toBeTruthy();
+    expect(asked.some((each) => each.method === "POST")).toBe(false);
+    fill(screen.getByLabelText("Name"), "backup");
+    await user.click(screen.getByText("Create schedule"));
+    expect(await screen.findByText("There is a schedule of this name already.")).toBeTruthy();
+  });
+
+  it("tells an operator that shell work is for admins", async () => {
+    stubServer({ ...lists, "GET /api/me": { ...ME, role: "operator" }, "GET /api/timings/preview": preview });
+    open();
+    const blocked = () => screen.getByText("Create schedule").getAttribute("aria-disabled");
+    await screen.findByText("Create schedule");
+    await waitFor(() => expect(blocked()).toBe("true"));
+    await userEvent.click(screen.getByText("HTTP"));
+    await waitFor(() => expect(blocked()).toBeNull());
+  });
+});
+
+describe("the form of a schedule that exists", () => {
+  it("sends only what was changed, with its version", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "GET /api/schedules/backup": schedule,
+      "PATCH /api/schedules/backup": { ...schedule, version: 5 },
+    });
+    const { router } = edit();
+    const user = userEvent.setup();
+    await user.click(await screen.findByText("12h"));
+    await user.click(screen.getByText("Save"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    const sent = asked.find((each) => each.method === "PATCH");
+    expect(sent?.body).toEqual({ timing: "every 12h" });
+    expect(sent?.headers.get("If-Match")).toBe('"4"');
+  });
+
+  it("shows what somebody else changed, and can save over it", async () => {
+    const theirs = { ...schedule, version: 9, timing: "daily 05:00" };
+    let reads = 0;
+    const asked = stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "GET /api/schedules/backup": () => ((reads += 1) === 1 ? schedule : theirs),
+      "PATCH /api/schedules/backup": (one: { headers: Headers }) =>
+        one.headers.get("If-Match") === '"9"' ? { ...theirs, version: 10 } : problem(412, "version", { version: 9 }),
+    });
+    const { router } = edit();
+    const user = userEvent.setup();
+    await user.click(await screen.findByText("12h"));
+    await user.click(screen.getByText("Save"));
+    const note = await screen.findByText("Somebody else changed this schedule while you edited it");
+    expect(within(note.closest('[role="alert"]')!).getByText(/you: every 12h/)).toBeTruthy();
+    await user.click(screen.getByText("Save over it"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(asked.filter((each) => each.method === "PATCH").map((each) => each.headers.get("If-Match"))).toEqual([
+      '"4"',
+      '"9"',
+    ]);
+  });
+
+  it("shows what broke it, and switches it on again when it is saved", async () => {
+    const broken = {
+      ...schedule,
+      enabled: false,
+      broken: "3 failures in a row",
+      last_run: { id: 7, error: "exit code 2" },
+    };
+    const asked = stubServer({
+      ...lists,
+      "GET /api/timings/preview": preview,
+      "GET /api/schedules/backup": broken,
+      "PATCH /api/schedules/backup": { ...broken, version: 5 },
+      "POST /api/schedules/backup/enable": { ...schedule, version: 6 },
+    });
+    const { router } = edit("?fix=1");
+    const user = userEvent.setup();
+    expect(await screen.findByText("Broken: 3 failures in a row")).toBeTruthy();
+    expect(screen.getByText("exit code 2")).toBeTruthy();
+    const command = screen.getByLabelText("Command");
+    fill(command, "true");
+    await user.click(screen.getByText("Save and re-enable"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(asked.filter((each) => each.method !== "GET").map((each) => `${each.method} ${each.path}`)).toEqual([
+      "PATCH /api/schedules/backup",
+      "POST /api/schedules/backup/enable",
+    ]);
+  });
+
+  it("asks before unsaved changes are lost", async () => {
+    stubServer({ ...lists, "GET /api/timings/preview": preview, "GET /api/schedules/backup": schedule });
+    const { router } = edit();
+    const user = userEvent.setup();
+    fill(await screen.findByLabelText("Note (optional)"), "x");
+    await user.click(screen.getByText("Cancel"));
+    expect(await screen.findByText("Leave without saving?")).toBeTruthy();
+    expect(router.state.location.pathname).toBe("/schedules/backup/edit");
+    await user.click(screen.getByText("Leave"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+  });
+});

@@ -1,0 +1,235 @@
+/** The form of a new or an existing schedule. */
+
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { useMay } from "@/api/queries/me";
+import { useProjects } from "@/api/queries/projects";
+import type { Schedule } from "@/api/types";
+import { Banner } from "@/components/Banner";
+import { Button } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { TextField } from "@/components/Field";
+import { PageHeader } from "@/components/PageHeader";
+import { ProblemNote } from "@/components/ProblemNote";
+import { Select } from "@/components/Select";
+import { useToast } from "@/components/Toast";
+import { ConflictNote } from "./ConflictNote";
+import { FixBanner } from "./FixBanner";
+import { PolicySection } from "./PolicySection";
+import { TimingSection } from "./TimingSection";
+import { WorkSection } from "./WorkSection";
+import { firstField } from "./fieldErrors";
+import { fieldOrder } from "./fieldOrder";
+import { type FormValues, isDirty } from "./formValues";
+import { useLeaveGuard } from "./useLeaveGuard";
+import { useSaving } from "./useSaving";
+
+interface Props {
+  /** The one that is edited; null for a new one. */
+  schedule: Schedule | null;
+  initial: FormValues;
+  /** It is broken, and saving switches it on again. */
+  fix?: boolean;
+  /** Begins anew with what somebody else has saved. */
+  onReload?: (theirs: Schedule) => void;
+}
+
+export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props) {
+  const [values, setValues] = useState(initial);
+  const saving = useSaving({ schedule, before: initial, enable: fix });
+  const dirty = isDirty(values, initial);
+  const guard = useLeaveGuard(dirty && !saving.busy);
+  const form = useRef<HTMLFormElement>(null);
+  const navigate = useNavigate();
+  const say = useToast();
+  const why = useWhyNot(values, initial, schedule);
+
+  // An answer moves the focus to the first field that was not taken; mending one of them must not.
+  const wrong = useRef<string | null>(null);
+  wrong.current = firstField(saving.errors, fieldOrder(values.work.kind));
+  useEffect(() => {
+    const field = wrong.current;
+    if (field === null) return;
+    const control = form.current?.querySelector<HTMLElement>(`[name="${CSS.escape(field)}"]`);
+    control?.closest("details")?.setAttribute("open", "");
+    control?.focus();
+  }, [saving.answers]);
+
+  function change(changes: Partial<FormValues>): void {
+    setValues((before) => ({ ...before, ...changes }));
+    for (const field of Object.keys(changes)) saving.clear(field);
+  }
+  function leave(saved: Schedule): void {
+    guard.allow();
+    say({
+      title:
+        schedule === null
+          ? `${saved.name} is scheduled`
+          : fix
+            ? `${saved.name} is saved and on again`
+            : `${saved.name} is saved`,
+    });
+    void navigate({ to: "/schedules/$name", params: { name: saved.name } });
+  }
+  async function submit(event: FormEvent): Promise<void> {
+    event.preventDefault();
+    if (why !== undefined || saving.busy) return;
+    const saved = await saving.save(values);
+    if (saved !== null) leave(saved);
+  }
+  async function saveOver(): Promise<void> {
+    const saved = await saving.saveOver(values);
+    if (saved !== null) leave(saved);
+  }
+
+  const { errors } = saving;
+  const title = schedule === null ? "New schedule" : `Edit ${schedule.name}`;
+  return (
+    <form ref={form} onSubmit={(event) => void submit(event)} noValidate>
+      <PageHeader
+        title={title}
+        crumbs={[
+          { label: "Schedules", to: "/schedules" },
+          ...(schedule === null
+            ? []
+            : [{ label: schedule.name, to: `/schedules/${encodeURIComponent(schedule.name)}` }]),
+        ]}
+      />
+      <div className="flex max-w-5xl flex-col gap-4 pb-20">
+        {fix && schedule !== null && <FixBanner schedule={schedule} />}
+        {saving.theirs !== null && (
+          <ConflictNote
+            before={initial}
+            values={values}
+            theirs={saving.theirs}
+            busy={saving.busy}
+            onLoad={() => saving.theirs !== null && onReload?.(saving.theirs)}
+            onSaveOver={() => void saveOver()}
+          />
+        )}
+        {schedule?.owner === "code" && (
+          <Banner title="The code declares this schedule">
+            It may set what you change here back when the app starts again.
+          </Banner>
+        )}
+        <Card>
+          <div className="grid gap-3 sm:grid-cols-2">
+            {schedule === null && (
+              <TextField
+                label="Name"
+                name="name"
+                autoFocus
+                autoComplete="off"
+                spellCheck={false}
+                placeholder="backup"
+                value={values.name}
+                error={errors["name"]}
+                onChange={(event) => change({ name: event.target.value })}
+              />
+            )}
+            <ProjectSelect
+              value={values.project}
+              error={errors["project"]?.message}
+              onChange={(project) => change({ project })}
+            />
+            <TextField
+              label="Note (optional)"
+              name="note"
+              value={values.note}
+              error={errors["note"]}
+              onChange={(event) => change({ note: event.target.value })}
+              className={schedule === null ? "sm:col-span-2" : undefined}
+            />
+          </div>
+        </Card>
+        <Card title="When">
+          <TimingSection
+            text={values.timing}
+            zone={values.zone}
+            enabled={values.enabled}
+            onChange={change}
+            errors={{ timing: errors["timing"], zone: errors["zone"] }}
+          />
+        </Card>
+        <Card title="Work">
+          <WorkSection
+            work={values.work}
+            errors={errors}
+            onChange={(changes) => {
+              change({ work: { ...values.work, ...changes } });
+              for (const name of Object.keys(changes)) saving.clear(`work.${name}`);
+            }}
+          />
+        </Card>
+        <Card title="Policies" aside="what is empty has its default">
+          <div className="-my-3">
+            <PolicySection
+              values={values.policy}
+              kind={values.work.kind}
+              errors={errors}
+              onChange={(path, value) => {
+                change({ policy: { ...values.policy, [path]: value } });
+                saving.clear(`policy.${path}`);
+              }}
+            />
+          </div>
+        </Card>
+        {saving.problem !== null && <ProblemNote error={saving.problem} />}
+      </div>
+      <div className="sticky bottom-0 z-20 -mx-4 flex items-center gap-2 border-t border-line bg-canvas/95 px-4 py-3 backdrop-blur max-md:bottom-14">
+        <Button type="submit" variant="primary" busy={saving.busy} why={why}>
+          {schedule === null ? "Create schedule" : fix ? "Save and re-enable" : "Save"}
+        </Button>
+        <Button
+          variant="ghost"
+          onClick={() =>
+            schedule === null
+              ? void navigate({ to: "/schedules" })
+              : void navigate({ to: "/schedules/$name", params: { name: schedule.name } })
+          }
+        >
+          Cancel
+        </Button>
+        {dirty && <span className="ml-auto text-xs text-muted">Not saved yet</span>}
+      </div>
+      {guard.dialog}
+    </form>
+  );
+}
+
+/** Why it cannot be saved by whoever is logged in: shell and agent work, and gates, are for admins. */
+function useWhyNot(values: FormValues, initial: FormValues, schedule: Schedule | null): string | undefined {
+  const operator = useMay("operator");
+  const admin = useMay("admin");
+  const kinds = [values.work.kind, ...(schedule === null ? [] : [initial.work.kind])];
+  const strong = kinds.includes("shell") || kinds.includes("agent");
+  const touched = schedule === null || JSON.stringify(values.work) !== JSON.stringify(initial.work);
+  const gate = values.policy["gate.command"] !== initial.policy["gate.command"];
+  if (operator.reason !== undefined) return operator.reason;
+  return (strong && touched) || gate ? admin.reason : undefined;
+}
+
+function ProjectSelect({
+  value,
+  error,
+  onChange,
+}: {
+  value: string;
+  error?: string;
+  onChange: (project: string) => void;
+}) {
+  const projects = useProjects().data?.items ?? [];
+  const names = [...new Set([...projects.map((project) => project.name), value].filter(Boolean))];
+  const hint = projects.find((project) => project.name === value)?.folder;
+  return (
+    <Select
+      label="Project"
+      name="project"
+      value={value}
+      error={error}
+      hint={hint}
+      onChange={onChange}
+      options={[{ value: "", label: "No project" }, ...names]}
+    />
+  );
+}

@@ -1,0 +1,94 @@
+/** /schedules/new (also as a copy of another, ?from=NAME) and /schedules/NAME/edit (?fix=1 for a broken one). */
+
+import { Link, useParams } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "@/api/queries/me";
+import { useSchedule } from "@/api/queries/schedules";
+import type { Schedule } from "@/api/types";
+import { buttonClass } from "@/components/Button";
+import { EmptyState } from "@/components/EmptyState";
+import { PageHeader } from "@/components/PageHeader";
+import { QueryView } from "@/components/QueryView";
+import { SkeletonCards } from "@/components/Skeleton";
+import { useUrlState } from "@/state/urlState";
+import { ScheduleForm } from "./ScheduleForm";
+import { type FormValues, NEW_VALUES, valuesOf } from "./formValues";
+
+const LIST = { label: "All schedules", to: "/schedules" };
+
+export function ScheduleFormPage() {
+  const { name } = useParams({ strict: false });
+  const [search] = useUrlState();
+  const may = useMay("operator");
+  if (may.reason !== undefined) return <Refused name={name} why={may.reason} />;
+  if (name !== undefined) return <EditForm key={name} name={name} fix={search["fix"] === "1"} />;
+  const from = search["from"];
+  return from === undefined ? (
+    <ScheduleForm schedule={null} initial={NEW_VALUES} />
+  ) : (
+    <CopyForm key={from} from={from} />
+  );
+}
+
+/** Somebody who may only look came by the address: a form that cannot be saved would be a trap. */
+function Refused({ name, why }: { name: string | undefined; why: string }) {
+  return (
+    <>
+      <PageHeader
+        title={name === undefined ? "New schedule" : `Edit ${name}`}
+        crumbs={[{ label: "Schedules", to: "/schedules" }]}
+      />
+      <EmptyState
+        icon="ban"
+        title={why}
+        action={
+          <Link to="/schedules" className={buttonClass()}>
+            To the schedules
+          </Link>
+        }
+      />
+    </>
+  );
+}
+
+function CopyForm({ from }: { from: string }) {
+  const query = useSchedule(from);
+  return (
+    <QueryView query={query} skeleton={<SkeletonCards />} page={{ title: "New schedule", list: LIST }}>
+      {(schedule) => <ScheduleForm schedule={null} initial={{ ...valuesOf(schedule), name: "", enabled: true }} />}
+    </QueryView>
+  );
+}
+
+function EditForm({ name, fix }: { name: string; fix: boolean }) {
+  const query = useSchedule(name);
+  return (
+    <QueryView query={query} skeleton={<SkeletonCards />} page={{ title: `Edit ${name}`, list: LIST }}>
+      {(schedule) => <Held schedule={schedule} fix={fix} />}
+    </QueryView>
+  );
+}
+
+/** The form keeps the version that it began with: what comes live must not change what somebody types. */
+function Held({ schedule, fix }: { schedule: Schedule; fix: boolean }) {
+  const [held, setHeld] = useState(schedule);
+  const [initial, setInitial] = useState(() => begin(schedule, fix));
+  return (
+    <ScheduleForm
+      key={held.version}
+      schedule={held}
+      initial={initial}
+      fix={fix}
+      onReload={(theirs) => {
+        setHeld(theirs);
+        setInitial(begin(theirs, fix));
+      }}
+    />
+  );
+}
+
+/** A broken schedule is off; its form shows it on, as it will be. */
+function begin(schedule: Schedule, fix: boolean): FormValues {
+  const values = valuesOf(schedule);
+  return fix ? { ...values, enabled: true } : values;
+}

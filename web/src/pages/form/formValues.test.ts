@@ -1,0 +1,187 @@
+import { describe, expect, it } from "vitest";
+import type { Policy, Schedule } from "@/api/types";
+import { firstField, formField, placeErrors } from "./fieldErrors";
+import { NEW_VALUES, changeRequest, newRequest, valuesOf } from "./formValues";
+import { NO_POLICY, commandOf } from "./policyFields";
+
+const policy: Policy = {
+  overlap: "skip",
+  catch_up: "latest",
+  catch_up_window: "1d",
+  catch_up_cap: 1000,
+  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
+  timeout: "5m",
+  max_age: null,
+  break_after: 3,
+  lane: "cron",
+  priority: 0,
+  session: null,
+  checks: [],
+  gate: null,
+  budget: null,
+  notify: [],
+  keep: { age: "30d", count: 1000 },
+  remaining: null,
+  delete_after_run: false,
+};
+const schedule = {
+  name: "backup",
+  timing: "daily 03:00",
+  zone: "UTC",
+  project: null,
+  note: null,
+  enabled: true,
+  policy,
+  version: 4,
+  work: {
+    kind: "shell",
+    command: "pg_dump site",
+    env: { TOKEN: "env:TOKEN" },
+    folder: null,
+    user: null,
+    nice: null,
+    memory: null,
+    cpu: null,
+  },
+} as unknown as Schedule;
+
+describe("a new schedule", () => {
+  it("sends only what was said", () => {
+    const values = {
+      ...NEW_VALUES,
+      name: " hello ",
+      timing: "every 5m",
+      work: { ...NEW_VALUES.work, command: "echo hello" },
+    };
+    expect(newRequest(values)).toEqual({
+      body: { name: "hello", timing: "every 5m", work: { kind: "shell", command: "echo hello" } },
+      errors: {},
+    });
+  });
+
+  it("sends numbers, lists and objects of the policy in the server's form", () => {
+    const given = {
+      ...NO_POLICY,
+      "retry.max": "5",
+      "retry.base": "1s",
+      checks: "disk, net",
+      "keep.count": "none",
+      "budget.per_day_usd": "2.5",
+      timeout: "none",
+      remaining: "1",
+      delete_after_run: "true",
+      "gate.command": '["test", "-f", "x"]',
+      catch_up: "none",
+    };
+    const values = {
+      ...NEW_VALUES,
+      name: "a",
+      timing: "every 5m",
+      policy: given,
+      work: { ...NEW_VALUES.work, command: "x" },
+    };
+    expect(newRequest(values).body.policy).toEqual({
+      catch_up: "none",
+      retry: { max: 5, base: "1s" },
+      checks: ["disk", "net"],
+      keep: { count: null },
+      timeout: null,
+      remaining: 1,
+      delete_after_run: true,
+      budget: { per_run_usd: null, per_day_usd: 2.5, per_day_runs: null },
+      gate: { command: ["test", "-f", "x"], timeout: "30s" },
+    });
+  });
+
+  it("says what is not JSON without asking the server", () => {
+    const values = {
+      ...NEW_VALUES,
+      work: { ...NEW_VALUES.work, kind: "function" as const, task: "mail", args: "{", kwargs: "[1]" },
+    };
+    expect(Object.keys(newRequest(values).errors).sort()).toEqual(["name", "timing", "work.args", "work.kwargs"]);
+  });
+
+  it("takes a JSON list as a command without a shell, and shell tests as shell", () => {
+    expect(commandOf('["python", "job.py"]')).toEqual(["python", "job.py"]);
+    expect(commandOf("[ -f x ] && y")).toBe("[ -f x ] && y");
+  });
+});
+
+describe("an edit", () => {
+  const before = valuesOf(schedule);
+
+  it("shows only what differs from the defaults", () => {
+    expect(before.policy).toEqual(NO_POLICY);
+    expect(before.work).toMatchObject({ command: "pg_dump site", env: "TOKEN=env:TOKEN" });
+    expect(
+      valuesOf({ ...schedule, policy: { ...policy, timeout: null, keep: { age: null, count: 5 } } }).policy,
+    ).toMatchObject({ timeout: "none", "keep.age": "none", "keep.count": "5" });
+  });
+
+  it("sends nothing when nothing was changed, and one field when one was", () => {
+    expect(changeRequest(before, before).body).toEqual({});
+    expect(changeRequest({ ...before, timing: "daily 04:00" }, before).body).toEqual({ timing: "daily 04:00" });
+    expect(changeRequest({ ...before, policy: { ...before.policy, "retry.max": "0" } }, before).body).toEqual({
+      policy: { retry: { max: 0 } },
+    });
+  });
+
+  it("sends the default for a field that was emptied", () => {
+    const held = valuesOf({
+      ...schedule,
+      policy: {
+        ...policy,
+        lane: "main",
+        timeout: "1h",
+        budget: { per_run_usd: 1, per_day_usd: null, per_day_runs: null },
+      },
+    });
+    expect(changeRequest({ ...held, policy: { ...NO_POLICY } }, held).body).toEqual({
+      policy: { lane: "cron", timeout: "5m", budget: null },
+    });
+  });
+
+  it("gives work of another kind that kind's timeout", () => {
+    const values = { ...before, work: { ...before.work, kind: "agent" as const, prompt: "look", env: "" } };
+    expect(changeRequest(values, before).body).toEqual({
+      work: { kind: "agent", prompt: "look", context: "isolated" },
+      policy: { timeout: "30m" },
+    });
+  });
+});
+
+describe("the server's field errors", () => {
+  const known = [
+    "name",
+    "timing",
+    "work.command",
+    "work.env",
+    "work.body",
+    "policy.retry.max",
+    "policy.retry.base",
+    "policy.timeout",
+  ];
+
+  it("stand at the fields that they mean", () => {
+    expect(formField("work.command", known)).toBe("work.command");
+    expect(formField("command", known)).toBe("work.command");
+    expect(formField("policy.retry", known)).toBe("policy.retry.max");
+    expect(formField("timeout", known)).toBe("policy.timeout");
+    expect(formField("work.env.TOKEN", known)).toBe("work.env");
+    expect(formField("work.json", known)).toBe("work.body");
+    expect(formField("elsewhere", known)).toBeNull();
+  });
+
+  it("give the focus to the first in the order of the form", () => {
+    const placed = placeErrors(
+      [
+        { field: "policy.timeout", message: "no" },
+        { field: "name", message: "taken" },
+        { field: null, message: "other" },
+      ],
+      known,
+    );
+    expect(firstField(placed.fields, known)).toBe("name");
+    expect(placed.others).toHaveLength(1);
+  });
+});

@@ -1,0 +1,85 @@
+// What the form holds, as texts; from a schedule to these and from these to a request.
+
+import type { NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
+import { NO_POLICY, policyRequest, policyValues } from "./policyFields";
+import { type PolicyValues, standardTimeout } from "./policyGroups";
+import { type LocalErrors, NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
+
+export interface FormValues {
+  name: string;
+  timing: string;
+  zone: string;
+  project: string;
+  note: string;
+  enabled: boolean;
+  work: WorkValues;
+  policy: PolicyValues;
+}
+
+export const NEW_VALUES: FormValues = {
+  name: "",
+  timing: "",
+  zone: "",
+  project: "",
+  note: "",
+  enabled: true,
+  work: NEW_WORK,
+  policy: NO_POLICY,
+};
+
+export function valuesOf(schedule: Schedule): FormValues {
+  const work = workValues(schedule.work);
+  return {
+    name: schedule.name,
+    timing: schedule.timing,
+    zone: schedule.zone,
+    project: schedule.project ?? "",
+    note: schedule.note ?? "",
+    enabled: schedule.enabled,
+    work,
+    policy: policyValues(schedule.policy, work.kind),
+  };
+}
+
+/** The request for a new schedule, and what can be seen to be wrong without asking the server. */
+export function newRequest(values: FormValues): { body: NewSchedule; errors: LocalErrors } {
+  const errors: LocalErrors = {};
+  const policy = policyRequest(values.policy, NO_POLICY, values.work.kind);
+  const body: NewSchedule = {
+    name: values.name.trim(),
+    timing: values.timing.trim(),
+    work: workRequest(values.work, errors),
+    ...(values.zone !== "" && { zone: values.zone }),
+    ...(Object.keys(policy).length > 0 && { policy }),
+    ...(values.project !== "" && { project: values.project }),
+    ...(values.note.trim() !== "" && { note: values.note.trim() }),
+    ...(!values.enabled && { enabled: false }),
+  };
+  if (body.name === "") errors["name"] = "Give it a name, such as backup.";
+  if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";
+  return { body, errors };
+}
+
+/** Only what was changed, so that an edit does not undo somebody else's of another field. */
+export function changeRequest(values: FormValues, before: FormValues): { body: ScheduleChanges; errors: LocalErrors } {
+  const errors: LocalErrors = {};
+  const body: ScheduleChanges = {};
+  if (values.timing.trim() !== before.timing) body.timing = values.timing.trim();
+  if (values.zone !== before.zone) body.zone = values.zone;
+  if (values.project !== before.project) body.project = values.project === "" ? null : values.project;
+  if (values.note.trim() !== before.note) body.note = values.note.trim() === "" ? null : values.note.trim();
+  if (values.enabled !== before.enabled) body.enabled = values.enabled;
+  if (JSON.stringify(values.work) !== JSON.stringify(before.work)) body.work = workRequest(values.work, errors);
+  const policy = policyRequest(values.policy, before.policy, values.work.kind);
+  // The stored timeout is that of the old kind of work; a new kind begins with its own.
+  if (values.work.kind !== before.work.kind && values.policy.timeout.trim() === "") {
+    policy.timeout = standardTimeout(values.work.kind);
+  }
+  if (Object.keys(policy).length > 0) body.policy = policy;
+  if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";
+  return { body, errors };
+}
+
+export function isDirty(values: FormValues, before: FormValues): boolean {
+  return JSON.stringify(values) !== JSON.stringify(before);
+}

@@ -1,0 +1,115 @@
+/** Saves the form: local checks, the request, and what the server says about it, placed at the fields. */
+
+import { useRef, useState } from "react";
+import { ProblemError } from "@/api/client";
+import { fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
+import type { Schedule } from "@/api/types";
+import { type FieldErrors, placeErrors } from "./fieldErrors";
+import { type FormValues, changeRequest, newRequest } from "./formValues";
+import type { LocalErrors } from "./workValues";
+import { fieldOrder } from "./fieldOrder";
+
+export interface Saving {
+  errors: FieldErrors;
+  /** Counts the answers that found something wrong. */
+  answers: number;
+  /** What belongs to no field. */
+  problem: unknown;
+  /** What is stored now, when somebody else saved first. */
+  theirs: Schedule | null;
+  busy: boolean;
+  save: (values: FormValues) => Promise<Schedule | null>;
+  saveOver: (values: FormValues) => Promise<Schedule | null>;
+  clear: (field: string) => void;
+}
+
+interface Given {
+  schedule: Schedule | null;
+  before: FormValues;
+  /** Saving also switches a broken schedule on again. */
+  enable: boolean;
+}
+
+const local = (errors: LocalErrors): FieldErrors =>
+  Object.fromEntries(Object.entries(errors).map(([field, message]) => [field, { field, message }]));
+
+export function useSaving({ schedule, before, enable }: Given): Saving {
+  const create = useCreateSchedule();
+  const change = useChangeSchedule(schedule?.name ?? "");
+  const enabling = useEnable();
+  const [errors, setErrors] = useState<FieldErrors>({});
+  const [answers, setAnswers] = useState(0);
+  const [problem, setProblem] = useState<unknown>(null);
+  const [theirs, setTheirs] = useState<Schedule | null>(null);
+  // A change that was saved before enabling was refused counts: the next try begins there.
+  const version = useRef(schedule?.version);
+
+  function tell(found: FieldErrors): void {
+    setErrors(found);
+    if (Object.keys(found).length > 0) setAnswers((before) => before + 1);
+  }
+  function making(values: FormValues) {
+    const { body, errors: wrong } = newRequest(values);
+    return { errors: wrong, store: () => create.mutateAsync(body) };
+  }
+  function changing(held: Schedule, values: FormValues, wanted: number | undefined) {
+    const { body, errors: wrong } = changeRequest(values, before);
+    const isEmpty = Object.keys(body).length === 0;
+    return {
+      errors: wrong,
+      store: async () => (isEmpty ? held : change.mutateAsync({ changes: body, version: wanted })),
+    };
+  }
+
+  async function send(values: FormValues, wanted: number | undefined): Promise<Schedule | null> {
+    setProblem(null);
+    const { errors: wrong, store } = schedule === null ? making(values) : changing(schedule, values, wanted);
+    tell(local(wrong));
+    if (Object.keys(wrong).length > 0) return null;
+    try {
+      let saved = await store();
+      version.current = saved.version;
+      if (enable) saved = await enabling.mutateAsync({ ref: saved.name });
+      setTheirs(null);
+      return saved;
+    } catch (error) {
+      await refused(error, values);
+      return null;
+    }
+  }
+
+  async function refused(error: unknown, values: FormValues): Promise<void> {
+    if (!(error instanceof ProblemError)) {
+      setProblem(error);
+    } else if (error.status === 412 && schedule === null) {
+      tell({
+        name: {
+          field: "name",
+          message: "There is a schedule of this name already.",
+          hint: "Give another name, or edit that one.",
+        },
+      });
+    } else if (error.status === 412 && schedule !== null) {
+      await fetchSchedule(schedule.name).then(setTheirs, setProblem);
+    } else {
+      const placed = placeErrors(error.problem.errors ?? [], fieldOrder(values.work.kind));
+      tell(placed.fields);
+      if (Object.keys(placed.fields).length === 0 || placed.others.length > 0) setProblem(error);
+    }
+  }
+
+  return {
+    errors,
+    answers,
+    problem,
+    theirs,
+    busy: create.isPending || change.isPending || enabling.isPending,
+    save: (values) => send(values, version.current),
+    saveOver: (values) => send(values, theirs?.version),
+    clear: (field) => {
+      if (!(field in errors)) return;
+      const { [field]: _gone, ...rest } = errors;
+      setErrors(rest);
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import type { Lane } from "@/api/types";
+import { LanesPage } from "@/pages/lanes/LanesPage";
+import { renderPage } from "@/testing/render";
+import { ME, problem, stubServer } from "@/testing/server";
+
+const lane = (changes: Partial<Lane> = {}): Lane => ({
+  name: "main",
+  limit: 30,
+  rate: null,
+  used: 3,
+  queued: 12,
+  oldest_at: null,
+  paused: false,
+  note: null,
+  ...changes,
+});
+
+const lanes = (...items: Lane[]) => ({ "GET /api/lanes": { items } });
+
+it("a lane shows its gauge, and a full one says so in words", async () => {
+  stubServer(lanes(lane(), lane({ name: "cron", used: 30 })));
+  renderPage(LanesPage);
+  const meters = await screen.findAllByRole("meter");
+  expect(meters.map((meter) => meter.getAttribute("aria-valuetext"))).toEqual(["3 of 30", "30 of 30, full"]);
+});
+
+it("pausing asks for a note and sends it", async () => {
+  const asked = stubServer({ ...lanes(lane()), "POST /api/lanes/main/pause": lane({ paused: true }) });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByRole("button", { name: "Pause" }));
+  await userEvent.type(screen.getByLabelText("Note"), "tonight");
+  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause" }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  expect(asked.find((one) => one.method === "POST")).toMatchObject({
+    path: "/api/lanes/main/pause",
+    body: { note: "tonight" },
+  });
+});
+
+it("the limit is changed where it stands", async () => {
+  const asked = stubServer({ ...lanes(lane()), "PUT /api/lanes/main": lane({ limit: 5 }) });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByRole("button", { name: /Limit of lane main: 30/ }));
+  await userEvent.keyboard("5{Enter}");
+  await screen.findByText("Lane main has 5 places");
+  expect(asked.find((one) => one.method === "PUT")?.body).toEqual({ limit: 5 });
+});
+
+it("a limit that the server refuses goes back, with the reason", async () => {
+  stubServer({ ...lanes(lane()), "PUT /api/lanes/main": problem(422, "limit cannot be 9999999") });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByRole("button", { name: /Limit of lane main: 30/ }));
+  await userEvent.keyboard("9999999{Enter}");
+  await screen.findByText("limit cannot be 9999999");
+  await screen.findByRole("button", { name: /Limit of lane main: 30/ });
+});
+
+it("clearing is confirmed first, and says how many went", async () => {
+  const asked = stubServer({ ...lanes(lane()), "POST /api/lanes/main/clear": { cleared: 12 } });
+  renderPage(LanesPage);
+  await userEvent.click(await screen.findByRole("button", { name: "More for lane main" }));
+  await userEvent.click(await screen.findByRole("menuitem", { name: "Clear the queue…" }));
+  expect(asked.some((one) => one.method === "POST")).toBe(false);
+  await userEvent.click(await screen.findByRole("button", { name: "Clear the queue" }));
+  await screen.findByText("12 runs cancelled in lane main");
+});
+
+it("a viewer cannot pause, and is told who may", async () => {
+  const asked = stubServer({ ...lanes(lane()), "GET /api/me": { ...ME, role: "viewer" } });
+  renderPage(LanesPage);
+  const button = await screen.findByRole("button", { name: "Pause" });
+  await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("true"));
+  await userEvent.click(button);
+  expect(screen.queryByRole("dialog")).toBeNull();
+  await userEvent.hover(button);
+  expect((await screen.findByRole("tooltip")).textContent).toContain("Only an operator or an admin");
+  expect(asked.every((one) => one.method === "GET")).toBe(true);
+});
+
+it("an error stands in place, with a retry that works", async () => {
+  let broken = true;
+  stubServer({ "GET /api/lanes": () => (broken ? problem(500, "the disk is full") : { items: [lane()] }) });
+  renderPage(LanesPage);
+  await screen.findByText("the disk is full");
+  broken = false;
+  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await screen.findByRole("meter");
+});

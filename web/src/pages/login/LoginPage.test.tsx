@@ -1,0 +1,47 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import { LoginPage, safePlace } from "@/pages/login/LoginPage";
+import { renderPage } from "@/testing/render";
+import { ME, problem, stubServer } from "@/testing/server";
+
+it("a link with a code logs in once, and the code leaves the address at once", async () => {
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const asked = stubServer({ "POST /api/login": () => held.then(() => ME) });
+  const { router } = renderPage(LoginPage, { route: "/login", at: "/login?code=abc&then=%2Flanes" });
+  await waitFor(() => expect(asked).toHaveLength(1));
+  expect(asked[0]?.body).toEqual({ code: "abc" });
+  await waitFor(() => expect(router.state.location.href).toBe("/login"));
+  release();
+  await waitFor(() => expect(router.state.location.pathname).toBe("/lanes"));
+  expect(asked.filter((one) => one.path === "/api/login")).toHaveLength(1);
+});
+
+it("a code that was used up says so and leaves the field for a token", async () => {
+  stubServer({ "POST /api/login": problem(401, "this code was used or is too old; run 'ostinato login' for another") });
+  renderPage(LoginPage, { route: "/login", at: "/login?code=old" });
+  await screen.findByText(/this code was used/);
+  expect(screen.getByLabelText("Token")).toBeDefined();
+});
+
+it("a token logs in too", async () => {
+  const asked = stubServer({ "POST /api/login": ME });
+  const { router } = renderPage(LoginPage, { route: "/login" });
+  await userEvent.type(await screen.findByLabelText("Token"), " ost_1 {Enter}");
+  await waitFor(() => expect(router.state.location.pathname).toBe("/"));
+  expect(asked[0]?.body).toEqual({ token: "ost_1" });
+});
+
+it.each([
+  ["/lanes?q=1", "/lanes?q=1"],
+  ["//evil.example", "/"],
+  ["/\\evil.example", "/"],
+  ["https://evil.example", "/"],
+  ["/login?then=/login", "/"],
+  [undefined, "/"],
+])("after the login, %s leads to %s", (then, place) => {
+  expect(safePlace(then)).toBe(place);
+});

@@ -1,0 +1,67 @@
+/** What keeps work from starting, or was lost a moment ago: no engine, only draining nodes, a node that is gone. */
+
+import { Link } from "@tanstack/react-router";
+import { useNodes } from "@/api/queries/nodes";
+import type { Node, Overview } from "@/api/types";
+import { Banner } from "@/components/Banner";
+import { buttonClass } from "@/components/Button";
+import { Command } from "@/components/Command";
+import { useNow } from "@/state/ticker";
+import { formatAge } from "@/time/format";
+
+/** Longer ago it is history, which the page of the nodes tells. */
+const LATELY = 600_000;
+
+export function EngineBanner({ engine }: { engine: Overview["engine"] }) {
+  const nodes = useNodes().data?.items ?? [];
+  if (!engine.alive) {
+    return (
+      <Banner
+        tone="bad"
+        title="No engine is running"
+        actions={
+          <>
+            <Command text="ostinato up" />
+            <Command text="ostinato worker" />
+          </>
+        }
+      >
+        Nothing starts until there is one. Start it on any machine that has this database.
+      </Banner>
+    );
+  }
+  const here = nodes.filter((node) => node.state !== "lost");
+  return (
+    <>
+      {here.length > 0 && here.every((node) => node.draining) && (
+        <Banner tone="warn" title="No node takes work: all are draining" actions={<ToNodes />}>
+          What runs goes on; what is due waits until a node is resumed or another is started.
+        </Banner>
+      )}
+      <Lost nodes={nodes.filter((node) => node.state === "lost")} />
+    </>
+  );
+}
+
+function Lost({ nodes }: { nodes: Node[] }) {
+  const now = useNow();
+  const lately = nodes
+    .map((node) => ({ id: node.id, age: now - Date.parse(node.seen_at) }))
+    .filter(({ age }) => age < LATELY)
+    .sort((one, other) => one.age - other.age);
+  const [last] = lately;
+  if (last === undefined) return null;
+  const title =
+    lately.length === 1
+      ? `Node ${last.id} was lost ${formatAge(last.age / 1000)} ago: its runs were taken over by others`
+      : `${lately.length} nodes were lost, the last ${formatAge(last.age / 1000)} ago: their runs were taken over by others`;
+  return <Banner tone="warn" title={title} actions={<ToNodes />} />;
+}
+
+function ToNodes() {
+  return (
+    <Link to="/nodes" className={buttonClass("secondary", "small")}>
+      Show the nodes
+    </Link>
+  );
+}

@@ -1,0 +1,144 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it } from "vitest";
+import type { Node } from "@/api/types";
+import { OverviewPage } from "@/pages/overview/OverviewPage";
+import { renderPage } from "@/testing/render";
+import { sampleOverview, sampleRun, sampleSchedule } from "@/testing/samples";
+import { ME, problem, stubServer } from "@/testing/server";
+
+it("without an engine the page says so and how to start one", async () => {
+  const engine = { alive: false, nodes: 0, lost: 0, here: false };
+  stubServer({ "GET /api/overview": sampleOverview({ engine }) });
+  renderPage(OverviewPage);
+  expect((await screen.findByRole("alert")).textContent).toContain("No engine is running");
+  expect(screen.getByText("ostinato up")).toBeDefined();
+});
+
+it("a house without schedules shows the command that makes the first one", async () => {
+  const counts = { schedules: 0, on: 0, off: 0, broken: 0, running: 0, queued: 0, late: 0 };
+  stubServer({ "GET /api/overview": sampleOverview({ counts }) });
+  renderPage(OverviewPage);
+  expect((await screen.findByText(/ostinato schedule add/)).textContent).toContain("every 1m");
+});
+
+it("a running run shows how far it is, and is cancelled after a question", async () => {
+  const run = sampleRun({ progress: { done: 3, total: 4, text: "tables" } });
+  const asked = stubServer({
+    "GET /api/overview": sampleOverview({ running: [run] }),
+    "POST /api/runs/7/cancel": sampleRun({ state: "cancelled" }),
+  });
+  renderPage(OverviewPage);
+  expect((await screen.findByRole("progressbar")).getAttribute("aria-valuenow")).toBe("75");
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  expect(asked.every((one) => one.method === "GET")).toBe(true);
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  expect(asked.filter((one) => one.method === "POST").map((one) => one.path)).toEqual(["/api/runs/7/cancel"]);
+});
+
+it("a cancel that the server refuses keeps the question open, with the reason", async () => {
+  stubServer({
+    "GET /api/overview": sampleOverview({ running: [sampleRun()] }),
+    "POST /api/runs/7/cancel": problem(409, "run 7 has ended: succeeded"),
+  });
+  renderPage(OverviewPage);
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
+  await screen.findByText("run 7 has ended: succeeded");
+  expect(screen.getByRole("dialog")).toBeDefined();
+});
+
+it("a broken schedule says why, and a failed check says what keeps it off", async () => {
+  stubServer({
+    "GET /api/overview": sampleOverview({
+      broken: [sampleSchedule({ enabled: false, broken: "3 runs failed in a row" })],
+    }),
+    "POST /api/schedules/nightly/enable": problem(409, "check disk says no: 1 GB free"),
+  });
+  renderPage(OverviewPage);
+  await screen.findByText("3 runs failed in a row");
+  await userEvent.click(screen.getByRole("button", { name: "Enable" }));
+  await screen.findByText("check disk says no: 1 GB free");
+});
+
+it("a viewer sees the buttons but cannot use them", async () => {
+  stubServer({
+    "GET /api/me": { ...ME, role: "viewer" },
+    "GET /api/overview": sampleOverview({ running: [sampleRun()] }),
+  });
+  renderPage(OverviewPage);
+  const button = await screen.findByRole("button", { name: "Cancel" });
+  await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("true"));
+  await userEvent.click(button);
+  expect(screen.queryByRole("dialog")).toBeNull();
+});
+
+const node = (changes: Partial<Node>): Node => ({
+  id: "shop-1",
+  host: "shop",
+  pid: 1,
+  state: "alive",
+  draining: false,
+  running: 0,
+  slots: 8,
+  seen_at: sampleOverview().now,
+  started_at: "2026-11-16T09:00:00Z",
+  services: {},
+  tasks: [],
+  ...changes,
+});
+/** By the clock of the server, which sampleOverview tells. */
+const minutesAgo = (minutes: number): string =>
+  new Date(Date.parse(sampleOverview().now) - minutes * 60_000).toISOString();
+
+it("a node that was lost minutes ago is told of, one of yesterday is not", async () => {
+  stubServer({
+    "GET /api/overview": sampleOverview(),
+    "GET /api/nodes": {
+      items: [
+        node({}),
+        node({ id: "shop-2", state: "lost", seen_at: minutesAgo(3.5) }),
+        node({ id: "shop-3", state: "lost", seen_at: minutesAgo(11) }),
+      ],
+    },
+  });
+  renderPage(OverviewPage);
+  const alert = await screen.findByRole("alert");
+  expect(alert.textContent).toContain("Node shop-2 was lost 3 m ago: its runs were taken over by others");
+  expect(screen.getByRole("link", { name: "Show the nodes" }).getAttribute("href")).toBe("/nodes");
+});
+
+it("when every node that is there drains, nothing will start, and the page says so", async () => {
+  stubServer({
+    "GET /api/overview": sampleOverview(),
+    "GET /api/nodes": {
+      items: [node({ draining: true }), node({ id: "shop-2", state: "lost", seen_at: minutesAgo(600) })],
+    },
+  });
+  renderPage(OverviewPage);
+  expect((await screen.findByRole("alert")).textContent).toContain("No node takes work: all are draining");
+});
+
+it("the numbers lead to the runs that they count", async () => {
+  stubServer({ "GET /api/overview": sampleOverview() });
+  renderPage(OverviewPage);
+  const leads = async (name: RegExp) => (await screen.findByRole("link", { name })).getAttribute("href");
+  expect(await leads(/^Running/)).toBe("/runs?state=running");
+  expect(await leads(/^Queued/)).toBe("/runs?state=queued");
+  expect(await leads(/^Late/)).toBe("/runs?state=queued");
+  expect(await leads(/^Failed/)).toBe("/runs?state=failed");
+});
+
+it("a run that was told to stop says so until it has, and cannot be told twice", async () => {
+  stubServer({
+    "GET /api/overview": sampleOverview({ running: [sampleRun()] }),
+    "POST /api/runs/7/cancel": sampleRun(),
+  });
+  renderPage(OverviewPage);
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
+  expect(await screen.findByText("cancelling…")).toBeDefined();
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+  expect(screen.getByRole("button", { name: "Cancel" }).getAttribute("aria-disabled")).toBe("true");
+});

@@ -1,0 +1,77 @@
+/** What is under way, how far it is, and a button that stops it. */
+
+import { useState } from "react";
+import { useMay } from "@/api/queries/me";
+import { useCancelRun, useIsCancelling } from "@/api/queries/runs";
+import type { Run } from "@/api/types";
+import { Badge } from "@/components/Badge";
+import { Card } from "@/components/Card";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
+import { RunDuration } from "@/components/Duration";
+import { IconButton } from "@/components/IconButton";
+import { ProgressBar } from "@/components/ProgressBar";
+import { RunName } from "@/pages/overview/RunName";
+
+interface RunningCardProps {
+  runs: Run[];
+  total: number;
+}
+
+export function RunningCard({ runs, total }: RunningCardProps) {
+  const [stopping, setStopping] = useState<Run | null>(null);
+  const cancel = useCancelRun();
+  const name = stopping?.schedule ?? stopping?.task ?? "run";
+  return (
+    <Card title="Running now" aside={total > runs.length ? `${runs.length} of ${total}` : total} flush>
+      {runs.length === 0 ? (
+        <p className="px-4 py-6 text-center text-sm text-muted">Nothing is running.</p>
+      ) : (
+        <ul className="divide-y divide-line">
+          {runs.map((run) => (
+            <RunningRow key={run.id} run={run} onStop={() => setStopping(run)} />
+          ))}
+        </ul>
+      )}
+      <ConfirmDialog
+        open={stopping !== null}
+        onOpenChange={(open) => !open && setStopping(null)}
+        title={`Cancel run ${stopping?.id ?? ""} of ${name}?`}
+        text="It is told to stop, and ended after its grace. It is not retried."
+        action="Cancel the run"
+        danger
+        onConfirm={async () => {
+          if (stopping !== null) await cancel.mutateAsync({ id: stopping.id });
+        }}
+      />
+    </Card>
+  );
+}
+
+function RunningRow({ run, onStop }: { run: Run; onStop: () => void }) {
+  const may = useMay("operator");
+  const isCancelling = useIsCancelling(run);
+  return (
+    <li className="flex items-center gap-3 px-4 py-2.5">
+      <div className="min-w-0 flex-1">
+        <div className="flex items-center gap-2 text-sm">
+          <RunName run={run} />
+          {isCancelling && <Badge tone="warn">cancelling…</Badge>}
+          {run.attempt > 1 && <Badge tone="warn">attempt {run.attempt}</Badge>}
+          <span className="ml-auto text-xs text-muted">
+            <RunDuration run={run} />
+          </span>
+        </div>
+        <div className="mt-1.5">
+          <ProgressBar progress={run.progress} label={`Progress of run ${run.id}`} />
+        </div>
+      </div>
+      <IconButton
+        icon="stop"
+        label="Cancel"
+        tone="danger"
+        why={may.reason ?? (isCancelling ? "It was told to stop." : undefined)}
+        onClick={onStop}
+      />
+    </li>
+  );
+}

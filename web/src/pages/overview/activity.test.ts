@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { activityOf, stacked } from "@/pages/overview/activity";
+
+const overview = {
+  now: "2026-11-16T10:07:00Z",
+  bucket_seconds: 900,
+  activity: [
+    { at: "2026-11-15T10:15:00Z", states: { succeeded: 2 } },
+    { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 } },
+  ],
+};
+
+it("the day has all its buckets, also the empty ones, up to the one that is now", () => {
+  const { times, buckets, totals } = activityOf(overview);
+  expect(times).toHaveLength(96);
+  expect(times[95]).toBe(Date.parse("2026-11-16T10:00:00Z") / 1000);
+  expect([buckets[0], buckets[1], buckets[95]]).toEqual([{ succeeded: 2 }, {}, { failed: 1, succeeded: 4 }]);
+  expect([...totals]).toEqual([
+    ["succeeded", 6],
+    ["failed", 1],
+  ]);
+});
+
+it("each state stands on those below it", () => {
+  const [succeeded, failed] = stacked(activityOf(overview));
+  expect([succeeded?.[95], failed?.[95]]).toEqual([4, 5]);
+});

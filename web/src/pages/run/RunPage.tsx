@@ -1,0 +1,173 @@
+/** One run: what it went through, its live output, attempts, result and totals, and why it ended so. */
+
+import { Link, useParams } from "@tanstack/react-router";
+import { outputPath, useRun } from "@/api/queries/runs";
+import type { Run } from "@/api/types";
+import { Banner } from "@/components/Banner";
+import { buttonClass } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { EmptyState } from "@/components/EmptyState";
+import { PageHeader } from "@/components/PageHeader";
+import { ProblemNote } from "@/components/ProblemNote";
+import { QueryView } from "@/components/QueryView";
+import { RunStateBadge } from "@/components/RunStateBadge";
+import { SkeletonCards } from "@/components/Skeleton";
+import { plainText } from "@/components/output/ansi";
+import { AttemptList } from "@/components/output/AttemptList";
+import { ErrorText } from "@/components/output/ErrorText";
+import { OutputView } from "@/components/output/OutputView";
+import { StateTimeline } from "@/components/output/StateTimeline";
+import { useOutput } from "@/components/output/useOutput";
+import { hasEnded } from "@/components/stateLook";
+import { useZone } from "@/state/zone";
+import { WorkView } from "../schedule/WorkView";
+import { ResultView } from "./ResultView";
+import { RunActions } from "./RunActions";
+import { RunDetails } from "./RunDetails";
+import { RunProgress } from "./RunProgress";
+import { Totals } from "./Totals";
+
+const LIST = { label: "All runs", to: "/runs" };
+
+export function RunPage() {
+  const { id: text = "" } = useParams({ strict: false });
+  const id = Number(text);
+  if (!Number.isInteger(id) || id < 1)
+    return (
+      <EmptyState
+        icon="search"
+        title={`There is no run ${text}`}
+        text="The id of a run is a number."
+        action={
+          <Link to="/runs" className={buttonClass()}>
+            All runs
+          </Link>
+        }
+      />
+    );
+  return <OneRun key={id} id={id} />;
+}
+
+function OneRun({ id }: { id: number }) {
+  const query = useRun(id);
+  return (
+    <QueryView query={query} skeleton={<SkeletonCards cards={3} />} page={{ title: `Run ${id}`, list: LIST }}>
+      {(run) => <Loaded run={run} />}
+    </QueryView>
+  );
+}
+
+function Loaded({ run }: { run: Run }) {
+  const of = run.schedule ?? run.task;
+  const progressing = run.state === "running" && run.progress !== null;
+  return (
+    <>
+      <PageHeader
+        title={`Run ${run.id}`}
+        heading={
+          <span className="flex flex-wrap items-center gap-2.5">
+            Run {run.id} <RunStateBadge run={run} />
+          </span>
+        }
+        crumbs={
+          run.schedule === null
+            ? [{ label: "Runs", to: "/runs" }]
+            : [
+                { label: "Schedules", to: "/schedules" },
+                { label: run.schedule, to: `/schedules/${encodeURIComponent(run.schedule)}` },
+              ]
+        }
+        description={
+          of === null ? (
+            "Enqueued without a schedule"
+          ) : run.schedule === null ? (
+            `Task ${of}`
+          ) : (
+            <OfSchedule name={run.schedule} />
+          )
+        }
+        actions={<RunActions run={run} />}
+      />
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_20rem]">
+        <div className="flex min-w-0 flex-col gap-4">
+          {run.reason !== null && <Reason run={run} />}
+          <Card>
+            {progressing && <RunProgress run={run} />}
+            <StateTimeline run={run} bare={progressing} />
+          </Card>
+          {run.error !== null && (
+            <Card title="Error">
+              <div className="-mt-2">
+                <ErrorText text={run.error} />
+              </div>
+            </Card>
+          )}
+          <Output run={run} />
+          {run.attempts.length > 1 && (
+            <Card title="Attempts" aside={run.attempts.length} flush>
+              <AttemptList attempts={run.attempts} zone={run.zone} />
+            </Card>
+          )}
+        </div>
+        <div className="flex min-w-0 flex-col gap-4">
+          {Object.keys(run.totals).length > 0 && (
+            <Card title="Totals">
+              <Totals totals={run.totals} />
+            </Card>
+          )}
+          {run.result !== null && run.result !== undefined && (
+            <Card title="Result" flush>
+              <ResultView result={run.result} />
+            </Card>
+          )}
+          <Card title="Details">
+            <RunDetails run={run} />
+          </Card>
+          <Card title="Work">
+            <WorkView work={run.work} />
+          </Card>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function OfSchedule({ name }: { name: string }) {
+  return (
+    <>
+      of{" "}
+      <Link to="/schedules/$name" params={{ name }} className="font-medium text-ink hover:underline">
+        {name}
+      </Link>
+    </>
+  );
+}
+
+/** Why it is as it is. A failure has its error below; the rest is told here. */
+function Reason({ run }: { run: Run }) {
+  if (run.reason === run.error) return null;
+  const tone = run.state === "failed" ? "bad" : run.state === "missed" || run.state === "expired" ? "warn" : "info";
+  const word = hasEnded(run.state) ? `${run.state.charAt(0).toUpperCase()}${run.state.slice(1)}: ` : "";
+  return <Banner tone={tone} title={word + plainText(run.reason ?? "")} />;
+}
+
+function Output({ run }: { run: Run }) {
+  const { resolve } = useZone();
+  const live = !hasEnded(run.state);
+  const output = useOutput(run.id, live);
+  if (output.error !== null && output.store.count === 0)
+    return <ProblemNote error={output.error} onRetry={output.reload} />;
+  // What was never executed printed nothing: an empty box would only be in the way.
+  if (!live && run.attempts.length === 0 && output.store.count === 0) return null;
+  return (
+    <OutputView
+      store={output.store}
+      version={output.version}
+      live={live}
+      zone={resolve(run.zone)}
+      download={outputPath(run.id)}
+      downloadName={`run-${run.id}.txt`}
+      className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
+    />
+  );
+}

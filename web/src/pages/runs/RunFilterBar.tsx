@@ -1,0 +1,72 @@
+/** State, trigger, names: all of it is in the address. */
+
+import { useCallback, useState } from "react";
+import { useLanes } from "@/api/queries/lanes";
+import { useProjects } from "@/api/queries/projects";
+import { useTasks } from "@/api/queries/tasks";
+import { Button } from "@/components/Button";
+import { classes } from "@/components/classes";
+import { SearchField } from "@/components/SearchField";
+import { Select } from "@/components/Select";
+import { STATES } from "@/components/stateLook";
+import { NO_FILTERS, type RunFilters, TRIGGERS, isFiltered } from "./runFilters";
+
+interface Props {
+  filters: RunFilters;
+  onChange: (changes: Partial<RunFilters>) => void;
+}
+
+const namesOf = (items: readonly { name: string }[] | undefined, chosen: string): string[] => [
+  ...new Set([...(items ?? []).map((item) => item.name), chosen].filter(Boolean)),
+];
+
+const REST = ["task", "project", "lane", "session"] as const;
+const isRest = (name: string): boolean => REST.some((each) => each === name);
+
+export function RunFilterBar({ filters, onChange }: Props) {
+  const tasks = namesOf(useTasks().data?.items, filters.task);
+  const projects = namesOf(useProjects().data?.items, filters.project);
+  const lanes = namesOf(useLanes().data?.items, filters.lane);
+  const states = [...new Set([...STATES, filters.state].filter(Boolean))];
+  // A phone shows what is asked most; the rest comes when it is wanted, or is in use.
+  const [opened, setOpened] = useState(false);
+  const showsAll = opened || REST.some((name) => filters[name] !== "");
+  const bySchedule = useCallback((schedule: string) => onChange({ schedule }), [onChange]);
+  const bySession = useCallback((session: string) => onChange({ session }), [onChange]);
+  const choices = [
+    { name: "state", label: "State", any: "Any state", options: states },
+    { name: "trigger", label: "Trigger", any: "Any trigger", options: TRIGGERS },
+    { name: "task", label: "Task", any: "Any task", options: tasks },
+    { name: "project", label: "Project", any: "Any project", options: projects },
+    { name: "lane", label: "Lane", any: "Any lane", options: lanes },
+  ] as const;
+  return (
+    <div role="search" className="mb-3 flex flex-wrap items-center gap-2">
+      <SearchField label="Schedule: its whole name" value={filters.schedule} onChange={bySchedule} />
+      {choices.map(({ name, label, any, options }) => (
+        <Select
+          key={name}
+          label={label}
+          hideLabel
+          value={filters[name]}
+          onChange={(value) => onChange({ [name]: value })}
+          options={[{ value: "", label: any }, ...options]}
+          className={classes("min-w-28 flex-1 sm:max-w-36", isRest(name) && !showsAll && "max-sm:hidden")}
+        />
+      ))}
+      <div className={classes("w-full sm:w-auto", !showsAll && "max-sm:hidden")}>
+        <SearchField label="Session: its whole key" slash={false} value={filters.session} onChange={bySession} />
+      </div>
+      {!showsAll && (
+        <Button variant="ghost" className="sm:hidden" onClick={() => setOpened(true)}>
+          More filters
+        </Button>
+      )}
+      {isFiltered(filters) && (
+        <Button variant="ghost" icon="cross" onClick={() => onChange(NO_FILTERS)}>
+          Clear
+        </Button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,55 @@
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "@/api/queries/me";
+import type { Schedule } from "@/api/types";
+import { Banner } from "@/components/Banner";
+import { Button, buttonClass } from "@/components/Button";
+import { ErrorText } from "@/components/output/ErrorText";
+import { TurnOn } from "../schedules/ScheduleSwitch";
+import { brokenText } from "../schedules/scheduleState";
+
+/** A broken schedule: why, the last error, and the two ways back. */
+export function BrokenBanner({ schedule }: { schedule: Schedule }) {
+  const may = useMay("operator");
+  const [turning, setTurning] = useState(false);
+  const last = schedule.last_run;
+  return (
+    <>
+      <Banner
+        tone="bad"
+        title={`Broken: ${brokenText(schedule)}`}
+        actions={
+          <>
+            <Button why={may.reason} onClick={() => setTurning(true)}>
+              Re-enable
+            </Button>
+            {may.allowed && (
+              <Link
+                to="/schedules/$name/edit"
+                params={{ name: schedule.name }}
+                search={{ fix: "1" }}
+                className={buttonClass("primary")}
+              >
+                Fix and re-enable
+              </Link>
+            )}
+          </>
+        }
+      >
+        {last !== null && (
+          <>
+            <p className="mt-0.5">
+              {last.error === null ? "Look at " : "The last error, of "}
+              <Link to="/runs/$id" params={{ id: String(last.id) }} className="font-medium text-accent hover:underline">
+                run {last.id}
+              </Link>
+              {last.error === null ? ", the last one." : ":"}
+            </p>
+            {last.error !== null && <ErrorText text={last.error} />}
+          </>
+        )}
+      </Banner>
+      {turning && <TurnOn name={schedule.name} onDone={() => setTurning(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,188 @@
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import type { Run, Schedule } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { type Asked, problem, stubServer } from "@/testing/server";
+import { SchedulePage } from "./SchedulePage";
+
+const schedule = {
+  id: 1,
+  name: "backup",
+  timing: "daily 03:00",
+  zone: "UTC",
+  sentence: "At 03:00 every day.",
+  project: null,
+  owner: "user",
+  enabled: true,
+  broken: null,
+  orphaned: false,
+  note: null,
+  off_note: null,
+  version: 4,
+  next_run_at: "2099-01-01T03:00:00Z",
+  next_run_reason: null,
+  held_since: null,
+  remaining: null,
+  failures: 0,
+  last_run: null,
+  running: 0,
+  created_at: "2026-11-01T10:00:00Z",
+  updated_at: "2026-11-16T10:00:00Z",
+  work: { kind: "function", task: "copy", args: ["site"], kwargs: { full: true } },
+  policy: {
+    overlap: "skip",
+    catch_up: "latest",
+    catch_up_window: "1d",
+    catch_up_cap: 1000,
+    retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
+    timeout: null,
+    max_age: null,
+    break_after: 3,
+    lane: "cron",
+    priority: 0,
+    session: null,
+    checks: [],
+    gate: null,
+    budget: null,
+    notify: [],
+    keep: { age: "30d", count: 1000 },
+    remaining: null,
+    delete_after_run: false,
+  },
+} as unknown as Schedule;
+const run = {
+  id: 7,
+  schedule: "backup",
+  task: "copy",
+  state: "succeeded",
+  reason: null,
+  trigger: "schedule",
+  due_at: "2026-11-16T03:00:00Z",
+  count: 1,
+  started_at: "2026-11-16T03:00:00Z",
+  finished_at: "2026-11-16T03:00:09Z",
+  totals: { copied: 12, skipped: 3, errors: 0 },
+  progress: null,
+  error: null,
+  zone: "UTC",
+} as unknown as Run;
+const answers = {
+  "GET /api/schedules/backup": schedule,
+  "GET /api/schedules/backup/next": { zone: "UTC", next: ["2099-01-01T03:00:00Z"], reason: null },
+  "GET /api/schedules/backup/history": {
+    zone: "UTC",
+    days: [{ date: "2026-11-16", states: { succeeded: 1 }, seconds: 9 }],
+  },
+  "GET /api/runs": { items: [run], next: null },
+};
+const open = (search = "") => renderPage(SchedulePage, { route: "/schedules/$name", at: `/schedules/backup${search}` });
+
+describe("the page of a schedule", () => {
+  it("shows its work and policies in words", async () => {
+    stubServer(answers);
+    open();
+    expect(await screen.findByText('copy("site", full=true)')).toBeTruthy();
+    expect(screen.getByText("A due time is skipped while a run is still active.")).toBeTruthy();
+    expect(await screen.findByText("1 run on 1 day; nothing failed.")).toBeTruthy();
+  });
+
+  it("that is off says why and is enabled from there", async () => {
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": { ...schedule, enabled: false, off_note: "moving house", next_run_at: null },
+      "POST /api/schedules/backup/enable": schedule,
+    });
+    open();
+    expect(await screen.findByText("Off: moving house")).toBeTruthy();
+    await userEvent.click(screen.getByRole("button", { name: "Enable" }));
+    expect(await screen.findByText("backup is on")).toBeTruthy();
+    expect(asked.some((each) => each.path === "/api/schedules/backup/enable")).toBe(true);
+  });
+
+  it("tells runs of a backfill apart by when they were due", async () => {
+    stubServer({ ...answers, "GET /api/runs": { items: [{ ...run, due_at: "2026-11-15T07:53:00Z" }], next: null } });
+    open("?runs=1");
+    const due = (place: HTMLElement) => within(place).findByText(/^due/);
+    expect((await due(await screen.findByRole("dialog"))).textContent).toMatch(/^due .*07:53/);
+    expect((await screen.findByRole("dialog")).textContent).toContain("run 7");
+  });
+
+  it("that does not exist leads to the list", async () => {
+    stubServer({ "GET /api/schedules/backup": problem(404, "there is no schedule 'backup'") });
+    open();
+    expect(await screen.findByText("there is no schedule 'backup'")).toBeTruthy();
+    expect(screen.getByRole("heading", { level: 1 })).toBeTruthy();
+    expect(screen.getByRole("link", { name: "All schedules" }).getAttribute("href")).toBe("/schedules");
+  });
+
+  it("offers to force a run that is refused because another is active", async () => {
+    const trigger = (asked: Asked) =>
+      (asked.body as { force?: boolean }).force === true ? run : problem(409, "run 6 of 'backup' is still active");
+    const asked = stubServer({ ...answers, "POST /api/schedules/backup/trigger": trigger });
+    open();
+    await userEvent.click(await screen.findByText("Run now"));
+    expect(await screen.findByText("run 6 of 'backup' is still active")).toBeTruthy();
+    await userEvent.click(screen.getByText("Run anyway"));
+    expect(await screen.findByText("Run 7 is queued")).toBeTruthy();
+    expect(asked.filter((each) => each.method === "POST").map((each) => each.body)).toEqual([{}, { force: true }]);
+  });
+
+  it("opens the run log with totals over the page, and keeps it in the address", async () => {
+    stubServer(answers);
+    const { router } = open();
+    await userEvent.click(await screen.findByText("Runs"));
+    const dialog = await screen.findByRole("dialog");
+    expect(router.state.location.search).toEqual({ runs: "1" });
+    expect((await within(dialog).findByText("copied", { exact: false })).textContent).toBe("copied 12");
+    expect(within(dialog).getByText("9 s")).toBeTruthy();
+  });
+
+  it("looks before it backfills", async () => {
+    const asked = stubServer({
+      ...answers,
+      "POST /api/schedules/backup/backfill": {
+        due: ["2026-11-14T03:00:00Z", "2026-11-15T03:00:00Z"],
+        runs: [8, 9],
+        left_out: 1,
+      },
+    });
+    open();
+    const menu = await screen.findByLabelText("More actions");
+    menu.focus();
+    await userEvent.keyboard("{Enter}");
+    await userEvent.click(await screen.findByText("Backfill"));
+    fireEvent.change(await screen.findByLabelText("From (your time)"), { target: { value: "2026-11-14T00:00" } });
+    await userEvent.click(screen.getByText("Preview"));
+    expect(await screen.findByText("2 due times would be run")).toBeTruthy();
+    await userEvent.click(screen.getByText("Run 2 due times"));
+    await waitFor(() =>
+      expect(
+        asked.filter((each) => each.method === "POST").map((each) => (each.body as { dry_run: boolean }).dry_run),
+      ).toEqual([true, false]),
+    );
+  });
+
+  it("tells why it is broken and gives both ways back", async () => {
+    const broken = {
+      ...schedule,
+      enabled: false,
+      broken: "3 scheduled runs failed in a row; the last: \u001b[31mdisk full\u001b[0m",
+      next_run_at: null,
+      next_run_reason: "broken: …",
+    };
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": broken,
+      "POST /api/schedules/backup/enable": problem(409, "a check of 'backup' failed", {
+        checks: { disk: "only 2 % free" },
+      }),
+    });
+    open();
+    expect(await screen.findByText("Broken: 3 scheduled runs failed in a row; the last: disk full")).toBeTruthy();
+    expect(screen.getByText("Fix and re-enable").getAttribute("href")).toBe("/schedules/backup/edit?fix=1");
+    await userEvent.click(screen.getByText("Re-enable"));
+    expect(await screen.findByText("backup stays off")).toBeTruthy();
+    expect(asked.some((each) => each.path.endsWith("/enable"))).toBe(true);
+  });
+});

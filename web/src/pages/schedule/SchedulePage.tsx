@@ -1,0 +1,161 @@
+/** One schedule: when it is due, what it did, how it is treated, and everything that can be done with it. */
+
+import { useParams } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import { useMay } from "@/api/queries/me";
+import { useSchedule } from "@/api/queries/schedules";
+import type { Schedule } from "@/api/types";
+import { Badge } from "@/components/Badge";
+import { Banner } from "@/components/Banner";
+import { Button } from "@/components/Button";
+import { Card } from "@/components/Card";
+import { PageHeader } from "@/components/PageHeader";
+import { QueryView } from "@/components/QueryView";
+import { SkeletonCards } from "@/components/Skeleton";
+import { StateBadge } from "@/components/StateBadge";
+import { Countdown, Time } from "@/components/Time";
+import { useUrlState } from "@/state/urlState";
+import { ScheduleSwitch, TurnOn } from "../schedules/ScheduleSwitch";
+import { reasonText, scheduleState, stateLook } from "../schedules/scheduleState";
+import { BrokenBanner } from "./BrokenBanner";
+import { HistoryCard } from "./HistoryCard";
+import { PolicyCard } from "./PolicyCard";
+import { RecentRuns } from "./RecentRuns";
+import { RunsDialog } from "./RunsDialog";
+import { ScheduleActions } from "./ScheduleActions";
+import { Upcoming } from "./Upcoming";
+import { WorkView } from "./WorkView";
+
+const LIST = { label: "All schedules", to: "/schedules" };
+
+export function SchedulePage() {
+  const { name = "" } = useParams({ strict: false });
+  const query = useSchedule(name);
+  return (
+    <QueryView query={query} skeleton={<SkeletonCards cards={6} />} page={{ title: name, list: LIST }}>
+      {(schedule) => <Loaded key={schedule.id} schedule={schedule} />}
+    </QueryView>
+  );
+}
+
+function Loaded({ schedule }: { schedule: Schedule }) {
+  const [search, setSearch] = useUrlState();
+  const may = useMay("operator");
+  const state = scheduleState(schedule);
+  const showRuns = (open: boolean) => setSearch({ runs: open ? "1" : undefined });
+  return (
+    <>
+      <PageHeader
+        title={schedule.name}
+        crumbs={[{ label: "Schedules", to: "/schedules" }]}
+        heading={
+          <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
+            <span className="min-w-0 break-words">{schedule.name}</span>
+            <ScheduleSwitch schedule={schedule} why={may.reason} />
+            <Badge {...stateLook(state)} title={schedule.next_run_reason ?? undefined}>
+              {state}
+            </Badge>
+            {schedule.running > 0 && <StateBadge state="running" />}
+          </span>
+        }
+        description={<Description schedule={schedule} />}
+        actions={<ScheduleActions schedule={schedule} onRuns={() => showRuns(true)} />}
+      />
+      <div className="flex flex-col gap-4">
+        {schedule.broken !== null && <BrokenBanner schedule={schedule} />}
+        <Held schedule={schedule} />
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_22rem]">
+          <div className="flex min-w-0 flex-col gap-4">
+            <RecentRuns schedule={schedule} onAll={() => showRuns(true)} />
+            <HistoryCard schedule={schedule} />
+          </div>
+          <div className="flex min-w-0 flex-col gap-4">
+            <Upcoming schedule={schedule} />
+            <Card title="Work">
+              <WorkView work={schedule.work} />
+            </Card>
+            <PolicyCard schedule={schedule} />
+            <Card title="Details">
+              <Details schedule={schedule} />
+            </Card>
+          </div>
+        </div>
+      </div>
+      <RunsDialog schedule={schedule.name} open={search["runs"] === "1"} onOpenChange={showRuns} />
+    </>
+  );
+}
+
+function Description({ schedule }: { schedule: Schedule }) {
+  return (
+    <>
+      {schedule.sentence || schedule.timing}
+      {!schedule.sentence.includes(schedule.zone) && ` Zone ${schedule.zone}.`}
+      {schedule.next_run_at !== null && (
+        <>
+          {" Next "}
+          <Countdown to={schedule.next_run_at} zone={schedule.zone} className="font-medium text-ink" />.
+        </>
+      )}
+    </>
+  );
+}
+
+/** Why it is not due although nothing is broken. */
+function Held({ schedule }: { schedule: Schedule }) {
+  if (schedule.broken !== null) return null;
+  const state = scheduleState(schedule);
+  if (state === "paused") return <Banner tone="warn" title={`Paused: ${reasonText(schedule.next_run_reason)}`} />;
+  if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares it, so it is not due." />;
+  return state === "off" ? <OffBanner schedule={schedule} /> : null;
+}
+
+function OffBanner({ schedule }: { schedule: Schedule }) {
+  const may = useMay("operator");
+  const [turning, setTurning] = useState(false);
+  return (
+    <>
+      <Banner
+        title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: it has no due times until somebody enables it."}
+        actions={
+          <Button size="small" icon="check" why={may.reason} busy={turning} onClick={() => setTurning(true)}>
+            Enable
+          </Button>
+        }
+      />
+      {turning && <TurnOn name={schedule.name} onDone={() => setTurning(false)} />}
+    </>
+  );
+}
+
+function Details({ schedule }: { schedule: Schedule }) {
+  const facts: [string, ReactNode][] = [
+    [
+      "Timing",
+      <code key="timing" className="font-mono text-xs">
+        {schedule.timing}
+      </code>,
+    ],
+    ["Zone", schedule.zone],
+    ["Project", schedule.project],
+    ["Owner", schedule.owner],
+    ["Note", schedule.note],
+    ["Runs left", schedule.remaining],
+    ["Failures in a row", schedule.failures > 0 ? schedule.failures : null],
+    ["Created", <Time key="created" at={schedule.created_at} zone={schedule.zone} />],
+    ["Changed", <Time key="changed" at={schedule.updated_at} zone={schedule.zone} />],
+    ["Version", schedule.version],
+  ];
+  return (
+    <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-1.5 text-sm">
+      {facts
+        .filter(([, value]) => value !== null && value !== "")
+        .map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-muted">{name}</dt>
+            <dd className="min-w-0 break-words">{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import type { Policy } from "@/api/types";
+import { policyWords } from "./policyWords";
+
+const policy: Policy = {
+  overlap: "skip",
+  catch_up: "latest",
+  catch_up_window: "1d",
+  catch_up_cap: 1000,
+  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
+  timeout: "5m",
+  max_age: null,
+  break_after: 3,
+  lane: "cron",
+  priority: 0,
+  session: null,
+  checks: [],
+  gate: null,
+  budget: null,
+  notify: [],
+  keep: { age: "30d", count: 1000 },
+  remaining: null,
+  delete_after_run: false,
+};
+
+describe("policyWords", () => {
+  it("folds what is the default, but for what people ask about", () => {
+    const words = policyWords(policy, "shell");
+    expect(words.first.map((line) => line.name)).toEqual(["Overlap", "Retry", "Timeout"]);
+    expect(words.first.some((line) => line.changed)).toBe(false);
+    expect(words.rest).toHaveLength(12);
+  });
+
+  it("says what differs first, in words", () => {
+    const words = policyWords(
+      {
+        ...policy,
+        retry: { ...policy.retry, max: 0 },
+        break_after: 1,
+        remaining: 1,
+        budget: { per_run_usd: 1, per_day_usd: null, per_day_runs: 20 },
+      },
+      "function",
+    );
+    const said = Object.fromEntries(words.first.map((line) => [line.name, line.text]));
+    expect(said).toMatchObject({
+      Retry: "A failed run is not tried again.",
+      Timeout: "An attempt may take 5m.",
+      Breaker: "Any failure switches it off.",
+      "Runs left": "It runs once.",
+      Budget: "At most $1 a run, 20 runs a day; then it pauses.",
+    });
+  });
+});

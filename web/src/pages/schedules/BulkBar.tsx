@@ -1,0 +1,100 @@
+import { useState } from "react";
+import { useMay } from "@/api/queries/me";
+import { type Bulk, useBulk } from "@/api/queries/schedules";
+import type { BulkAnswer } from "@/api/types";
+import { Button } from "@/components/Button";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
+import { TextField } from "@/components/Field";
+import { IconButton } from "@/components/IconButton";
+import { useProblemToast, useToast } from "@/components/Toast";
+import { counted } from "@/time/format";
+import { BulkFailures, DONE } from "./BulkFailures";
+
+type Action = Bulk["action"];
+
+interface Props {
+  names: readonly string[];
+  onClear: () => void;
+  /** Those that failed stay selected, so that they can be looked at. */
+  onDone: (failed: string[]) => void;
+}
+
+const MOST = 1000;
+
+/** What can be done with all selected schedules at once. Some may fail: those are listed with their reasons. */
+export function BulkBar({ names, onClear, onDone }: Props) {
+  const may = useMay("operator");
+  const bulk = useBulk();
+  const say = useToast();
+  const tell = useProblemToast();
+  const [asking, setAsking] = useState<"disable" | "remove" | null>(null);
+  const [note, setNote] = useState("");
+  const [answer, setAnswer] = useState<{ action: Action; answer: BulkAnswer } | null>(null);
+  const why = may.reason ?? (names.length > MOST ? `At most ${MOST} at once.` : undefined);
+  const many = counted(names.length, "schedule");
+
+  async function act(action: Action): Promise<void> {
+    const wanted: Bulk = { action, names: [...names] };
+    if (action === "disable" && note.trim() !== "") wanted.note = note.trim();
+    const got = await bulk.mutateAsync(wanted);
+    onDone(got.failed.map((each) => each.name));
+    if (got.failed.length > 0) setAnswer({ action, answer: got });
+    else say({ title: `${counted(got.done.length, "schedule")} ${DONE[action]}` });
+  }
+  const at = (action: Action) => () => void act(action).catch(tell("Nothing was done"));
+
+  return (
+    <>
+      {names.length > 0 && (
+        <div
+          role="region"
+          aria-label="Selected schedules"
+          className="fixed inset-x-3 bottom-16 z-30 mx-auto flex w-fit max-w-full flex-wrap items-center gap-2 rounded-xl border border-line-strong bg-raised px-3 py-2 shadow-raised md:bottom-5"
+        >
+          <span className="px-1 text-sm font-medium tabular-nums">{names.length.toLocaleString("en-US")} selected</span>
+          <Button
+            size="small"
+            icon="play"
+            why={why}
+            busy={bulk.isPending && bulk.variables.action === "trigger"}
+            onClick={at("trigger")}
+          >
+            Run now
+          </Button>
+          <Button size="small" icon="check" why={why} onClick={at("enable")}>
+            Enable
+          </Button>
+          <Button size="small" icon="pause" why={why} onClick={() => setAsking("disable")}>
+            Disable
+          </Button>
+          <Button size="small" icon="trash" why={why} onClick={() => setAsking("remove")}>
+            Remove
+          </Button>
+          <IconButton icon="cross" label="Clear the selection" onClick={onClear} />
+        </div>
+      )}
+      <ConfirmDialog
+        open={asking === "disable"}
+        onOpenChange={() => setAsking(null)}
+        title={`Disable ${many}?`}
+        text="They get no new due times until somebody enables them again."
+        action="Disable"
+        onConfirm={() => act("disable")}
+      >
+        <TextField label="Reason (optional)" value={note} onChange={(event) => setNote(event.target.value)} />
+      </ConfirmDialog>
+      <ConfirmDialog
+        open={asking === "remove"}
+        onOpenChange={() => setAsking(null)}
+        title={`Remove ${many}?`}
+        text="This cannot be taken back. Their runs and output are removed with them."
+        action={`Remove ${many}`}
+        danger
+        onConfirm={() => act("remove")}
+      />
+      {answer !== null && (
+        <BulkFailures action={answer.action} answer={answer.answer} onClose={() => setAnswer(null)} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,160 @@
+import { Link } from "@tanstack/react-router";
+import { memo, useEffect } from "react";
+import type { RecentRun, Schedule } from "@/api/types";
+import { Badge } from "@/components/Badge";
+import { RunDuration } from "@/components/Duration";
+import { StateBadge } from "@/components/StateBadge";
+import { Ago, Countdown, Time } from "@/components/Time";
+import { Sparkline } from "@/components/charts/Sparkline";
+import { classes } from "@/components/classes";
+import { formatDuration, formatTime } from "@/time/format";
+import { ScheduleSwitch } from "./ScheduleSwitch";
+import { brokenText, reasonText, scheduleState, stateLook } from "./scheduleState";
+
+export const COLUMNS =
+  "lg:grid-cols-[1.25rem_minmax(12rem,2fr)_11.5rem_minmax(9rem,1fr)_minmax(9rem,1fr)_2.5rem] lg:[grid-template-areas:'check_name_spark_last_next_switch']";
+
+interface Props {
+  schedule: Schedule;
+  selected: boolean;
+  focused: boolean;
+  zone: string;
+  /** Why whoever is logged in may not switch it. */
+  why: string | undefined;
+  place: number;
+  /** Told when the row is drawn and when it is gone. */
+  onDrawn: (place: number, drawn: boolean) => void;
+  onSelect: (name: string, selected: boolean, range: boolean) => void;
+}
+
+function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect }: Props) {
+  useEffect(() => {
+    onDrawn(place, true);
+    return () => onDrawn(place, false);
+  }, [place, onDrawn]);
+  const state = scheduleState(schedule);
+  const { tone, icon } = stateLook(state);
+  return (
+    <div
+      className={classes(
+        "grid grid-cols-[1.25rem_minmax(0,1fr)_minmax(0,1fr)_2.5rem] items-center gap-x-3 gap-y-2 border-b border-line px-4 py-3 lg:gap-x-5 lg:py-2",
+        "[grid-template-areas:'check_name_name_switch''._spark_spark_spark''._last_next_next']",
+        COLUMNS,
+        selected ? "bg-accent-soft" : "hover:bg-sunken/60",
+        focused && "outline-2 -outline-offset-2 outline-focus",
+      )}
+    >
+      <input
+        type="checkbox"
+        aria-label={`Select ${schedule.name}`}
+        checked={selected}
+        onChange={() => undefined}
+        onClick={(event) => onSelect(schedule.name, event.currentTarget.checked, event.shiftKey)}
+        className="size-4 self-start accent-accent [grid-area:check] max-lg:mt-0.5 lg:self-center"
+      />
+      <div className="min-w-0 [grid-area:name]">
+        <div className="flex min-w-0 items-center gap-2">
+          <Link
+            to="/schedules/$name"
+            params={{ name: schedule.name }}
+            className="truncate text-sm font-semibold hover:underline"
+          >
+            {schedule.name}
+          </Link>
+          {schedule.running > 0 && <StateBadge state="running" />}
+          {state !== "on" && state !== "off" && (
+            <Badge
+              tone={tone}
+              icon={icon}
+              title={schedule.broken === null ? (schedule.next_run_reason ?? undefined) : brokenText(schedule)}
+            >
+              {state}
+            </Badge>
+          )}
+          {schedule.project !== null && (
+            <span className="truncate text-xs text-muted max-sm:hidden">{schedule.project}</span>
+          )}
+        </div>
+        {schedule.broken === null ? (
+          <p className="truncate text-xs text-muted" title={schedule.sentence}>
+            {schedule.sentence || schedule.timing}
+          </p>
+        ) : (
+          <p className="truncate text-xs text-bad" title={brokenText(schedule)}>
+            {brokenText(schedule)}
+          </p>
+        )}
+      </div>
+      <div className="min-w-0 [grid-area:spark]">
+        <Sparkline runs={schedule.recent ?? NOTHING} describe={describer(zone)} />
+      </div>
+      <div className="min-w-0 text-xs [grid-area:last]">
+        <LastRun schedule={schedule} />
+      </div>
+      <div className="min-w-0 text-xs [grid-area:next]">
+        <Next schedule={schedule} />
+      </div>
+      <div className="self-start justify-self-end [grid-area:switch] lg:self-center">
+        <ScheduleSwitch schedule={schedule} why={why} />
+      </div>
+    </div>
+  );
+}
+
+/** Redrawn only for its own changes: there may be thousands of neighbours. */
+export const ScheduleRow = memo(Row);
+
+const NOTHING: RecentRun[] = [];
+const describers = new Map<string, (run: RecentRun) => string>();
+
+/** One function for each zone, so that the sparklines stay as they are. */
+function describer(zone: string): (run: RecentRun) => string {
+  const known = describers.get(zone);
+  if (known !== undefined) return known;
+  const made = (run: RecentRun): string => {
+    const took = run.seconds === null ? "" : `, ${formatDuration(run.seconds)}`;
+    return `Run ${run.id}: ${run.state}${took}, ${formatTime(Date.parse(run.at), zone, Date.now(), true)}`;
+  };
+  describers.set(zone, made);
+  return made;
+}
+
+function LastRun({ schedule }: { schedule: Schedule }) {
+  const run = schedule.last_run;
+  if (run === null) return <span className="text-muted">never ran</span>;
+  return (
+    <Link to="/runs/$id" params={{ id: String(run.id) }} className="flex flex-col items-start gap-0.5 hover:underline">
+      <StateBadge state={run.state} reason={run.reason} />
+      <span className="text-muted">
+        <Ago at={run.finished_at ?? run.started_at ?? run.due_at} zone={schedule.zone} />
+        {run.started_at !== null && (
+          <>
+            {" · "}
+            <RunDuration run={run} />
+          </>
+        )}
+      </span>
+    </Link>
+  );
+}
+
+function Next({ schedule }: { schedule: Schedule }) {
+  if (schedule.next_run_at === null) {
+    const text = schedule.broken === null ? reasonText(schedule.next_run_reason) : "not before it is fixed";
+    return (
+      <span className="line-clamp-2 text-muted" title={reasonText(schedule.next_run_reason)}>
+        {schedule.broken === null && !schedule.enabled
+          ? schedule.off_note === null
+            ? "off"
+            : `off: ${schedule.off_note}`
+          : text}
+      </span>
+    );
+  }
+  return (
+    <span className="flex flex-col gap-0.5">
+      <Countdown to={schedule.next_run_at} zone={schedule.zone} className="font-medium" />
+      <Time at={schedule.next_run_at} zone={schedule.zone} className="text-muted" />
+    </span>
+  );
+}

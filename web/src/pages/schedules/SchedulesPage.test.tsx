@@ -1,0 +1,156 @@
+import { screen, waitFor, within } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { describe, expect, it } from "vitest";
+import type { Run, Schedule } from "@/api/types";
+import { renderPage } from "@/testing/render";
+import { type Asked, problem, stubServer } from "@/testing/server";
+import { SchedulesPage } from "./SchedulesPage";
+
+const schedule = (id: number, name: string, changes: Partial<Schedule> = {}): Schedule =>
+  ({
+    id,
+    name,
+    timing: "every 5m",
+    zone: "UTC",
+    sentence: "Every 5 minutes.",
+    project: null,
+    owner: "user",
+    enabled: true,
+    broken: null,
+    orphaned: false,
+    note: null,
+    next_run_at: "2099-01-01T00:00:00Z",
+    next_run_reason: null,
+    last_run: null,
+    running: 0,
+    version: 1,
+    recent: [
+      { id: 1, state: "succeeded", seconds: 1, at: "2026-11-16T10:00:00Z" },
+      { id: 2, state: "failed", seconds: 2, at: "2026-11-16T10:05:00Z" },
+    ],
+    ...changes,
+  }) as unknown as Schedule;
+const page = (...items: Schedule[]) => ({ items, next: null, total: items.length });
+const lists = {
+  "GET /api/projects": {
+    items: [{ name: "site", folder: "/srv", env: {}, schedules: 1, created_at: "2026-11-16T10:00:00Z" }],
+  },
+};
+const open = (search = "") => renderPage(SchedulesPage, { route: "/schedules", at: `/schedules${search}` });
+
+describe("the list of schedules", () => {
+  it("shows what each did last, and why one is broken", async () => {
+    const last = {
+      id: 9,
+      state: "failed",
+      reason: null,
+      started_at: "2026-11-16T10:00:00Z",
+      finished_at: "2026-11-16T10:00:03Z",
+      due_at: "2026-11-16T10:00:00Z",
+    } as Run;
+    stubServer({
+      ...lists,
+      "GET /api/schedules": page(
+        schedule(1, "backup"),
+        schedule(2, "report", { broken: "3 failures in a row", enabled: false, next_run_at: null, last_run: last }),
+      ),
+    });
+    open();
+    expect(await screen.findByText("backup")).toBeTruthy();
+    expect(screen.getAllByLabelText("Last 2 runs: 1 succeeded, 1 failed.")).toHaveLength(2);
+    expect(screen.getByText("3 failures in a row")).toBeTruthy();
+    expect(screen.getByLabelText("report on or off").getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByText("2 schedules")).toBeTruthy();
+  });
+
+  it("asks the server with the filters of the address, and keeps a new one there", async () => {
+    const asked = stubServer({ ...lists, "GET /api/schedules": page(schedule(1, "backup")) });
+    const { router } = open("?state=broken&q=back");
+    await screen.findByText("backup");
+    const first = asked.find((each) => each.path === "/api/schedules");
+    expect(Object.fromEntries(first!.query)).toEqual({
+      state: "broken",
+      q: "back",
+      sort: "next",
+      recent: "60",
+      limit: "200",
+    });
+    await screen.findByText("site");
+    await userEvent.selectOptions(screen.getByLabelText("Project"), "site");
+    await waitFor(() => expect(router.state.location.search).toEqual({ state: "broken", q: "back", project: "site" }));
+    expect(asked.at(-1)?.query.get("project")).toBe("site");
+  });
+
+  it("says what to type when there is nothing yet, and what to do when nothing fits", async () => {
+    stubServer({ ...lists, "GET /api/schedules": page() });
+    open();
+    expect(await screen.findByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
+    open("?q=nothing");
+    expect(await screen.findByText("No schedule fits these filters")).toBeTruthy();
+  });
+
+  it("goes on with the next page when the end comes into sight", async () => {
+    const rows = (from: number) =>
+      Array.from({ length: 3 }, (_, index) => schedule(from + index, `job-${from + index}`));
+    const pages: Record<string, unknown> = {
+      "": { items: rows(1), next: "b", total: 6 },
+      b: { items: rows(4), next: null, total: 6 },
+    };
+    stubServer({ ...lists, "GET /api/schedules": (asked: Asked) => pages[asked.query.get("cursor") ?? ""] });
+    open();
+    expect(await screen.findByText("job-1")).toBeTruthy();
+    expect(await screen.findByText("job-6")).toBeTruthy();
+    expect(screen.getByText("6 schedules")).toBeTruthy();
+  });
+
+  it("lists each schedule that a bulk action failed for, and keeps those selected", async () => {
+    const failed = [
+      {
+        name: "report",
+        problem: {
+          type: "/problems/checks-failed",
+          title: "Checks failed",
+          status: 409,
+          detail: "a check of 'report' failed",
+          checks: { disk: "only 2 % free" },
+        },
+      },
+    ];
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report")),
+      "POST /api/schedules/bulk": { done: ["backup"], failed },
+    });
+    open();
+    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    await userEvent.click(screen.getByText("Enable"));
+    const dialog = await screen.findByRole("dialog");
+    expect(within(dialog).getByText("1 schedule was not enabled")).toBeTruthy();
+    expect(within(dialog).getByText("1 other was enabled.")).toBeTruthy();
+    expect(within(dialog).getByText("disk: only 2 % free")).toBeTruthy();
+    expect(asked.find((each) => each.method === "POST")?.body).toEqual({
+      action: "enable",
+      names: ["backup", "report"],
+    });
+    expect(screen.getByLabelText<HTMLInputElement>("Select report").checked).toBe(true);
+    expect(screen.getByLabelText<HTMLInputElement>("Select backup").checked).toBe(false);
+  });
+
+  it("asks for a reason before one is switched off, and shows the checks when it cannot be switched on", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report", { enabled: false, next_run_at: null })),
+      "POST /api/schedules/backup/disable": schedule(1, "backup", { enabled: false }),
+      "POST /api/schedules/report/enable": problem(409, "a check failed", { checks: { disk: "only 2 % free" } }),
+    });
+    open();
+    await userEvent.click(await screen.findByLabelText("backup on or off"));
+    await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
+    await userEvent.click(screen.getByText("Switch off"));
+    await waitFor(() => expect(asked.find((each) => each.path.endsWith("/disable"))?.body).toEqual({ note: "moving" }));
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    await userEvent.click(screen.getByLabelText("report on or off"));
+    expect(await screen.findByText("report stays off")).toBeTruthy();
+    expect(screen.getByText("disk")).toBeTruthy();
+  });
+});

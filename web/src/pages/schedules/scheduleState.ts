@@ -1,0 +1,39 @@
+// The state of a schedule in one word, as the command line says it.
+
+import type { Schedule } from "@/api/types";
+import { plainText } from "@/components/output/ansi";
+import type { IconName } from "@/components/Icon";
+import type { Tone } from "@/components/stateLook";
+
+export type ScheduleState = "on" | "off" | "paused" | "broken" | "orphaned" | "finished";
+
+const LOOKS: Record<ScheduleState, { tone: Tone; icon: IconName }> = {
+  on: { tone: "good", icon: "check" },
+  off: { tone: "quiet", icon: "minus" },
+  paused: { tone: "warn", icon: "pause" },
+  broken: { tone: "bad", icon: "alert" },
+  orphaned: { tone: "warn", icon: "unplug" },
+  finished: { tone: "quiet", icon: "check" },
+};
+
+/** The first word of why it does not run, if it does not. */
+export function scheduleState(schedule: Schedule): ScheduleState {
+  if (schedule.broken !== null) return "broken";
+  const word = (schedule.next_run_reason ?? "").split(":")[0];
+  if (word === "paused" || word === "orphaned" || word === "finished") return word;
+  return schedule.enabled ? "on" : "off";
+}
+
+export function stateLook(state: ScheduleState): { tone: Tone; icon: IconName } {
+  return LOOKS[state];
+}
+
+/** Why it is broken. A reason may hold the last line of an output, with its colours. */
+export function brokenText(schedule: Schedule): string {
+  return plainText(schedule.broken ?? "");
+}
+
+/** The reason without its first word: `disabled: moving house` is `moving house`. */
+export function reasonText(reason: string | null): string {
+  return plainText((reason ?? "").replace(/^\w+: /, ""));
+}

@@ -1,0 +1,144 @@
+/** Puts a message into a session. */
+
+import { type FormEvent, useId, useState } from "react";
+import { ProblemError } from "@/api/client";
+import { useSendMessage } from "@/api/queries/sessions";
+import { useTasks } from "@/api/queries/tasks";
+import type { NewMessage } from "@/api/types";
+import { Button } from "@/components/Button";
+import { Dialog } from "@/components/Dialog";
+import { TextArea, TextField } from "@/components/Field";
+import { ProblemNote } from "@/components/ProblemNote";
+import { Select } from "@/components/Select";
+import { useToast } from "@/components/Toast";
+
+const MODES = [
+  { value: "queue", label: "Queue: wait for its turn" },
+  { value: "followup", label: "Follow up: wait until nothing is under way, and go alone" },
+  { value: "interrupt", label: "Interrupt: stop what is under way, and go next" },
+] as const;
+
+type Mode = (typeof MODES)[number]["value"];
+
+/** JSON where it is JSON, else text: as on the command line. */
+export function readPayload(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+interface SendDialogProps {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  /** The session; without it, it is asked for. */
+  session?: string;
+}
+
+export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
+  const form = useId();
+  const send = useSendMessage();
+  const close = (next: boolean): void => {
+    if (!next) send.reset();
+    onOpenChange(next);
+  };
+  return (
+    <Dialog
+      open={open}
+      onOpenChange={close}
+      title={session === undefined ? "Send a message" : `Send to ${session}`}
+      footer={
+        <>
+          <Button onClick={() => close(false)}>Leave it</Button>
+          <Button type="submit" form={form} variant="primary" icon="send" busy={send.isPending}>
+            Send
+          </Button>
+        </>
+      }
+    >
+      <SendForm id={form} session={session} send={send} onSent={() => close(false)} />
+    </Dialog>
+  );
+}
+
+interface SendFormProps {
+  id: string;
+  session?: string;
+  send: ReturnType<typeof useSendMessage>;
+  onSent: () => void;
+}
+
+function SendForm({ id, session, send, onSent }: SendFormProps) {
+  const tasks = useTasks().data?.items ?? [];
+  const list = useId();
+  const [key, setKey] = useState(session ?? "");
+  const [task, setTask] = useState("");
+  const [text, setText] = useState("");
+  const [mode, setMode] = useState<Mode>("queue");
+  const say = useToast();
+  const fields = send.error instanceof ProblemError ? send.error.fields : {};
+  const isPlaced = ["key", "task", "payload", "mode"].some((name) => name in fields);
+
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const message: NewMessage = { task: task.trim(), payload: readPayload(text), mode };
+    send.mutate(
+      { key: key.trim(), message },
+      {
+        onSuccess: (run) => {
+          say({ title: `Sent: run ${run.id} carries it` });
+          onSent();
+        },
+      },
+    );
+  };
+
+  return (
+    <form id={id} onSubmit={submit} className="flex flex-col gap-4">
+      {send.error !== null && !isPlaced && <ProblemNote error={send.error} />}
+      {session === undefined && (
+        <TextField
+          label="Session"
+          hint="A key of your own, such as dm:42; the first message makes it."
+          required
+          error={fields["key"]}
+          value={key}
+          onChange={(event) => setKey(event.target.value)}
+        />
+      )}
+      <TextField
+        label="Task"
+        hint="It gets the messages as a list, payloads."
+        required
+        list={list}
+        autoComplete="off"
+        error={fields["task"]}
+        value={task}
+        onChange={(event) => setTask(event.target.value)}
+      />
+      <datalist id={list}>
+        {tasks.map((each) => (
+          <option key={each.name} value={each.name} />
+        ))}
+      </datalist>
+      <TextArea
+        label="Payload"
+        hint="JSON where it is JSON, else text."
+        required
+        mono
+        rows={4}
+        error={fields["payload"]}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <Select
+        label="Mode"
+        options={MODES}
+        value={mode}
+        error={fields["mode"]}
+        onChange={(next) => setMode(MODES.find((each) => each.value === next)?.value ?? "queue")}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,33 @@
+import { look } from "@/components/stateLook";
+
+const STATES = ["succeeded", "failed", "running", "queued", "cancelled", "skipped"];
+
+/** What the bars mean. */
+export function Legend() {
+  const missed = look("missed").color;
+  return (
+    <ul aria-label="What the bars mean" className="mt-3 flex flex-wrap gap-x-4 gap-y-1 text-xs text-muted">
+      {STATES.map((state) => (
+        <li key={state} className="flex items-center gap-1.5">
+          <span aria-hidden="true" className="h-3 w-4 rounded-xs" style={{ backgroundColor: look(state).color }} />
+          {state}
+        </li>
+      ))}
+      <li className="flex items-center gap-1.5">
+        <span
+          aria-hidden="true"
+          className="h-3 w-4 rounded-xs"
+          style={{
+            border: `1px solid ${missed}`,
+            background: `repeating-linear-gradient(135deg, ${missed} 0 2px, transparent 2px 5px)`,
+          }}
+        />
+        missed
+      </li>
+      <li className="flex items-center gap-1.5">
+        <span aria-hidden="true" className="h-3 w-2.5 rounded-xs border-[1.5px] border-dashed border-muted" />
+        due
+      </li>
+    </ul>
+  );
+}

@@ -1,0 +1,78 @@
+import { screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { renderPage } from "@/testing/render";
+import { stubServer } from "@/testing/server";
+import { TimelinePage } from "./TimelinePage";
+
+const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+const run = (id: number, schedule: string, state: string, changes = {}) => ({
+  id,
+  schedule,
+  task: null,
+  state,
+  trigger: "schedule",
+  due_at: ago(30),
+  last_due_at: null,
+  count: 1,
+  started_at: ago(30),
+  finished_at: ago(28),
+  lane: "cron",
+  node: "n1",
+  ...changes,
+});
+const timeline = (changes = {}) => ({
+  from: ago(120),
+  to: ago(-60),
+  now: new Date().toISOString(),
+  zone: "UTC",
+  runs: [
+    run(1, "backup", "succeeded"),
+    run(2, "report", "missed", { started_at: null, finished_at: null, last_due_at: ago(20), count: 12 }),
+  ],
+  due: [{ schedule: "backup", at: ago(-10) }],
+  truncated: false,
+  ...changes,
+});
+const lists = { "GET /api/projects": { items: [] } };
+const open = (search = "") => renderPage(TimelinePage, { route: "/timeline", at: `/timeline${search}` });
+
+beforeEach(() => {
+  // happy-dom lays nothing out: the drawing has a size all the same.
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(400);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(1000);
+});
+
+describe("the timeline", () => {
+  it("draws what ran, what was missed and what is due, and says it in words", async () => {
+    stubServer({ ...lists, "GET /api/timeline": timeline() });
+    open("?span=1h");
+    const ran = await screen.findByLabelText(/^backup: succeeded, .*2 m 00 s$/);
+    expect(ran.getAttribute("href")).toBe("/runs/1");
+    expect(screen.getByLabelText(/^report: missed 12 due times/)).toBeTruthy();
+    expect(screen.getByLabelText(/^backup: due,/).getAttribute("href")).toBe("/schedules/backup");
+  });
+
+  it("keeps span, place, search and view in the address", async () => {
+    const asked = stubServer({ ...lists, "GET /api/timeline": timeline() });
+    const { router } = open();
+    await screen.findByText("backup");
+    await userEvent.click(screen.getByText("6h"));
+    await userEvent.click(screen.getByLabelText("Earlier"));
+    await userEvent.type(screen.getByLabelText("Search schedules"), "rep");
+    await userEvent.click(screen.getByText("Table"));
+    await waitFor(() => expect(router.state.location.search).toMatchObject({ span: "6h", q: "rep", view: "table" }));
+    expect((router.state.location.search as { at?: string }).at).toMatch(/Z$/);
+    expect(await screen.findByRole("columnheader", { name: "Schedule" })).toBeTruthy();
+    expect(screen.queryByText("backup")).toBeNull();
+    const { from, to } = Object.fromEntries(asked.findLast((each) => each.path === "/api/timeline")!.query);
+    expect((Date.parse(to!) - Date.parse(from!)) / 3_600_000).toBeLessThanOrEqual(10.5);
+  });
+
+  it("says so when there is more than can be drawn, and when there is nothing", async () => {
+    stubServer({ ...lists, "GET /api/timeline": timeline({ truncated: true, runs: [], due: [] }) });
+    open();
+    expect(await screen.findByText(/There is more than can be drawn/)).toBeTruthy();
+    expect(screen.getByText("Nothing happened here, and nothing is due")).toBeTruthy();
+  });
+});

@@ -1,0 +1,101 @@
+/** The frame around every page: navigation, header, stale bar, palette and keys. Nothing of it shows before the login. */
+
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { Feed } from "@/api/feed";
+import { live } from "@/api/live";
+import { useMay, useMe } from "@/api/queries/me";
+import { ErrorBoundary } from "@/components/ErrorBoundary";
+import { ProblemNote } from "@/components/ProblemNote";
+import { SkeletonRows } from "@/components/Skeleton";
+import { BottomBar } from "@/shell/BottomBar";
+import { Header } from "@/shell/Header";
+import { KeysDialog } from "@/shell/KeysDialog";
+import { PLACES } from "@/shell/navigation";
+import { Palette } from "@/shell/Palette";
+import { Sidebar } from "@/shell/Sidebar";
+import { StaleBar } from "@/shell/StaleBar";
+import { listenForKeys, useShortcut } from "@/state/shortcuts";
+
+export function AppShell() {
+  const me = useMe();
+  const cache = useQueryClient();
+  const loggedIn = me.data !== undefined;
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const [over, setOver] = useState<"palette" | "keys" | null>(null);
+
+  useEffect(() => {
+    if (!loggedIn) return undefined;
+    const client = live();
+    const stop = new Feed(cache).follow(client);
+    client.start();
+    return () => {
+      stop();
+      client.stop();
+    };
+  }, [loggedIn, cache]);
+  useEffect(listenForKeys, []);
+  useShortcut("mod+k", () => setOver((now) => (now === "palette" ? null : "palette")), {
+    label: "Search and commands",
+    group: "Everywhere",
+    always: true,
+  });
+  useShortcut("?", () => setOver("keys"), { label: "Show these keys", group: "Everywhere" });
+
+  return (
+    <div className="min-h-dvh md:pl-52">
+      <a
+        href="#main"
+        className="fixed top-2 left-2 z-60 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-accent-ink focus:translate-y-0"
+      >
+        Skip to the page
+      </a>
+      <GoKeys />
+      <Sidebar />
+      <div className="flex min-h-dvh min-w-0 flex-col">
+        <Header onSearch={() => setOver("palette")} onKeys={() => setOver("keys")} />
+        <StaleBar />
+        <main
+          id="main"
+          tabIndex={-1}
+          className="mx-auto w-full max-w-[1400px] min-w-0 flex-1 px-4 pt-5 pb-24 focus:outline-none md:px-6 md:pb-10"
+        >
+          {loggedIn ? (
+            <ErrorBoundary resetKey={path}>
+              <Outlet />
+            </ErrorBoundary>
+          ) : me.error !== null ? (
+            <ProblemNote error={me.error} onRetry={() => void me.refetch()} />
+          ) : (
+            <SkeletonRows rows={6} />
+          )}
+        </main>
+      </div>
+      <BottomBar />
+      <Palette
+        open={over === "palette"}
+        onOpenChange={(open) => setOver(open ? "palette" : null)}
+        onKeys={() => setOver("keys")}
+      />
+      <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
+    </div>
+  );
+}
+
+function GoKeys() {
+  const navigate = useNavigate();
+  const { allowed } = useMay("operator");
+  useShortcut("n", () => void navigate({ to: "/schedules/new" }), {
+    label: "New schedule",
+    group: "Everywhere",
+    enabled: allowed,
+  });
+  return PLACES.map((place) => <GoKey key={place.to} keys={place.keys} label={place.label} to={place.to} />);
+}
+
+function GoKey({ keys, label, to }: { keys: string; label: string; to: string }) {
+  const navigate = useNavigate();
+  useShortcut(keys, () => void navigate({ to }), { label, group: "Go to" });
+  return null;
+}

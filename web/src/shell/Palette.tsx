@@ -1,0 +1,238 @@
+/** The command palette: pages, actions and schedules, all by keyboard. */
+
+import { useNavigate } from "@tanstack/react-router";
+import { Dialog as Radix } from "radix-ui";
+import { type KeyboardEvent, useDeferredValue, useEffect, useRef, useState } from "react";
+import { useLogout, useMay } from "@/api/queries/me";
+import { itemsOf } from "@/api/queries/pages";
+import { useSchedules } from "@/api/queries/schedules";
+import { Icon, type IconName } from "@/components/Icon";
+import { Kbd } from "@/components/Kbd";
+import { THEME_LOOK } from "@/shell/Header";
+import { PLACES } from "@/shell/navigation";
+import { THEMES, theme } from "@/state/theme";
+import { useZone, ZONE_LABELS, ZONES } from "@/state/zone";
+
+interface PaletteProps {
+  open: boolean;
+  onOpenChange: (open: boolean) => void;
+  onKeys: () => void;
+}
+
+interface Entry {
+  id: string;
+  group: string;
+  label: string;
+  detail?: string;
+  icon: IconName;
+  keys?: string;
+  run: () => void;
+}
+
+export function Palette({ open, onOpenChange, onKeys }: PaletteProps) {
+  return (
+    <Radix.Root open={open} onOpenChange={onOpenChange}>
+      <Radix.Portal>
+        <Radix.Overlay className="enter-veil fixed inset-0 z-40 bg-black/45" />
+        <Radix.Content
+          aria-describedby={undefined}
+          className="enter fixed inset-x-2 top-2 z-50 mx-auto flex max-h-[80dvh] max-w-xl flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-raised focus:outline-none sm:top-[14vh]"
+        >
+          <Radix.Title className="sr-only">Search and commands</Radix.Title>
+          <Finder onDone={() => onOpenChange(false)} onKeys={onKeys} />
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+function useCommands(onKeys: () => void): Entry[] {
+  const navigate = useNavigate();
+  const logout = useLogout();
+  const zone = useZone();
+  const { allowed } = useMay("operator");
+  const making: Entry[] = [
+    {
+      id: "new",
+      group: "Actions",
+      label: "New schedule",
+      icon: "plus",
+      keys: "n",
+      run: () => void navigate({ to: "/schedules/new" }),
+    },
+  ];
+  return [
+    ...PLACES.map(({ to, label, icon, keys }) => ({
+      id: to,
+      group: "Go to",
+      label,
+      icon,
+      keys,
+      run: () => void navigate({ to }),
+    })),
+    ...(allowed ? making : []),
+    ...THEMES.map((each) => ({
+      id: `theme-${each}`,
+      group: "Actions",
+      label: `Theme: ${THEME_LOOK[each].label}`,
+      icon: THEME_LOOK[each].icon,
+      run: () => theme.set(each),
+    })),
+    ...ZONES.map((each) => ({
+      id: `zone-${each}`,
+      group: "Actions",
+      label: `Show times in: ${ZONE_LABELS[each]}`,
+      icon: "clock" as const,
+      run: () => zone.set(each),
+    })),
+    { id: "keys", group: "Actions", label: "Show the keys", icon: "keyboard", keys: "?", run: onKeys },
+    { id: "logout", group: "Actions", label: "Log out", icon: "logout", run: () => logout.mutate() },
+  ];
+}
+
+/** Every word of what is typed must be there. */
+function matches(entry: Entry, text: string): boolean {
+  const hay = `${entry.group} ${entry.label}`.toLowerCase();
+  return text
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => hay.includes(word));
+}
+
+function useEntries(text: string, onKeys: () => void): Entry[] {
+  const navigate = useNavigate();
+  const commands = useCommands(onKeys);
+  const asked = useDeferredValue(text.trim());
+  const found = useSchedules({ q: asked, limit: 8, sort: "name" });
+  // While the answer is under way, Enter must not take what another text had found.
+  const isFresh = asked === text.trim() && !found.isPlaceholderData;
+  const schedules = itemsOf(isFresh ? found.data : undefined).map((schedule): Entry => ({
+    id: `schedule-${schedule.id}`,
+    group: "Schedules",
+    label: schedule.name,
+    detail: schedule.sentence,
+    icon: schedule.broken === null ? "calendar" : "alert",
+    run: () => void navigate({ to: "/schedules/$name", params: { name: schedule.name } }),
+  }));
+  const run = /^#?(\d+)$/.exec(text.trim())?.[1];
+  const runs: Entry[] =
+    run === undefined
+      ? []
+      : [
+          {
+            id: "run",
+            group: "Runs",
+            label: `Run ${run}`,
+            icon: "activity",
+            run: () => void navigate({ to: "/runs/$id", params: { id: run } }),
+          },
+        ];
+  const shown = commands.filter((entry) => matches(entry, text.trim()));
+  return text.trim() === "" ? [...shown, ...schedules] : [...runs, ...schedules, ...shown];
+}
+
+function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) {
+  const [text, setText] = useState("");
+  const [place, setPlace] = useState(0);
+  const list = useRef<HTMLDivElement>(null);
+  const entries = useEntries(text, onKeys);
+  const at = Math.min(place, entries.length - 1);
+  const current = entries[at];
+
+  useEffect(() => {
+    list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
+  }, [at]);
+
+  const choose = (entry: Entry): void => {
+    onDone();
+    entry.run();
+  };
+  const press = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (step !== 0 && entries.length > 0) {
+      event.preventDefault();
+      setPlace((at + step + entries.length) % entries.length);
+    } else if (event.key === "Enter" && current !== undefined) {
+      event.preventDefault();
+      choose(current);
+    }
+  };
+
+  return (
+    <>
+      <div className="flex items-center gap-2.5 border-b border-line px-4">
+        <Icon name="search" className="text-muted" />
+        <input
+          autoFocus
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="palette-list"
+          aria-activedescendant={current === undefined ? undefined : `palette-${current.id}`}
+          aria-label="Search and commands"
+          placeholder="A page, a schedule, a run's number, an action…"
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setPlace(0);
+          }}
+          onKeyDown={press}
+          className="h-12 w-full bg-transparent text-base outline-none"
+        />
+        <Kbd keys="escape" />
+      </div>
+      <div ref={list} id="palette-list" role="listbox" aria-label="Found" className="min-h-0 overflow-y-auto p-1.5">
+        {entries.map((entry, index) => (
+          <Option
+            key={entry.id}
+            entry={entry}
+            heading={entry.group === entries[index - 1]?.group ? undefined : entry.group}
+            selected={index === at}
+            onPoint={() => setPlace(index)}
+            onChoose={() => choose(entry)}
+          />
+        ))}
+        {entries.length === 0 && <p className="px-3 py-6 text-center text-sm text-muted">Nothing is called that.</p>}
+      </div>
+    </>
+  );
+}
+
+interface OptionProps {
+  entry: Entry;
+  heading?: string;
+  selected: boolean;
+  onPoint: () => void;
+  onChoose: () => void;
+}
+
+function Option({ entry, heading, selected, onPoint, onChoose }: OptionProps) {
+  return (
+    <>
+      {heading !== undefined && (
+        <div role="presentation" className="px-2.5 pt-2 pb-1 text-xs text-muted">
+          {heading}
+        </div>
+      )}
+      <div
+        id={`palette-${entry.id}`}
+        role="option"
+        tabIndex={-1}
+        aria-selected={selected}
+        onPointerMove={onPoint}
+        onClick={onChoose}
+        className="flex min-h-9 cursor-default items-center gap-2.5 rounded-md px-2.5 py-1 text-sm aria-selected:bg-accent-soft"
+      >
+        <Icon name={entry.icon} className="text-muted" />
+        <span className="truncate">{entry.label}</span>
+        {entry.detail !== undefined && (
+          <span className="min-w-0 flex-1 truncate text-xs text-muted">{entry.detail}</span>
+        )}
+        {entry.keys !== undefined && (
+          <span className="ml-auto">
+            <Kbd keys={entry.keys} />
+          </span>
+        )}
+      </div>
+    </>
+  );
+}

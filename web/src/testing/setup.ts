@@ -1,0 +1,18 @@
+/** Before every test file: what the browser has and happy-dom lacks, and a clean page after every test. */
+
+import { cleanup, configure } from "@testing-library/react";
+import { afterEach, vi } from "vitest";
+
+// A busy machine may be slow; a test that waits for nothing fails a little later.
+configure({ asyncUtilTimeout: 5_000 });
+
+Element.prototype.scrollIntoView = () => undefined;
+Element.prototype.hasPointerCapture = () => false;
+window.scrollTo = () => undefined;
+
+afterEach(() => {
+  cleanup();
+  localStorage.clear();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
