@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bench.cases.idle import idle
 from bench.cases.lateness import lateness
+from bench.cases.rest import rest
 from bench.cases.sessions import sessions
 from bench.cases.shell import shell
 from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
@@ -21,5 +22,6 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "idle": idle,
     "sessions": sessions,
     "shell": shell,
+    "rest": rest,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions"}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "rest"}
