@@ -99,8 +99,7 @@ async def populate(store: Store) -> None:
         for number in range(MANY)
     ]
     ids = await put_many(store, drafts)
-    for id in ids[::4]:
-        await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)] * 2)
+    await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL) for id in (*ids[::4], *ids[::-4])])
     for run in (await store.runs.claim_runs(claim(room=8))).runs[::2]:
         await store.runs.finish_runs([finish(run)])
     for id in (ids[1], ids[6]):

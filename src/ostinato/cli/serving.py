@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ostinato.service.services import Services
     from ostinato.wiring import House
 
-__all__ = ["serve"]
+__all__ = ["serve", "settle"]
 
 T = TypeVar("T")
 
@@ -49,9 +49,7 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
             async with app:
                 view.engine = await app.aio.with_engine(_itself)  # so that the page tells how it is
                 await _introduce(app, view.services, talk, quiet=not page)
-                # What is there now stays: a full collection that looks at it again would make runs start late.
-                gc.collect()
-                gc.freeze()
+                settle()
                 await signals.first.wait()
             view.engine = None
             following.cancel()
@@ -61,6 +59,12 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
         await view.close()
     talk("stopped by force: what was under way goes back to the queue" if signals.forced else "stopped")
     return FORCED if signals.forced else 0
+
+
+def settle() -> None:
+    """What is there now stays: a full collection that looks at it again would make runs and answers late."""
+    gc.collect()
+    gc.freeze()
 
 
 @contextlib.asynccontextmanager

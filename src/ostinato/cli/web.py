@@ -41,6 +41,7 @@ async def _serve(app: Ostinato) -> int:
     import asyncio
 
     from ostinato.cli.server import serving
+    from ostinato.cli.serving import settle
     from ostinato.config import without_password
     from ostinato.wiring import open_house
 
@@ -51,6 +52,7 @@ async def _serve(app: Ostinato) -> int:
         async with serving(house, say):
             say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato up' starts one")
             say("Ctrl-C to stop")
+            settle()
             await stopped.wait()
     finally:
         await house.close()

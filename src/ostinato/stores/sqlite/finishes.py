@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import apsw
 import msgspec
@@ -25,7 +26,7 @@ __all__ = ["finish_now"]
 _END = """
 UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
                 totals = coalesce(?, totals), progress = coalesce(?, progress)
-WHERE id = ? AND token = ? AND state = 'running' RETURNING id
+WHERE id = ? AND token = ? AND state = 'running'
 """
 _KEEP_ATTEMPT = """
 INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
@@ -51,27 +52,7 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
     finishes = _obey_cancels(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
-    written = {
-        id
-        for (id,) in connection.executemany(
-            _END,
-            [
-                (
-                    finish.state,
-                    finish.reason,
-                    finish.started_at,
-                    finish.finished_at,
-                    finish.error,
-                    finish.result,
-                    finish.totals,
-                    finish.progress,
-                    finish.id,
-                    finish.token,
-                )
-                for finish in ended
-            ],
-        )
-    }
+    written = _end(connection, ended)
     lost: list[RunId] = []
     if len(written) != len(ended):
         lost = _lost(connection, [finish for finish in ended if finish.id not in written])
@@ -86,6 +67,36 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
             continue
         _leave(connection, finish)
     return lost, _follow(connection, ended)
+
+
+def _end(connection: apsw.Connection, ended: Sequence[Finish]) -> set[RunId]:
+    """Write these ends; answers whose token held. To count the changes is cheaper than to let each row answer."""
+    rows = [
+        (
+            finish.state,
+            finish.reason,
+            finish.started_at,
+            finish.finished_at,
+            finish.error,
+            finish.result,
+            finish.totals,
+            finish.progress,
+            finish.id,
+            finish.token,
+        )
+        for finish in ended
+    ]
+    before = connection.total_changes()
+    with suppress(_SomeLost), connection:
+        connection.executemany(_END, rows)
+        if connection.total_changes() - before != len(rows):
+            raise _SomeLost  # takes the writes back
+        return {finish.id for finish in ended}
+    return {RunId(id) for (id,) in connection.executemany(f"{_END} RETURNING id", rows)}
+
+
+class _SomeLost(Exception):
+    """Not every token held."""
 
 
 def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
