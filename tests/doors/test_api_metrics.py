@@ -101,7 +101,7 @@ def test_the_own_node_is_told_as_it_is_now_and_everything_can_be_read(web: Web) 
     assert metrics["scheduler_lane_limit"].value("scheduler_lane_limit", lane="main") == 30
     assert metrics["scheduler_nodes"].value("scheduler_nodes", state="alive") == 1
     assert web.house.engine is not None
-    web.house.engine.statistics.started(0)  # after its last beat
+    web.house.engine.statistics.started([0])  # after its last beat
     own = read_metrics(web.anybody().get("/metrics").text)["scheduler_start_lateness_seconds"]
     assert own.value("scheduler_start_lateness_seconds_count", node=web.house.engine.id) == 1
 

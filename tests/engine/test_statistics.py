@@ -25,10 +25,15 @@ def counted(app: Ostinato) -> dict[str, Any]:
 
 def test_a_value_falls_into_the_bucket_whose_bound_it_does_not_pass() -> None:
     histogram = Histogram((10, 20))
-    for value in (0, 10, 11, 20, 21):
-        histogram.add(value)
+    histogram.add((0, 10, 11, 20, 21))
     assert histogram.shape() == {"counts": [2, 2, 1], "sum": 62}
     assert Histogram((10, 20)).shape() == {"counts": [], "sum": 0}
+
+
+def test_what_a_clock_that_was_set_back_makes_negative_counts_as_nothing() -> None:
+    histogram = Histogram((10, 20))
+    histogram.add((-5, 5))
+    assert histogram.shape() == {"counts": [2], "sum": 5}
 
 
 def test_ends_are_counted_by_name_and_state_with_their_durations() -> None:

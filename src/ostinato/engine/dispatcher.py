@@ -128,6 +128,7 @@ class Dispatcher:
         self._unclaimed.set()
         now = self._clock.now()
         cancelled, self._cancelled = self._cancelled, {}
+        late: list[Micros] = []
         for run in claimed.runs:
             if run.id in cancelled:
                 self._runner.refuse(run, Outcome(OutcomeKind.CANCELLED, cancelled[run.id]))
@@ -137,10 +138,11 @@ class Dispatcher:
                 continue
             loaded = self._runner.load(run)
             if run.ready_at <= now:
-                self._statistics.started(now - run.ready_at)
+                late.append(now - run.ready_at)
                 self._runner.start(loaded)
             else:
                 heapq.heappush(self._held, (run.ready_at, run.id, loaded))
+        self._statistics.started(late)
         if self._ask_again:
             self._ask_again = False
             self.wake()
@@ -157,7 +159,7 @@ class Dispatcher:
         count = 0
         while self._held and self._held[0][0] <= now:
             ready_at, _, loaded = heapq.heappop(self._held)
-            self._statistics.started(now - ready_at)
+            self._statistics.started((now - ready_at,))
             self._runner.start(loaded)
             count += 1
         return count

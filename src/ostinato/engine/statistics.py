@@ -41,9 +41,13 @@ class Histogram:
         self.counts = [0] * (len(bounds) + 1)
         self.sum = 0
 
-    def add(self, value: int) -> None:
-        self.counts[bisect_left(self.bounds, value)] += 1
-        self.sum += value
+    def add(self, values: Iterable[int]) -> None:
+        """Count these; what the clock made negative counts as nothing."""
+        bounds, counts = self.bounds, self.counts
+        for value in values:
+            counts[bisect_left(bounds, value)] += 1
+            if value > 0:
+                self.sum += value
 
     def shape(self, unit: int = 1) -> dict[str, Any]:
         """As JSON, in this unit: each bucket for itself, and none behind the last that holds something."""
@@ -74,29 +78,29 @@ class Statistics:
         self._lateness = Histogram(LATENESS_BOUNDS)
         self._batches = Histogram(BATCH_BOUNDS)
 
-    def started(self, late: Micros) -> None:
-        """A run started, so long after it was ready."""
-        self._lateness.add(max(0, late))
+    def started(self, late: Iterable[Micros]) -> None:
+        """Runs started, each so long after it was ready."""
+        self._lateness.add(late)
 
     def recorded(self, batch: Sequence[Finish], lost: Sequence[RunId] = ()) -> None:
         """A batch of finishes was written, but for those whose token no longer held."""
-        self._batches.add(len(batch))
+        self._batches.add((len(batch),))
         self.ended(batch, lost)
 
     def ended(self, finishes: Iterable[Finish], lost: Sequence[RunId] = ()) -> None:
         """Count what ended; what goes back to the queue has not."""
-        names = self._names
+        alike: dict[tuple[str, RunState], list[Micros | None]] = {}
         for finish in finishes:
-            state = finish.state
-            if state is RunState.QUEUED or (lost and finish.id in lost):
-                continue
-            name = names.get(finish.name) or self._name(finish.name)
-            name.states[state] = name.states.get(state, 0) + 1
+            if finish.state is not RunState.QUEUED and not (lost and finish.id in lost):
+                took = None if finish.started_at is None else finish.finished_at - finish.started_at
+                alike.setdefault((finish.name, finish.state), []).append(took)
+        for (name, state), durations in alike.items():
+            counted = self._name(name)
+            counted.states[state] = counted.states.get(state, 0) + len(durations)
             if state is RunState.SKIPPED:
-                name.skipped[state] = name.skipped.get(state, 0) + 1
-            elif finish.started_at is not None:
-                took = finish.finished_at - finish.started_at
-                name.durations.add(max(0, took))
+                counted.skipped[state] = counted.skipped.get(state, 0) + len(durations)
+            else:
+                counted.durations.add(took for took in durations if took is not None)
 
     def left_out(self, schedule: str, runs: Iterable[NewRun]) -> None:
         """Count due times of a schedule that nothing was executed for."""

@@ -66,12 +66,14 @@ class ActiveRun:
         "policy",
         "preparing",
         "refusal",
+        "runner",
         "stop",
         "stop_reason",
         "timer",
     )
 
-    def __init__(self, claimed: ClaimedRun, policy: Policy, context: RunContext) -> None:
+    def __init__(self, runner: Runner, claimed: ClaimedRun, policy: Policy, context: RunContext) -> None:
+        self.runner = runner
         self.claimed = claimed
         self.policy = policy
         self.context = context
@@ -84,6 +86,10 @@ class ActiveRun:
         self.timer: Timer | None = None
         self.stop: Stop | None = None
         self.stop_reason = ""
+
+    def done(self, outcome: Outcome) -> None:
+        """Its call has ended."""
+        self.runner.complete(self, outcome)
 
 
 class Runner:
@@ -104,6 +110,7 @@ class Runner:
         self._preparation = Preparation(registry, projects, settings, clock)
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
+        self._changed = self._mark_dirty  # once, and not a new method object for each run
         self.threads = WorkerThreads()
         self._async = AsyncFunctions(STOP_SECONDS)
         self._threaded = ThreadFunctions(self.threads, STOP_SECONDS)
@@ -125,8 +132,8 @@ class Runner:
 
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
-        context = RunContext(claimed, self._mark_dirty, self._make_output)
-        active = ActiveRun(claimed, DEFAULT_POLICY, context)
+        context = RunContext(claimed, self._changed, self._make_output)
+        active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
         try:
             active.policy = load_policy(claimed.policy)
             work = read_work(claimed.work, claimed.kind)
@@ -136,7 +143,7 @@ class Runner:
         except Exception as error:  # the others of the same claim go on
             active.refusal = _not_started(error)
         else:
-            active.call = Call(work, context, lambda outcome: self._complete(active, outcome), definition)
+            active.call = Call(work, context, active.done, definition)
         return active
 
     def start(self, active: ActiveRun) -> None:
@@ -147,7 +154,7 @@ class Runner:
         self.idle.clear()
         if active.call is None:
             assert active.refusal is not None
-            self._complete(active, active.refusal)
+            self.complete(active, active.refusal)
         elif needs_preparation(claimed, active.policy, active.call.work):
             prepare = self._preparation.prepare(claimed, active.policy, active.call)
             active.preparing = asyncio.get_running_loop().create_task(prepare)
@@ -173,7 +180,7 @@ class Runner:
             self._stop(active, Stop.CUT_OFF, "the node was stopped by force" if at_once else "the node was stopped")
             if at_once:
                 _halt(active, now=True)
-                self._complete(active, _stopped(active, ended=True), given_up=True)
+                self.complete(active, _stopped(active, ended=True), given_up=True)
 
     def abandon(self) -> list[RunId]:
         """The node lost its lease: others own its runs now. Stop them all and record nothing."""
@@ -213,11 +220,11 @@ class Runner:
         if active.call is None or self._active.get(active.claimed.id) is not active:
             return  # nobody waits for it any more
         if active.stop is not None:
-            self._complete(active, _stopped(active, ended=True))
+            self.complete(active, _stopped(active, ended=True))
         elif preparing.cancelled() or error is not None:
-            self._complete(active, _not_started(error or asyncio.CancelledError("its preparation was cancelled")))
+            self.complete(active, _not_started(error or asyncio.CancelledError("its preparation was cancelled")))
         elif (refusal := preparing.result()) is not None:
-            self._complete(active, refusal)
+            self.complete(active, refusal)
         else:
             self._execute(active, active.call)
 
@@ -229,7 +236,7 @@ class Runner:
                 active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
             active.executor.start(call)
         except Exception as error:  # no more threads, say: this attempt has failed, and the others start
-            self._complete(active, _not_started(error))
+            self.complete(active, _not_started(error))
 
     def _pick(self, call: Call) -> Executor:
         definition = call.definition
@@ -255,9 +262,9 @@ class Runner:
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
 
     def _give_up(self, active: ActiveRun) -> None:
-        self._complete(active, _stopped(active, ended=False), given_up=True)
+        self.complete(active, _stopped(active, ended=False), given_up=True)
 
-    def _complete(self, active: ActiveRun, outcome: Outcome, *, given_up: bool = False) -> None:
+    def complete(self, active: ActiveRun, outcome: Outcome, *, given_up: bool = False) -> None:
         """The second half: outcome, decide, record. A run that was given up completes only once.
 
         Whatever happens in here, the run ends: left out, it would be under way for ever.

@@ -16,7 +16,7 @@ from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.ends import end_queued, lock_ends
 from ostinato.stores.postgres.events import telling
-from ostinato.stores.postgres.query import Connection, fetch, texts
+from ostinato.stores.postgres.query import Connection, LongStatement, fetch, texts
 from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
@@ -116,6 +116,7 @@ SELECT least(
 FROM (VALUES (1)) always LEFT JOIN (taken r LEFT JOIN schedules s ON s.id = r.schedule_id) ON true
 ORDER BY r.lane, r.priority DESC, r.ready_at, r.id
 """
+_SENT_CLAIM = LongStatement(_CLAIM)
 _CLAIMED = "state = 'running' AND node = %(node)s AND started_at = %(now)s"
 _GIVE_BACK = f"""
 WITH back AS (
@@ -144,8 +145,8 @@ async def send_claim(
     Not before all is settled, unless the caller has just done that: what only now queues up may have to go first.
     """
     await lock_claims(connection, server)
-    cursor = await connection.execute(
-        _CLAIM,
+    cursor = await _SENT_CLAIM.execute(
+        connection,
         {
             "node": claim.node,
             "now": claim.now,

@@ -7,13 +7,25 @@ which `unnest` fills up with NULLs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor
 
-__all__ = ["Connection", "Row", "booleans", "fetch", "fetch_value", "numbers", "readable", "snapshot", "texts"]
+__all__ = [
+    "Connection",
+    "LongStatement",
+    "Row",
+    "booleans",
+    "fetch",
+    "fetch_value",
+    "numbers",
+    "readable",
+    "snapshot",
+    "texts",
+]
 
 Row = tuple[Any, ...]
 Connection = AsyncConnection[Row]
@@ -28,6 +40,24 @@ async def fetch(connection: Connection, query: str, values: Any = None) -> list[
 async def fetch_value(connection: Connection, query: str, values: Any = None) -> Any:
     """The one value of a query that always answers one row."""
     return (await fetch(connection, query, values))[0][0]
+
+
+class LongStatement:
+    """A statement with `%(names)s` for its values, which are numbered once: psycopg reads one of more than 4,096
+    characters anew for every call."""
+
+    def __init__(self, text: str) -> None:
+        self._names: list[str] = []
+        self._text = re.sub(r"%\((\w+)\)s", self._number, text).encode()
+
+    def _number(self, found: re.Match[str]) -> str:
+        if found[1] not in self._names:
+            self._names.append(found[1])
+        return f"${self._names.index(found[1]) + 1}"
+
+    async def execute(self, connection: Connection, values: Mapping[str, Any]) -> AsyncCursor[Row]:
+        """Send it; the cursor has what it answers."""
+        return await AsyncRawCursor(connection).execute(self._text, [values[name] for name in self._names])
 
 
 @asynccontextmanager
