@@ -22,6 +22,7 @@ OstinatoError
 ├── StoreError           the database said no
 │   ├── SchemaTooNew     the database is newer than the program: upgrade it
 │   └── StoreUnavailable the database cannot be reached just now
+│       └── OutcomeUnknown  the connection broke during the commit: nobody knows whether it happened
 ├── WaitTimeout          a wait ran out before what it waited for
 ├── NotRunning           an engine is needed and none is started
 ├── Abort                raised by a task: fail now and do not retry
@@ -49,6 +50,7 @@ __all__ = [
     "NotLoggedIn",
     "NotRunning",
     "OstinatoError",
+    "OutcomeUnknown",
     "QueueDropped",
     "QueueFull",
     "SchemaTooNew",
@@ -183,6 +185,10 @@ class SchemaTooNew(StoreError):
 
 class StoreUnavailable(StoreError):
     """The database cannot be reached just now; the engine retries with backoff."""
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The connection broke during the commit: look whether the change is there before you repeat it."""
 
 
 class WaitTimeout(OstinatoError, TimeoutError):

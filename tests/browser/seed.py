@@ -93,13 +93,29 @@ def fill_shop(folder: Path, now: datetime) -> None:
 
 
 def fill_with_many(folder: Path, count: int) -> None:
-    """A long list: `count` schedules, none of them due soon."""
+    """A long list: `count` schedules, none of them due soon; every third has the runs of the last ten days."""
     app = Ostinato(f"sqlite:///{folder / 'ostinato.db'}", tz=ZONE)
     app.schedules.add_many(
         ScheduleSpec(f"customer-{number:05}", f"daily {number % 24:02}:{number % 60:02}", Shell("true"))
         for number in range(count)
     )
     app.stop()
+    database = apsw.Connection(str(folder / "ostinato.db"))
+    with database:
+        database.execute(_RUNS_OF_MANY, {"now": to_micros(datetime.now(UTC))})
+    database.close()
+
+
+# 60 for each, four hours apart, of 1 to 9 s; every eleventh has failed.
+_RUNS_OF_MANY = """
+WITH RECURSIVE past (number) AS (VALUES (60) UNION ALL SELECT number - 1 FROM past WHERE number > 1)
+INSERT INTO runs (schedule_id, kind, task, work, policy, project, state, trigger, due_at, ready_at, started_at,
+                  finished_at, attempt, lane, node)
+SELECT s.id, s.kind, s.task, s.work, s.policy, s.project, iif((s.id + number) % 11, 'succeeded', 'failed'), 'schedule',
+       :now - number * 14400000000, :now - number * 14400000000, :now - number * 14400000000,
+       :now - number * 14400000000 + (1 + (s.id * number) % 9) * 1000000, 1, 'cron', 'shop-1'
+FROM past, schedules s WHERE s.id % 3 = 0
+"""
 
 
 def _write_run(database: apsw.Connection, seed: Seed, due: datetime, dice: random.Random) -> None:

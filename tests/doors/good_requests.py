@@ -86,7 +86,9 @@ GOOD = {
     ),
     "POST /api/schedules/bulk": Good("/api/schedules/bulk", {"action": "disable", "names": ["greet", "nobody"]}),
     "GET /api/schedules/{ref}": Good("/api/schedules/backup"),
-    "PATCH /api/schedules/{ref}": Good("/api/schedules/backup", {"timing": "daily 04:00"}, headers={"If-Match": '"1"'}),
+    "PATCH /api/schedules/{ref}": Good(
+        "/api/schedules/backup", {"timing": "daily 04:00"}, headers={"If-Match": '"1.1"'}
+    ),
     "DELETE /api/schedules/{ref}": Good("/api/schedules/idle", status=204),
     "POST /api/schedules/{ref}/enable": Good("/api/schedules/greet/enable"),
     "POST /api/schedules/{ref}/disable": Good("/api/schedules/greet/disable", {"note": "for now"}),

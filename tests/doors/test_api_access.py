@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from ostinato.errors import InvalidInput
+from ostinato.clock import Micros
+from ostinato.errors import InvalidInput, StoreUnavailable
+from ostinato.models.access import Token
 from tests.doors.web import Client, Web, web_on
 
 
@@ -186,6 +188,38 @@ def test_a_login_with_a_token_has_its_role_and_ends_with_it(web: Web) -> None:
     assert browser.get("/api/me").status_code == 401
 
 
+def test_a_token_that_is_removed_while_somebody_logs_in_with_it_lets_nobody_in(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = web.token("operator", "desk")
+    store = web.house.store.access
+    find = store.find_token
+
+    async def find_and_lose(hash: str, now: Micros) -> Token | None:
+        found = await find(hash, now)
+        assert found is not None
+        await store.remove_token(found.id)
+        return found
+
+    monkeypatch.setattr(store, "find_token", find_and_lose)
+    answer = web.anybody().post("/api/login", {"token": secret})
+    assert (answer.status_code, answer.headers.get("set-cookie")) == (401, None)
+    assert [entry for entry in web.audit() if entry[2] == "login"] == []
+
+
+@pytest.mark.parametrize("who", ["script", "browser"])
+def test_on_a_full_disk_everything_can_be_read(web: Web, monkeypatch: pytest.MonkeyPatch, who: str) -> None:
+    reader = web.script("viewer") if who == "script" else web.browser()
+    assert reader.get("/api/me").status_code == 200
+    web.clock.advance("2m")
+
+    async def full(*_: object, **__: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr(web.house.store.access._database, "write", full)  # type: ignore[attr-defined]
+    assert [reader.get(path).status_code for path in ("/api/me", "/api/schedules", "/api/runs")] == [200, 200, 200]
+
+
 def test_a_login_with_a_token_does_not_outlive_it(web: Web) -> None:
     secret = web.token("operator", "desk", "1d")
     browser = web.anybody()
@@ -229,7 +263,9 @@ def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
         "created_at": "2026-01-01T00:00:00Z",
         "used_at": None,
         "expires_at": "2026-01-31T00:00:00Z",
+        "current": False,
     }
+    assert [one["current"] for one in kept.get("/api/logins").json()["items"]] == [False, True, False]
     path = f"/api/logins/{listed[2]['id']}"
     assert [admin.send("DELETE", path).status_code for _ in range(2)] == [204, 404]
     assert (lost.get("/api/me").status_code, kept.get("/api/me").status_code) == (401, 200)

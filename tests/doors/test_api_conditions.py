@@ -41,6 +41,11 @@ def add(client: Client, **fields: Any) -> None:
     assert client.post("/api/schedules", body(**fields)).status_code == 201
 
 
+def seen(client: Client) -> dict[str, str]:
+    """The condition that it still is as it is now."""
+    return {"If-Match": client.get("/api/schedules/a").headers["etag"]}
+
+
 def meanwhile(web: Web, monkeypatch: pytest.MonkeyPatch, verb: str, change: dict[str, Any], *, before: bool) -> None:
     """Let somebody else edit the schedule once, just before or just after the store is asked for this."""
     schedules = web.house.services.schedules
@@ -127,7 +132,7 @@ def test_a_switch_is_not_thrown_on_what_somebody_changed_after_the_rest_of_the_c
     add(admin)
     meanwhile(web, monkeypatch, "edit_schedule", {"timing": "every 7m", "work": "hello"}, before=False)
     changes = {"enabled": False, "note": "mine"}
-    answer = admin.send("PATCH", "/api/schedules/a", json=changes, headers={"If-Match": '"1"'})
+    answer = admin.send("PATCH", "/api/schedules/a", json=changes, headers=seen(admin))
     assert (answer.status_code, answer.json()["version"]) == (412, 3)
     found = admin.get("/api/schedules/a").json()
     assert (found["enabled"], found["timing"], found["note"]) == (True, "every 7m", "mine")
@@ -155,7 +160,7 @@ def test_a_schedule_that_is_finished_is_not_changed_and_switched_on(web: Web, ad
 SPAN = {"from": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}
 
 
-@pytest.mark.parametrize(
+EVERY_VERB = pytest.mark.parametrize(
     ("method", "path", "sent", "status"),
     [
         ("POST", "/api/schedules/a/enable", None, 200),
@@ -167,16 +172,20 @@ SPAN = {"from": "2026-01-01T00:00:00Z", "until": "2026-01-01T00:00:00Z"}
         ("DELETE", "/api/schedules/a", None, 204),
     ],
 )
+
+
+@EVERY_VERB
 def test_every_verb_on_a_schedule_asks_for_the_version(
     admin: Client, method: str, path: str, sent: Any, status: int
 ) -> None:
     add(admin)
+    first = seen(admin)
     admin.send("PATCH", "/api/schedules/a", json={"note": "changed"})
-    old = admin.send(method, path, json=sent, headers={"If-Match": '"1"'})
+    old = admin.send(method, path, json=sent, headers=first)
     assert (old.status_code, old.json()["version"]) == (412, 2)
     assert admin.get("/api/schedules/a").json()["version"] == 2
     assert admin.get("/api/runs").json()["items"] == []
-    assert admin.send(method, path, json=sent, headers={"If-Match": '"2"'}).status_code == status
+    assert admin.send(method, path, json=sent, headers=seen(admin)).status_code == status
 
 
 def test_what_was_changed_after_it_was_looked_at_is_not_removed(
@@ -190,6 +199,50 @@ def test_what_was_changed_after_it_was_looked_at_is_not_removed(
         return await plain(id, version)
 
     monkeypatch.setattr(web.house.store.schedules, "remove_schedule", overtaken)
-    answer = admin.send("DELETE", "/api/schedules/a", headers={"If-Match": '"1"'})
+    answer = admin.send("DELETE", "/api/schedules/a", headers=seen(admin))
     assert (answer.status_code, answer.json()["version"]) == (412, 2)
     assert admin.send("DELETE", "/api/schedules/a").status_code == 204
+
+
+@EVERY_VERB
+def test_no_verb_takes_a_schedule_that_was_removed_and_added_again_for_the_one_before(
+    admin: Client, method: str, path: str, sent: Any, status: int
+) -> None:
+    add(admin)
+    first = seen(admin)
+    admin.send("DELETE", "/api/schedules/a")
+    add(admin, work=SHELL)
+    old = admin.send(method, path, json=sent, headers=first)
+    assert (old.status_code, old.json()["version"]) == (412, 1)
+    found = admin.get("/api/schedules/a").json()
+    assert (found["work"]["kind"], found["enabled"], found["version"]) == ("shell", True, 1)
+    assert admin.get("/api/runs").json()["items"] == []
+    assert admin.send(method, path, json=sent, headers=seen(admin)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [
+        ("PATCH", "/api/schedules/a", {"policy": {"budget": {"per_day_runs": 3}}}),
+        ("POST", "/api/schedules", body("every 9m")),
+    ],
+)
+def test_an_operator_does_not_change_what_an_admin_removed_and_added_again_meanwhile(
+    web: Web, admin: Client, monkeypatch: pytest.MonkeyPatch, method: str, path: str, sent: Any
+) -> None:
+    add(admin)
+    operator = web.script("operator")
+    schedules, store = web.house.services.schedules, web.house.store.schedules
+    plain, left = store.edit_schedule, ["once"]
+
+    async def overtaken(draft: ScheduleDraft, *rest: Any) -> int | None:
+        if left:
+            left.pop()
+            await schedules.remove("a")
+            await schedules.add("a", "every 5m", "hello", gate="./any")
+        return await plain(draft, *rest)
+
+    monkeypatch.setattr(store, "edit_schedule", overtaken)
+    assert operator.send(method, path, json=sent).status_code == 403
+    found = admin.get("/api/schedules/a").json()
+    assert (found["timing"], found["policy"]["gate"]["command"], found["version"]) == ("every 5m", "./any", 1)

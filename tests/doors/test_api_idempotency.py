@@ -8,10 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
-from ostinato.errors import StoreUnavailable
+from ostinato.errors import OutcomeUnknown, StoreUnavailable
+from ostinato.models.effects import has_effects
 from ostinato.models.run import Run
+from ostinato.stores.postgres.query import Connection
+from ostinato.stores.postgres.writer import Writer, _Job, _Uncertain
 from tests.doors.web import BASE, Client, Web, web_on
 
 
@@ -129,6 +133,169 @@ def test_another_role_of_the_same_name_does_not_get_the_answer(web: Web) -> None
     body = {"work": {"kind": "function", "task": "hello"}}
     assert admin.post("/api/runs", body, headers=headers[0]).status_code == 201
     assert operator.post("/api/runs", body, headers=headers[1]).json()["type"] == "/problems/key-reused"
+
+
+CONDITIONS = [("If-Match", '"1.1"', '"1.9"'), ("If-None-Match", "*", None)]
+
+
+@pytest.mark.parametrize(("condition", "given", "then"), CONDITIONS)
+def test_another_condition_makes_another_request(web: Web, condition: str, given: str, then: str | None) -> None:
+    operator = web.script("operator")
+    body = {"name": "a", "timing": "every 5m", "work": {"kind": "function", "task": "hello"}}
+    assert operator.post("/api/schedules", body).status_code == 201
+    path, sent = ("/api/schedules/a/disable", {}) if condition == "If-Match" else ("/api/schedules", body)
+    headers = {"Idempotency-Key": "k1", condition: given}
+    first, again = (operator.post(path, sent, headers=headers) for _ in range(2))
+    assert (again.status_code, again.headers["idempotency-replayed"]) == (first.status_code, "true")
+    other = {name: value for name, value in {**headers, condition: then}.items() if value is not None}
+    assert operator.post(path, sent, headers=other).json()["type"] == "/problems/key-reused"
+
+
+RETRIED = "/api/runs/1/retry"
+MADE = [
+    ("/api/runs", {"work": {"kind": "function", "task": "hello"}}),
+    ("/api/sessions/chat/messages", {"task": "answer", "payload": {}}),
+    ("/api/schedules/s/trigger", {}),
+    (RETRIED, None),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), MADE)
+@pytest.mark.parametrize("error", [StoreUnavailable("the server is away"), RuntimeError("a bug")])
+def test_what_was_done_is_not_done_again_though_its_answer_failed(
+    web: Web, monkeypatch: pytest.MonkeyPatch, path: str, body: Any, error: Exception
+) -> None:
+    operator = web.script("operator")
+    work = {"kind": "function", "task": "hello"}
+    schedule = {"name": "s", "timing": "every 5m", "work": work, "policy": {"overlap": "allow"}}
+    assert operator.post("/api/schedules", schedule).status_code == 201
+    assert operator.post("/api/runs", {"work": work}).json()["id"] == 1
+    assert operator.post("/api/runs/1/cancel").status_code == 200
+    _fail_after_a_write(web, monkeypatch, error)
+    headers = {"Idempotency-Key": "k1"}
+    first, again = operator.post(path, body, headers=headers), operator.post(path, body, headers=headers)
+    assert (first.status_code, "retry-after" in first.headers) == (500, False)
+    assert (again.status_code, again.json()["type"]) == (500, "/problems/outcome-unknown")
+    assert again.headers["idempotency-replayed"] == "true"
+    assert _runs(web) == 2
+
+
+def _fail_after_a_write(web: Web, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Let the first look at a run fail that comes after something was written."""
+    plain = web.house.store.runs.get_run
+
+    async def get_run(id: Any) -> Run | None:
+        if has_effects():
+            raise error
+        return await plain(id)
+
+    monkeypatch.setattr(web.house.store.runs, "get_run", get_run)
+
+
+def test_a_failure_after_a_write_is_told_so_to_whoever_has_no_key_too(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _fail_after_a_write(web, monkeypatch, StoreUnavailable("the server is away"))
+    answer = web.script("operator").post("/api/runs", {"work": {"kind": "function", "task": "hello"}})
+    assert (answer.status_code, answer.json()["type"]) == (500, "/problems/outcome-unknown")
+    assert "retry-after" not in answer.headers
+
+
+def test_what_failed_before_anything_was_written_can_be_sent_again(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = web.script("operator")
+
+    async def full(_: Any) -> None:
+        raise StoreUnavailable("the disk is full: make room; nothing was written")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(web.house.store.runs, "insert_runs", full)
+        refused = _enqueue(operator, "k1")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert _enqueue(operator, "k1").status_code == 201
+
+
+def test_a_key_that_nobody_knows_to_be_taken_was_taken_for_nothing(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = web.script("operator")
+
+    async def lost(*_: Any) -> None:
+        raise OutcomeUnknown("the line went dead")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(web.house.store.access, "begin_request", lost)
+        refused = _enqueue(operator, "k1")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert _runs(web) == 0
+    assert _enqueue(operator, "k1").status_code == 201
+
+
+@pytest.mark.parametrize(("is_late", "status", "runs"), [(False, 201, 1), (True, 500, 1)])
+def test_a_request_that_its_server_cancels_keeps_its_key_if_anything_was_written(
+    web: Web, monkeypatch: pytest.MonkeyPatch, is_late: bool, status: int, runs: int
+) -> None:
+    operator = web.script("operator", "ci")
+    token = web.token("operator", "other")
+    begun = asyncio.Event()
+    insert = web.house.store.runs.insert_runs
+
+    async def stuck(new: Any) -> Any:
+        if is_late:
+            await insert(new)
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def cancelled() -> None:
+        headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": "k1"}
+        transport = httpx.ASGITransport(web.app)
+        async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30) as client:
+            body = {"work": {"kind": "function", "task": "hello"}}
+            with monkeypatch.context() as patched:
+                patched.setattr(web.house.store.runs, "insert_runs", stuck)
+                first = asyncio.create_task(client.post("/api/runs", json=body))
+                await asyncio.wait_for(begun.wait(), 30)
+                first.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await first
+            assert (await client.post("/api/runs", json=body)).status_code == status
+
+    web.run(cancelled())
+    assert _runs(web) == runs
+    assert _enqueue(operator, "k1").status_code == 201
+
+
+def test_a_commit_whose_outcome_is_unknown_is_not_made_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with web_on(url=postgres_url) as web:
+        operator = web.script("operator")
+        work = {"kind": "function", "task": "hello"}
+        schedule = {"name": "s", "timing": "every 5m", "work": work, "policy": {"overlap": "allow"}}
+        assert operator.post("/api/schedules", schedule).status_code == 201
+        _lose_the_commit(web, monkeypatch)
+        headers = {"Idempotency-Key": "k1"}
+        first, again = (operator.post("/api/schedules/s/trigger", headers=headers) for _ in range(2))
+        assert (first.status_code, first.json()["type"]) == (500, "/problems/outcome-unknown")
+        assert (again.json(), again.headers["idempotency-replayed"]) == (first.json(), "true")
+        assert _runs(web) == 1
+
+
+def _lose_the_commit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the transaction of the next trigger commit, and its answer be lost."""
+    trigger, transact, next_is_lost = web.house.store.runs.trigger_run, Writer._transact, False
+
+    async def trigger_run(*given: Any) -> Any:
+        nonlocal next_is_lost
+        next_is_lost = True
+        return await trigger(*given)
+
+    async def commit(self: Writer, connection: Connection, group: list[_Job]) -> None:
+        nonlocal next_is_lost
+        await transact(self, connection, group)
+        if next_is_lost:
+            next_is_lost = False
+            raise _Uncertain(psycopg.OperationalError("the line went dead"))
+
+    monkeypatch.setattr(web.house.store.runs, "trigger_run", trigger_run)
+    monkeypatch.setattr(Writer, "_transact", commit)
 
 
 def test_an_answer_that_failed_is_not_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

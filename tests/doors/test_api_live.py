@@ -251,7 +251,7 @@ def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, tmp_pa
             await started(api)
             id = await api.house.services.runs.enqueue_work(Shell(script))
             for one, after in ((watcher, None), (other, "2")):
-                await one.send("subscribe", topic=f"output:{id}", cursor=after)
+                assert (await one.subscribe(f"output:{id}", after))["cursor"] == (after or "0")
             assert await lines_until(watcher, "line 3") == ["line 1", "line 2", "line 3"]
             assert await lines_until(other, "line 3") == ["line 3"]
             assert len(api.house.services.live.followed) == 1
@@ -260,7 +260,7 @@ def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, tmp_pa
                 ended = await one.until(lambda message: message["type"] == "ended")
                 assert ended["topic"] == f"output:{id}"
                 assert one.messages[-2]["lines"][-1]["line"] == "last"
-            await watcher.send("subscribe", topic=f"output:{id}", cursor="3")
+            await watcher.subscribe(f"output:{id}", "3")
             assert await lines_until(watcher, "last") == ["last"]
 
     run(main)

@@ -18,7 +18,7 @@ from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
 from ostinato.models.ids import NodeId
 from ostinato.models.lane import Lane
-from ostinato.models.node import Node
+from ostinato.models.node import Node, NodeBeat
 from ostinato.models.work import Http
 from tests.doors.prometheus_text import read_metrics
 from tests.doors.web import BASE, Web, web_on
@@ -47,9 +47,9 @@ def start(web: Web) -> None:
     web.run(begin())
 
 
-def node(id: str, state: str = "alive", **counted: Any) -> Node:
+def node(id: str, state: str = "alive") -> Node:
     services = {"ticker": {"up": True, "restarts": 2, "error": None}}
-    return Node(NodeId(id), "host", 1, state, 8, 0, (), NOW, NOW, services, counted)
+    return Node(NodeId(id), "host", 1, state, 8, 0, (), NOW, NOW, services)
 
 
 # --- the text ------------------------------------------------------------------------------------------------------
@@ -106,6 +106,17 @@ def test_the_own_node_is_told_as_it_is_now_and_everything_can_be_read(web: Web) 
     assert own.value("scheduler_start_lateness_seconds_count", node=web.house.engine.id) == 1
 
 
+def test_another_node_is_told_as_its_last_beat_counted_and_one_that_is_lost_is_not(web: Web) -> None:
+    now = web.clock.now()
+    counted = '{"runs":{"mail":{"succeeded":3}}}'
+    for id, lease in (("near", 60_000_000), ("gone", 1)):
+        beat = NodeBeat(NodeId(id), "there", 1, 4, 0, False, (), now, now, now + lease, "{}", counted)
+        web.run(web.house.store.nodes.renew(beat))
+    web.clock.advance("1s")
+    runs = read_metrics(web.anybody().get("/metrics").text)["scheduler_task_runs_total"]
+    assert {dict(labels)["node"]: value for (_, labels), value in runs.samples.items()} == {"near": 3}
+
+
 def test_metrics_need_a_token_unless_the_client_is_on_this_machine(web: Web) -> None:
     assert web.anybody().get("/metrics").status_code == 200
     assert web.anybody("192.0.2.7").get("/metrics").status_code == 401
@@ -147,18 +158,26 @@ def test_a_plain_nginx_is_known_by_how_it_speaks(web: Web, version: str, status:
 
 def test_schedules_add_up_each_in_one_state(web: Web) -> None:
     schedules = web.house.services.schedules
-    for name in ("on", "off", "orphaned and off", "finished"):
+    for name in ("on", "off", "orphaned and off", "finished", "once and over", "paused"):
         web.run(schedules.add(name, "every 1h", Http("GET", "https://example.org/x")))
     for name in ("off", "orphaned and off"):
         web.run(schedules.disable(name))
     for change in (
         "orphaned = 1 WHERE name = 'orphaned and off'",
         "next_at = NULL, remaining = 0, enabled = 0 WHERE name = 'finished'",
+        "next_at = NULL WHERE name = 'once and over'",
+        "held_since = next_at, held_reason = 'over budget' WHERE name = 'paused'",
     ):
         web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
-    family = read_metrics(web.anybody().get("/metrics").text)["scheduler_schedules"]
-    counts = {dict(labels)["state"]: value for (_, labels), value in family.samples.items()}
-    assert counts == {"on": 1, "off": 1, "broken": 0, "paused": 0, "finished": 1, "orphaned": 1}
+    metrics = read_metrics(web.anybody().get("/metrics").text)
+    counts = {dict(labels)["state"]: value for (_, labels), value in metrics["scheduler_schedules"].samples.items()}
+    assert counts == {"on": 2, "off": 1, "broken": 0, "finished": 2, "orphaned": 1}
+    assert metrics["scheduler_schedules_paused"].value("scheduler_schedules_paused") == 1
+    viewer = web.script("viewer")
+    told = viewer.get("/api/overview").json()["counts"]
+    assert (told["schedules"], told["on"], told["off"], told["broken"]) == (6, 2, 1, 0)
+    for state, count in counts.items():
+        assert viewer.get(f"/api/schedules?state={state}").json()["total"] == count, state
 
 
 def test_a_process_without_an_engine_is_healthy_and_ready(web: Web) -> None:

@@ -11,6 +11,7 @@ import pytest
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from tests.doors.web import Client, Web, web_on
+from tests.stores.places import raw
 
 TASK = {"kind": "function", "task": "hello"}
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
@@ -55,6 +56,24 @@ def test_schedules_are_counted_by_what_they_are(admin: Client) -> None:
     add(admin, "c", "every 5m", enabled=False)
     counts = admin.get("/api/overview").json()["counts"]
     assert (counts["schedules"], counts["on"], counts["off"], counts["broken"]) == (3, 2, 1, 0)
+
+
+def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Client) -> None:
+    for name in ("on", "paused", "finished", "off", "orphaned", "orphaned and off", "broken"):
+        add(admin, name, "every 5m", enabled="off" not in name)
+    for change in (
+        "held_since = next_at, held_reason = 'over budget' WHERE name = 'paused'",
+        "next_at = NULL WHERE name = 'finished'",
+        "orphaned = 1 WHERE name LIKE 'orphaned%'",
+        "broken = 'boom', enabled = 0 WHERE name = 'broken'",
+    ):
+        web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
+    counts = admin.get("/api/overview").json()["counts"]
+    assert counts["schedules"] == 7
+    for state, names in (("on", {"on", "paused"}), ("off", {"off"}), ("broken", {"broken"})):
+        page = admin.get(f"/api/schedules?state={state}").json()
+        assert {schedule["name"] for schedule in page["items"]} == names
+        assert counts[state] == page["total"] == len(names)
 
 
 def test_a_schedule_of_a_task_that_nobody_knows_counts_as_broken_while_nodes_run(web: Web, admin: Client) -> None:
@@ -180,6 +199,25 @@ def test_a_timeline_is_cut_at_its_limit_and_says_so(web: Web, admin: Client) -> 
     assert (len(timeline["runs"]), len(timeline["due"]), timeline["truncated"]) == (3, 3, True)
     assert [bar["id"] for bar in timeline["runs"]] == [2, 3, 4]
     assert [one["at"][11:16] for one in timeline["due"]] == ["00:01", "00:02", "00:03"]
+
+
+def test_a_run_that_is_under_way_for_long_is_in_a_timeline_however_many_ended_since(web: Web, admin: Client) -> None:
+    for _ in range(7):
+        admin.post("/api/runs", {"work": TASK})
+    for change in (
+        "state = 'running', started_at = ready_at WHERE id = 1",
+        "state = 'succeeded', started_at = ready_at, finished_at = ready_at + id WHERE id > 1",
+    ):
+        web.run(raw(web.house.store, f"UPDATE runs SET {change}"))
+    web.clock.advance("10m")
+    timeline = admin.get("/api/timeline", params={**SPAN, "limit": "3"}).json()
+    assert [(bar["id"], bar["state"]) for bar in timeline["runs"]] == [
+        (1, "running"),
+        (6, "succeeded"),
+        (7, "succeeded"),
+    ]
+    assert timeline["truncated"]
+    assert not admin.get("/api/timeline", params={**SPAN, "limit": "7"}).json()["truncated"]
 
 
 def test_a_timeline_of_the_past_has_no_due_times(web: Web, admin: Client) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pkgutil
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -130,8 +132,9 @@ def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
     assert ids("state=cancelled&state=queued") == [later, cancelled, manual]
     assert ids("from=2026-01-01T00:30:00Z") == [later]
     assert ids("until=2026-01-01T00:30:00Z") == [cancelled, manual]
-    assert ids("session=x") == ids("project=x") == []
+    assert ids("session=x") == []
     assert admin.get("/api/runs?schedule=none").status_code == 404
+    assert admin.get("/api/runs?project=none").status_code == 404
     assert admin.get("/api/runs?state=odd").status_code == 422
     assert admin.get("/api/runs?from=2026-01-01").status_code == 422
 
@@ -197,4 +200,50 @@ def test_lines_are_told_from_where_one_left_off(web: Web, admin: Client) -> None
     assert [(line["number"], line["line"]) for line in answer["lines"]] == [(1, "one"), (2, "two")]
     assert answer["ended"] is True
     assert [line["line"] for line in admin.get(f"/api/runs/{id}/lines?after=1").json()["lines"]] == ["two"]
-    assert admin.get(f"/api/runs/{enqueue(admin)}/lines").json() == {"lines": [], "ended": False}
+    assert admin.get(f"/api/runs/{enqueue(admin)}/lines").json() == {"lines": [], "more": False, "ended": False}
+
+
+def test_many_lines_come_in_portions_that_say_whether_there_are_more(web: Web, admin: Client) -> None:
+    id = execute(web, "seq 2500").id
+    told: list[str] = []
+    sizes, after, more = [], 0, True
+    while more:
+        answer = admin.get(f"/api/runs/{id}/lines?after={after}").json()
+        assert answer["ended"] is True
+        told += [line["line"] for line in answer["lines"]]
+        sizes.append(len(answer["lines"]))
+        after, more = answer["lines"][-1]["number"], answer["more"]
+    assert sizes == [1000, 1000, 500]
+    assert told == [str(number) for number in range(1, 2501)]
+    few = admin.get(f"/api/runs/{id}/lines?after=2497&limit=3").json()
+    assert ([line["number"] for line in few["lines"]], few["more"]) == ([2498, 2499, 2500], False)
+    assert [admin.get(f"/api/runs/{id}/lines?limit={wrong}").status_code for wrong in (0, 5001)] == [422, 422]
+
+
+@pytest.mark.parametrize(
+    ("path", "steps"),
+    [
+        ("output", ["ostinato.service.runs.output_text"]),
+        ("lines", ["ostinato.service.live_lines.output_lines", "ostinato.api.routes.output.line_shape"]),
+    ],
+)
+def test_output_is_parsed_and_encoded_beside_the_loop(
+    web: Web, admin: Client, monkeypatch: pytest.MonkeyPatch, path: str, steps: list[str]
+) -> None:
+    id = execute(web, "echo one").id
+    seen: dict[str, int] = {}
+
+    def watched(step: str) -> None:
+        real = pkgutil.resolve_name(step)
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            seen[step] = threading.get_ident()
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(step, noted)
+
+    for step in steps:
+        watched(step)
+    assert "one" in admin.get(f"/api/runs/{id}/{path}").text
+    assert sorted(seen) == sorted(steps)
+    assert threading.get_ident() not in seen.values(), "it holds up whatever else is on the loop"

@@ -39,7 +39,7 @@ def test_off_and_on_again_with_a_note(operator: Client) -> None:
     assert (off.status_code, off.json()["enabled"], off.json()["off_note"]) == (200, False, "holiday")
     assert operator.post("/api/schedules/a/disable").json()["off_note"] == "holiday"
     on = operator.post("/api/schedules/a/enable")
-    assert (on.status_code, on.json()["enabled"], on.headers["etag"]) == (200, True, '"3"')
+    assert (on.status_code, on.json()["enabled"], on.headers["etag"]) == (200, True, f'"{on.json()["id"]}.3"')
 
 
 def test_failed_checks_are_told_one_by_one(operator: Client) -> None:
@@ -194,10 +194,24 @@ def test_many_end_with_the_first_when_nothing_can_be_done_at_all(
     for name in "abc":
         add(operator, name)
     asked = fail_with(web, monkeypatch, error, "b")
-    answer = operator.post("/api/schedules/bulk", {"action": "disable", "names": ["a", "b", "c"]})
+    answer = operator.post("/api/schedules/bulk", {"action": "disable", "names": ["b", "c"]})
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
     assert "c" not in asked
-    assert [entry[2:] for entry in web.audit()][-1] == ("schedule.disable", "a")
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("the server is away"), Draining("this node is shutting down")])
+def test_many_that_end_after_some_were_done_are_not_to_be_sent_again(
+    web: Web, operator: Client, monkeypatch: pytest.MonkeyPatch, error: OstinatoError
+) -> None:
+    for name in "abc":
+        add(operator, name)
+    asked = fail_with(web, monkeypatch, error, "b")
+    body = {"action": "trigger", "names": ["a", "b", "c"]}
+    answers = [operator.post("/api/schedules/bulk", body, headers={"Idempotency-Key": "k1"}) for _ in range(2)]
+    assert {(answer.status_code, answer.json()["type"]) for answer in answers} == {(500, "/problems/outcome-unknown")}
+    assert "retry-after" not in answers[0].headers
+    assert "c" not in asked
+    assert [entry[2:] for entry in web.audit()][3:] == [("schedule.trigger", "a")]
 
 
 def test_an_unexpected_error_of_one_of_many_is_in_the_log(
@@ -212,6 +226,23 @@ def test_an_unexpected_error_of_one_of_many_is_in_the_log(
     assert "the row is torn" in caplog.text
 
 
-@pytest.mark.parametrize("body", [{"action": "dance", "names": ["a"]}, {"action": "enable", "names": []}, {}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "dance", "names": ["a"]},
+        {"action": "enable", "names": []},
+        {"action": "enable", "names": ["a"], "note": "only disable says why"},
+        {"action": "remove", "names": ["a"], "force": True},
+        {},
+    ],
+)
 def test_a_verb_for_many_that_nobody_understands_is_refused(operator: Client, body: Any) -> None:
     assert operator.post("/api/schedules/bulk", body).status_code == 422
+
+
+def test_what_is_wrong_with_a_field_is_said_in_the_words_of_the_house(operator: Client) -> None:
+    body = {"name": "x", "work": {"kind": "function", "task": ""}, "extra": 1}
+    found = {one["field"]: one["message"] for one in operator.post("/api/schedules", body).json()["errors"]}
+    assert found == {"timing": "it is missing", "work.task": "it is empty", "extra": "there is no such field"}
+    (wrong,) = operator.post("/api/schedules", {**body, "work": {"kind": "rocket"}}).json()["errors"][1:2]
+    assert wrong["message"] == "'kind' is one of 'function', 'shell', 'agent', 'http'"

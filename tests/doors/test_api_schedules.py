@@ -47,8 +47,8 @@ def change(client: Client, ref: str, changes: Any, **headers: str) -> Any:
 def test_a_schedule_is_added_and_answers_where_it_is(admin: Client) -> None:
     answer = admin.post("/api/schedules", {"name": "nightly", "timing": "daily 03:00", "work": TASK, "note": "hi"})
     assert answer.status_code == 201
-    assert (answer.headers["location"], answer.headers["etag"]) == ("/api/schedules/nightly", '"1"')
     schedule = answer.json()
+    assert (answer.headers["location"], answer.headers["etag"]) == ("/api/schedules/nightly", f'"{schedule["id"]}.1"')
     assert (schedule["sentence"], schedule["zone"]) == ("At 03:00 every day (UTC).", "UTC")
     assert (schedule["next_run_at"], schedule["next_run_reason"]) == ("2026-01-01T03:00:00Z", None)
     assert (schedule["running"], schedule["last_run"], schedule["note"]) == (0, None, "hi")
@@ -138,7 +138,7 @@ def test_a_change_touches_only_what_is_given(admin: Client) -> None:
     expected = {**before["policy"], "lane": "main", "retry": {**before["policy"]["retry"], "max": 7}}
     assert after.json()["policy"] == expected
     assert (after.json()["timing"], after.json()["note"], after.json()["work"]) == ("every 5m", "why", before["work"])
-    assert after.headers["etag"] == '"2"'
+    assert after.headers["etag"] == f'"{before["id"]}.2"'
 
 
 def test_null_takes_a_note_a_project_a_gate_and_a_timeout_away(web: Web, admin: Client, tmp_path: Path) -> None:
@@ -159,20 +159,20 @@ def test_another_zone_alone_moves_the_due_time(admin: Client) -> None:
 
 
 def test_a_change_with_an_old_version_is_refused_with_the_one_there_is(admin: Client) -> None:
-    add(admin, "a")
-    assert change(admin, "a", {"note": "one"}, **{"If-Match": '"1"'}).status_code == 200
-    for given in ('"1"', "1", "nonsense", '"2x"', 'W/"1"'):
+    id = add(admin, "a")["id"]
+    assert change(admin, "a", {"note": "one"}, **{"If-Match": f'"{id}.1"'}).status_code == 200
+    for given in (f'"{id}.1"', f"{id}.1", "nonsense", f'"{id}.2x"', f'W/"{id}.1"', '"2"', f'"{id + 1}.2"'):
         answer = change(admin, "a", {"note": "two"}, **{"If-Match": given})
         assert (answer.status_code, answer.json()["version"]) == (412, 2)
-    assert change(admin, "a", {"note": "two"}, **{"If-Match": '"1", "2"'}).status_code == 200
-    assert change(admin, "a", {"note": "of three"}, **{"If-Match": "3"}).status_code == 200
+    assert change(admin, "a", {"note": "two"}, **{"If-Match": f'"{id}.1", "{id}.2"'}).status_code == 200
+    assert change(admin, "a", {"note": "of three"}, **{"If-Match": f"{id}.3"}).status_code == 200
     assert change(admin, "a", {"note": "three"}, **{"If-Match": "*"}).json()["note"] == "three"
 
 
 def test_a_condition_holds_for_the_switch_alone_too(admin: Client) -> None:
-    add(admin, "a")
-    assert change(admin, "a", {"enabled": False}, **{"If-Match": '"9"'}).status_code == 412
-    assert change(admin, "a", {"enabled": False}, **{"If-Match": '"1"'}).json()["enabled"] is False
+    id = add(admin, "a")["id"]
+    assert change(admin, "a", {"enabled": False}, **{"If-Match": f'"{id}.9"'}).status_code == 412
+    assert change(admin, "a", {"enabled": False}, **{"If-Match": f'"{id}.1"'}).json()["enabled"] is False
 
 
 def test_enabled_in_a_change_switches_after_the_rest(admin: Client) -> None:
@@ -345,7 +345,7 @@ def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
     assert names("state=running") == ["alpha"]
     assert names("state=broken") == []
     assert names("owner=code") == []
-    assert names("project=blog") == []
+    assert admin.get("/api/schedules?project=none").status_code == 404
     (alpha,) = admin.get("/api/schedules?q=alpha&state=running").json()["items"]
     assert alpha["running"] == 1
 

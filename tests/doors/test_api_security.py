@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import AsyncIterator, Iterator
 
@@ -9,6 +10,8 @@ import pytest
 
 from ostinato.api.security import LARGEST_BODY
 from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.models.ids import NodeId
+from ostinato.models.node import NodeBeat
 from tests.doors.web import Web, web_on
 
 POLICY = (
@@ -256,7 +259,8 @@ def test_what_nobody_expected_is_a_500_that_shows_nothing(
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(StoreUnavailable("the disk sleeps"), 503), (StoreError("/var/secret.db said no"), 500)]
+    ("error", "status"),
+    [(StoreUnavailable("/var/secret.db is locked"), 503), (StoreError("/var/secret.db said no"), 500)],
 )
 def test_a_database_that_does_not_answer_is_told_so(
     web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: StoreError, status: int
@@ -264,13 +268,26 @@ def test_a_database_that_does_not_answer_is_told_so(
     async def broken(_: str) -> None:
         raise error
 
-    admin = web.script("admin")
+    nobody = web.anybody(Authorization="Bearer ost_guess")
     monkeypatch.setattr(web.house.services.access, "who_by_token", broken)
-    answer = admin.get("/api/tokens")
+    answer = nobody.get("/api/tokens")
     assert answer.status_code == status
     assert (answer.headers.get("retry-after") == "1") == (status == 503)
-    assert ("secret.db" in caplog.text) == (status == 500)
+    assert "secret.db" in caplog.text
     assert "secret.db" not in answer.text
+
+
+def test_why_a_service_of_a_node_failed_is_told_to_operators(web: Web) -> None:
+    services = {"lease": {"up": False, "restarts": 2, "error": "StoreUnavailable: 10.0.0.7 is away"}}
+    services |= {"ticker": {"up": True, "restarts": 0, "error": None}}
+    now = web.clock.now()
+    text = json.dumps(services)
+    beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, (), now, now, now + 1_000_000, text)
+    web.run(web.house.store.nodes.renew(beat))
+    told = {role: web.script(role).get("/api/nodes").json()["items"][0]["services"] for role in ("viewer", "operator")}
+    assert told["operator"] == services
+    assert (told["viewer"]["lease"]["up"], told["viewer"]["ticker"]) == (False, services["ticker"])
+    assert told["viewer"]["lease"]["error"] == "the log of the node says why"
 
 
 def test_a_wrong_method_and_a_wrong_address_are_problems(web: Web) -> None:
@@ -281,6 +298,8 @@ def test_a_wrong_method_and_a_wrong_address_are_problems(web: Web) -> None:
     answer = admin.get("/api/nothing")
     assert (answer.status_code, answer.json()["type"]) == (404, "/problems/not-found")
     assert admin.send("DELETE", "/schedules").status_code == 405
+    assert admin.send("PUT", "/api/schedules/nightly").headers["allow"] == "DELETE, GET, PATCH"
+    assert admin.send("DELETE", "/api/lanes/mail").headers["allow"] == "GET, PUT"
 
 
 def test_long_answers_are_compressed_and_short_ones_are_not(web: Web) -> None:

@@ -7,7 +7,7 @@ import signal
 from tests.doors.command_line import CommandLine, eventually
 
 RUN_KEYS = [
-    "id", "schedule", "task", "state", "reason", "trigger", "due_at", "last_due_at", "count", "ready_at",
+    "id", "schedule", "task", "state", "reason", "cancelling", "trigger", "due_at", "last_due_at", "count", "ready_at",
     "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane", "priority",
     "session", "project", "key", "node", "work", "schedule_id", "zone",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import re
+import shlex
 import signal
 import socket
 from collections.abc import Iterator
@@ -74,6 +75,27 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0") as web:
         _address(web)
         assert "login?code=" not in web.err
+        _stop(web)
+
+
+def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: CommandLine) -> None:
+    with cli.start("web", "--port", "0", "--db", "sqlite:///other.db") as web:
+        address = _address(web)
+        named = re.search(r"; '(ostinato login .*)' makes another", web.err)
+        assert named is not None
+        assert "--db sqlite:///other.db" in named[1]
+        link = cli.ok(*shlex.split(named[1])[1:]).out.strip()
+        assert link.startswith(f"{address}/login?code=")
+        answer = httpx.post(f"{address}/api/login", json={"code": link.partition("code=")[2]}, timeout=20)
+        assert answer.status_code == 200
+        _stop(web)
+
+
+def test_with_json_a_script_learns_where_it_listens(cli: CommandLine) -> None:
+    with cli.start("web", "--port", "0", "--json") as web:
+        address = _address(web)
+        assert json.loads(web.out) == {"address": address}
+        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
         _stop(web)
 
 

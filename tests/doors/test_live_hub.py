@@ -4,27 +4,31 @@ happened than can be told. Over sockets: test_api_live.py."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psycopg
 import pytest
 
-from ostinato.clock import SystemClock
+from ostinato.clock import Micros, SystemClock
 from ostinato.config import Settings
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.registry import Registry
-from ostinato.models.live import Changes, Mark
+from ostinato.models.live import Changes, LiveEvent, Mark
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Report
 from ostinato.service import live as live_service
+from ostinato.service import live_events
 from ostinato.service.live import LiveHub
 from ostinato.service.live_cursor import Cursor
-from ostinato.service.live_events import FLOOD
-from ostinato.service.live_listener import Ended, Happened, Lines, Listener, Message, Skipped, Subscribed
+from ostinato.service.live_events import FLOOD, Known, Told
+from ostinato.service.live_listener import Ended, Happened, Lines, Listener, Message, Pong, Skipped, Subscribed
 from ostinato.service.runs import EnqueueSpec
 from ostinato.wiring import House, open_house
 from tests.doors.live_socket import eventually
@@ -61,6 +65,14 @@ async def joined(hub: LiveHub, topic: str = "overview", cursor: str | None = Non
     first = await listener.take()
     assert isinstance(first, Subscribed)
     return listener, first
+
+
+async def begun(hub: LiveHub) -> Subscribed:
+    """Where the hub began; its task has looked for the first time, and rests as long as BETWEEN_LOOKS says."""
+    _, start = await joined(hub)
+    first = hub._known
+    await eventually(lambda: hub._known is not first)
+    return start
 
 
 async def until(listener: Listener, found: Found) -> list[Message]:
@@ -163,8 +175,7 @@ def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(
 
     async def main(house: House) -> None:
         hub = house.services.live
-        _, start = await joined(hub)
-        await eventually(lambda: hub._known is not None and hub._known.turn == 1)
+        start = await begun(hub)
         limits: list[int] = []
         look = house.store.runs.look
 
@@ -186,6 +197,95 @@ def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(
         (skipped,) = await until(back, lambda message: isinstance(message, Skipped))
         assert isinstance(skipped, Skipped)
         assert skipped.runs == FLOOD + 6
+
+    run(tmp_path, main)
+
+
+@pytest.mark.parametrize("of", ["this hub", "another hub"])
+def test_what_was_missed_is_put_in_small_parts_and_nothing_new_comes_in_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
+) -> None:
+    monkeypatch.setattr(live_service, "AT_ONCE", 5)
+    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 0.01)
+
+    async def main(house: House) -> None:
+        hub = house.services.live
+        _, start = await joined(hub, "run:0")
+        ids = await enqueue(house, 1_500, delay="1h")
+        await eventually(lambda: hub._known is not None and hub._known.run == ids[-1])
+        cursor = start.cursor if of == "this hub" else elsewhere(start.cursor)
+        back, parts = Listener(), [0]
+        coming = asyncio.create_task(hub.subscribe(back, "overview", cursor))
+        adding: asyncio.Task[list[int]] | None = None
+        while not coming.done():
+            await asyncio.sleep(0)
+            parts.append(back.waiting)
+            if back.waiting and adding is None:
+                adding = asyncio.create_task(enqueue(house, 3))
+        assert max(second - first for first, second in pairwise(parts)) <= 5 + 1
+        assert adding is not None
+        later = await adding
+        heard = await until(back, lambda message: run_of(message) == later[-1])
+        assert [run_of(message) for message in heard[1:]] == [*ids, *later]
+
+    run(tmp_path, main)
+
+
+def test_a_replay_is_made_in_a_thread_and_written_once_for_all_who_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 60.0)
+    written: list[LiveEvent] = []
+    threads: list[int] = []
+    encoded, between = live_service._encoded, live_events.events_between
+
+    def counted(event: LiveEvent, zone: str) -> msgspec.Raw:
+        written.append(event)
+        return encoded(event, zone)
+
+    def noted(known: Known, mark: Mark, changes: Changes, now: Micros, limit: int) -> Told:
+        if limit == FLOOD:
+            threads.append(threading.get_ident())
+        return between(known, mark, changes, now, limit)
+
+    monkeypatch.setattr(live_service, "_encoded", counted)
+    monkeypatch.setattr(live_service, "events_between", noted)
+
+    async def main(house: House) -> None:
+        hub = house.services.live
+        start = await begun(hub)
+        await enqueue(house, 300)
+        for number in range(3):
+            back, _ = await joined(hub, cursor=elsewhere(start.cursor))
+            assert back.waiting == 300
+            await joined(hub, f"run:{number}", elsewhere(start.cursor))
+        told_as_it_comes = 250  # by the look before the replay, to who listens already
+        assert len(written) == 300 + told_as_it_comes
+        assert len(threads) == 1
+        assert threads[0] != threading.get_ident()
+
+    run(tmp_path, main)
+
+
+def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
+    async def main(house: House) -> None:
+        listener = Listener()
+        for _ in range(1_000):
+            listener.put(Pong())
+        taken = 0
+
+        async def take() -> None:
+            nonlocal taken
+            while listener.waiting:
+                await listener.take()
+                taken += 1
+
+        taking, parts = asyncio.create_task(take()), [0]
+        while not taking.done():
+            await asyncio.sleep(0)
+            parts.append(taken)
+        assert taken == 1_000
+        assert max(second - first for first, second in pairwise(parts)) <= 50
 
     run(tmp_path, main)
 
@@ -229,6 +329,37 @@ def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path, monkey
         await eventually(lambda: not hub.is_looking)
 
     run(tmp_path, main)
+
+
+def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_older(postgres_url: str) -> None:
+    event = "INSERT INTO events (at, session, kind, data) VALUES (1, 'chat', 'stopped', '{}')"
+    entry = "INSERT INTO audit (at, who, door, verb, object, detail) VALUES (1, 'ada', 'cli', %s, 'backup', '{}')"
+
+    async def main() -> None:
+        house = await open_house(Settings(db=postgres_url), SystemClock(), Registry())
+        options = "-c search_path=ostinato"
+        try:
+            async with (
+                await psycopg.AsyncConnection.connect(postgres_url, options=options) as late,
+                await psycopg.AsyncConnection.connect(postgres_url, options=options, autocommit=True) as other,
+            ):
+                await late.execute(event)
+                await late.execute(entry, ["schedule.remove"])
+                await other.execute(event)
+                await other.execute(entry, ["lane.set"])
+                chat, _ = await joined(house.services.live, "session:chat")
+                schedule, _ = await joined(house.services.live, "schedule:backup")
+                await late.commit()
+                (told,) = await until(chat, lambda message: isinstance(message, Happened))
+                (removed,) = await until(schedule, lambda message: isinstance(message, Happened))
+                assert isinstance(told, Happened)
+                assert isinstance(removed, Happened)
+                assert msgspec.json.decode(told.event)["data"]["id"] == 1
+                assert msgspec.json.decode(removed.event)["kind"] == "schedule_removed"
+        finally:
+            await house.close()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
 
 
 def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -60,6 +60,12 @@ def test_why_it_was_missed(app: Ostinato, clock: FakeClock) -> None:
     assert "was missed" in answer
     assert "and 4 more until 2026-01-01 05:00:00 UTC" in answer
     assert "due while no engine was running" in answer
+
+
+def test_why_it_did_not_run_before_it_was_made(app: Ostinato) -> None:
+    hourly(app)
+    answer = app.why("job", at=datetime(2025, 12, 31, 23, tzinfo=UTC)).answer
+    assert "the schedule was made at 2026-01-01 00:00:00 UTC" in answer
 
 
 def test_why_it_is_disabled(app: Ostinato, clock: FakeClock) -> None:

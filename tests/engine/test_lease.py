@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,12 @@ class Beats:
 
     async def list_nodes(self, now: Micros) -> list[Node]:
         return await self._nodes.list_nodes(now)
+
+    async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
+        return await self._nodes.signs_of_life()
+
+    async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
+        return await self._nodes.read_statistics()
 
 
 async def lose(engine: Engine) -> Beats:

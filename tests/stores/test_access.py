@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
 
 from ostinato.clock import SECOND, Micros, from_micros
-from ostinato.models.access import Actor, Answer, AuditFilter, NewLogin, NewToken, Role
+from ostinato.errors import StoreUnavailable
+from ostinato.models.access import Actor, Answer, AuditFilter, Login, NewLogin, NewToken, Role
 from ostinato.stores.access import AccessCounts
 from ostinato.stores.base import Store
 from ostinato.stores.sqlite.store import SqliteStore
@@ -28,6 +31,11 @@ def token(name: str = "script", **fields: Any) -> NewToken:
 
 def login(hash: str = "cookie", **fields: Any) -> NewLogin:
     return NewLogin(hash, **{"who": "ada", "role": Role.ADMIN, "expires_at": NOW + DAY, **fields})
+
+
+async def exchange(store: Store, code: str, now: Micros) -> Login | None:
+    """A login of a day for a code."""
+    return await store.access.exchange_code(code, f"cookie of {code}", now + DAY, now)
 
 
 async def test_a_token_is_found_by_its_hash_and_by_nothing_else(store: Store) -> None:
@@ -74,6 +82,35 @@ async def test_a_use_is_noted_at_most_once_a_minute(store: Store, what: str) -> 
     assert await raw(store, f"SELECT used_at FROM {table}") == [(NOW + MINUTE,)]
 
 
+async def test_who_comes_in_is_let_in_when_nothing_can_be_written(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await store.access.put_token(token(), NOW)
+    await store.access.put_login(login(), NOW)
+    await store.access.find_login("cookie", NOW)
+    tries: list[str] = []
+
+    async def full(table: str, *_: object) -> None:
+        tries.append(table)
+        raise StoreUnavailable("the disk is full")
+
+    uses = store.access._uses  # type: ignore[attr-defined]
+    monkeypatch.setattr(uses, "_write", full)
+    with caplog.at_level(logging.WARNING, "ostinato.stores"):
+        for later in (HOUR, HOUR + 1, HOUR + MINUTE):
+            script = await store.access.find_token("hash of script", NOW + later)
+            browser = await store.access.find_login("cookie", NOW + later)
+            assert script is not None
+            assert browser is not None
+            assert (script.used_at, browser.used_at) == (None, from_micros(NOW))
+    assert tries == ["tokens", "tokens"], "each minute one try is enough to see whether there is room again"
+    assert caplog.text.count("the disk is full") == 2
+    monkeypatch.undo()
+    browser = await store.access.find_login("cookie", NOW + 2 * HOUR)
+    assert browser is not None
+    assert browser.used_at == from_micros(NOW + 2 * HOUR)
+
+
 async def test_the_logins_and_codes_of_a_token_go_with_it(store: Store) -> None:
     made = await store.access.put_token(token(), NOW)
     other = await store.access.put_token(token("other"), NOW)
@@ -86,7 +123,7 @@ async def test_the_logins_and_codes_of_a_token_go_with_it(store: Store) -> None:
     assert await store.access.remove_token(made.id)
     assert not await store.access.remove_token(made.id)
     assert await store.access.find_login("of it", NOW) is None
-    assert await store.access.take_code("code", NOW) is None
+    assert await exchange(store, "code", NOW) is None
     assert await store.access.find_login("of another", NOW) is not None
     assert await store.access.find_login("of none", NOW) is not None
 
@@ -100,10 +137,14 @@ async def test_a_login_ends_with_the_time_of_its_token(store: Store) -> None:
 
 
 async def test_nothing_is_made_with_a_token_that_is_gone(store: Store) -> None:
-    await store.access.put_login(login(token_id=999), NOW)
-    await store.access.put_code(login("code", token_id=999), NOW)
+    made = await store.access.put_token(token(), NOW)
+    assert made is not None
+    assert await store.access.put_login(login("before", token_id=made.id), NOW)
+    await store.access.remove_token(made.id)
+    assert not await store.access.put_login(login(token_id=made.id), NOW)
+    await store.access.put_code(login("code", token_id=made.id), NOW)
     assert await store.access.find_login("cookie", NOW) is None
-    assert await store.access.take_code("code", NOW) is None
+    assert await exchange(store, "code", NOW) is None
 
 
 async def test_a_login_is_found_until_it_ends(store: Store) -> None:
@@ -143,33 +184,50 @@ async def test_logins_are_ended_one_by_one_by_whose_they_are_or_all(store: Store
     assert await store.access.remove_logins(id=last.id) == ["ada"]
     assert await store.access.remove_logins(id=last.id) == []
     assert await store.access.find_login("a1", NOW) is None
-    assert await store.access.take_code("code of ada", NOW) is not None
+    assert await exchange(store, "code of ada", NOW) is not None
     assert await store.access.remove_logins(who="bob") == ["bob", "bob"]
     assert await store.access.remove_logins(who="bob\0") == []
-    assert await store.access.take_code("code of bob", NOW) is None
+    assert await exchange(store, "code of bob", NOW) is None
     assert {one.who for one in await store.access.list_logins(NOW)} == {"ada", "cy"}
-    assert sorted(await store.access.remove_logins()) == ["ada", "cy"]
+    assert sorted(await store.access.remove_logins()) == ["ada", "ada", "cy"]
     assert await store.access.list_logins(NOW) == []
-    assert await store.access.take_code("code of cy", NOW) is None
+    assert await exchange(store, "code of cy", NOW) is None
 
 
-async def test_a_code_is_answered_once_and_only_in_time(store: Store) -> None:
+async def test_a_code_gives_one_login_and_only_in_time(store: Store) -> None:
     await store.access.put_code(login("code", role=Role.VIEWER, expires_at=NOW + 15 * MINUTE), NOW)
     await store.access.put_code(login("late", expires_at=NOW + 15 * MINUTE), NOW)
-    taken = await store.access.take_code("code", NOW + 15 * MINUTE - 1)
-    assert taken is not None
-    assert (taken.who, taken.role, taken.used_at) == ("ada", Role.VIEWER, None)
-    assert await store.access.take_code("code", NOW) is None
-    assert await store.access.take_code("late", NOW + 15 * MINUTE) is None
-    assert await store.access.take_code("nothing", NOW) is None
-    assert await store.access.find_login("code", NOW) is None
+    then = NOW + 15 * MINUTE - 1
+    made = await store.access.exchange_code("code", "cookie", then + DAY, then)
+    assert made == Login("ada", Role.VIEWER, None, None, from_micros(then + DAY))
+    assert await store.access.exchange_code("code", "another", NOW + DAY, NOW) is None
+    assert await store.access.exchange_code("late", "another", NOW + DAY, then + 1) is None
+    assert await store.access.exchange_code("nothing", "another", NOW + DAY, NOW) is None
+    assert [one.created_at for one in await store.access.list_logins(NOW)] == [from_micros(then)]
+    found = await store.access.find_login("cookie", then)
+    assert found == replace(made, used_at=from_micros(then))
 
 
-async def test_of_many_that_take_a_code_at_once_one_gets_it(first: Store, second: Store) -> None:
+async def test_of_many_that_exchange_a_code_at_once_one_gets_a_login(first: Store, second: Store) -> None:
     for turn in range(10):
-        await first.access.put_code(login(f"code {turn}"), NOW)
-        taken = await asyncio.gather(*(one.access.take_code(f"code {turn}", NOW) for one in (first, second) * 4))
-        assert sum(found is not None for found in taken) == 1
+        await first.access.put_code(login("code"), NOW)
+        made = await asyncio.gather(
+            *(
+                one.access.exchange_code("code", f"cookie {turn} {number}", NOW + DAY, NOW)
+                for number, one in enumerate((first, second) * 4)
+            )
+        )
+        assert sum(found is not None for found in made) == 1
+        assert len(await first.access.list_logins(NOW)) == turn + 1
+
+
+async def test_no_login_outlives_a_logout_that_meets_its_code(first: Store, second: Store) -> None:
+    for turn in range(20):
+        code = f"code {turn}"
+        await first.access.put_code(login(code), NOW)
+        made, ended = await asyncio.gather(exchange(first, code, NOW), second.access.remove_logins(who="ada"))
+        assert ended == ([] if made is None else ["ada"])
+        assert await first.access.list_logins(NOW) == []
 
 
 async def test_what_can_get_in_is_counted(store: Store) -> None:
@@ -358,7 +416,7 @@ async def use_the_doors(store: Store) -> None:
     assert made is not None
     await store.access.find_token("hash of script", NOW)
     await store.access.put_code(login("code"), NOW)
-    await store.access.take_code("code", NOW)
+    await exchange(store, "code", NOW)
     await store.access.put_login(login(), NOW)
     await store.access.find_login("cookie", NOW)
     await store.access.remove_login("cookie")

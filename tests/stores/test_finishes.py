@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from ostinato.clock import SECOND, from_micros
+from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import ClaimedRun, Report, RunFilter
 from ostinato.models.schedule import Schedule
@@ -327,6 +328,7 @@ async def test_delete_after_run_leaves_a_schedule_that_is_due_again(store: Store
     run = await fired(store, await put(store), DUE)
     await store.runs.finish_runs([finish(run, delete_schedule=True)])
     assert (await schedule(store)).next_run_at is not None
+    assert await store.access.list_audit(AuditFilter()) == []
 
 
 async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: Store) -> None:
@@ -338,6 +340,8 @@ async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: St
     assert await store.schedules.get_schedule("report") is None
     for table in ("runs", "output"):
         assert await raw(store, f"SELECT count(*) FROM {table}") == [(0,)]
+    (entry,) = await store.access.list_audit(AuditFilter())
+    assert (entry.who, entry.door, entry.verb, entry.object) == ("ostinato", "engine", "schedule.remove", "report")
 
 
 async def test_a_repeated_run_has_the_same_work_and_policy(store: Store) -> None:

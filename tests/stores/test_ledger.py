@@ -78,6 +78,12 @@ async def test_active_are_those_that_run_are_ready_or_wait_for_their_turn(store:
     assert await store.runs.count_active(NOW + HOUR) == 2
 
 
+async def states(store: Store, *ids: RunId) -> list[tuple[RunState, str | None]]:
+    """The state of each run, and why it was asked to stop."""
+    runs = [await store.runs.get_run(id) for id in ids]
+    return [(run.state, run.cancelling) for run in runs if run is not None]
+
+
 async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> None:
     running, ended = await store.runs.insert_runs([new_run(), new_run()])
     one, two = (await store.runs.claim_runs(claim())).runs
@@ -94,14 +100,15 @@ async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> No
             "not needed",
             from_micros(NOW + 5),
         )
-    assert (await store.runs.get_run(running)).state == RunState.RUNNING  # type: ignore[union-attr]
-    assert (await store.runs.get_run(ended)).state == RunState.SUCCEEDED  # type: ignore[union-attr]
+    assert await states(store, running, ended) == [(RunState.RUNNING, "not needed"), (RunState.SUCCEEDED, None)]
     watch = await store.watch()
     try:
         assert list((await watch.glance(NodeId("node-1"))).cancel) == [(running, "not needed")]
         assert list((await watch.glance(NodeId("node-2"))).cancel) == []
     finally:
         await watch.close()
+    await store.runs.finish_runs([finish(one, RunState.CANCELLED)])
+    assert await states(store, running) == [(RunState.CANCELLED, None)]
 
 
 async def test_cancelling_nothing_is_not_an_error(store: Store) -> None:
@@ -198,7 +205,7 @@ async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:
     assert (b.id, b.state) == ("b", "alive")
     assert (a.id, a.host, a.pid, a.state, a.slots, a.running) == ("a", "here", 1, "draining", 4, 3)
     assert (a.tasks, a.services) == (("x", "y"), {"ticker": {"ok": True}})
-    assert (a.statistics, b.statistics) == ({"runs": {"report": 3}}, {})
+    assert await store.nodes.read_statistics() == {"a": {"runs": {"report": 3}}, "b": {}}
     assert (a.started_at, a.seen_at) == (from_micros(NOW + 1), from_micros(NOW + SECOND))
     assert [node.state for node in await store.nodes.list_nodes(NOW + HOUR)] == ["lost", "lost"]
 

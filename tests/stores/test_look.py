@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
+
 from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.access import Actor
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Mark
 from ostinato.models.schedule import Hold
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import Unreadable
+from ostinato.service.shapes import run_shape
 from ostinato.stores.base import Store
 from tests.stores.builders import (
     HOUR,
@@ -127,10 +129,39 @@ async def test_what_may_be_large_and_is_not_told_is_not_read(store: Store) -> No
         [finish(await claim_one(store), result='"' + "x" * 1_000 + '"', progress='{"done":1}')]
     )
     (run,) = (await store.runs.look(mark(), 10)).new
-    assert run.result is None
-    assert isinstance(run.work, Unreadable)
+    assert not {"work", "result", "attempts"} & set(run.__struct_fields__)
     assert run.progress is not None
     assert run.state is RunState.SUCCEEDED
+
+
+async def test_a_run_is_told_as_it_is_shown_but_for_what_may_be_large(store: Store) -> None:
+    id = await put(store, zone="Asia/Tokyo")
+    await store.runs.insert_runs([scheduled_run(id), new_run(), new_run(key="mine", session="s", priority=3)])
+    first, second = (await store.runs.claim_runs(claim(room=2))).runs
+    await store.runs.cancel_runs([first.id], "enough", NOW)
+    progress = '{"done":1,"total":2,"text":"half"}'
+    await store.runs.finish_runs([finish(second, RunState.FAILED, error="boom", progress=progress, totals='{"n":3}')])
+    for run in (await store.runs.look(mark(), 10)).new:
+        known = await store.runs.get_run(run.id)
+        assert known is not None
+        shape = run_shape(known)
+        for large in ("work", "result", "attempts"):
+            del shape[large]
+        told = msgspec.json.encode(run)
+        assert told == msgspec.json.encode(shape), "the same names and values, in the same order"
+
+
+async def test_a_look_for_many_rows_holds_all_of_them(store: Store) -> None:
+    ids = await store.runs.insert_runs([new_run()] * 450)
+    assert [run.id for run in (await store.runs.look(mark(), 1_000)).new] == ids
+    assert [run.id for run in (await store.runs.look(mark(), 400)).new] == ids[:400]
+
+
+async def test_broken_schedules_are_listed_where_what_is_active_is(store: Store) -> None:
+    _, broken = await put_many(store, [draft("whole"), draft("broken")])
+    await store.schedules.record_fires([plan(broken, broken="unreadable", enabled=False, runs=(), next_at=None)], NOW)
+    assert (await store.runs.look(mark(active=10), 10)).broken == {broken: "unreadable"}
+    assert (await store.runs.look(mark(), 10)).broken == {}
 
 
 async def test_a_run_is_shown_with_its_schedule(store: Store) -> None:

@@ -144,7 +144,7 @@ async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(share
         tally = Tally(NOW // 60_000_000 * 60_000_000, RunState.SUCCEEDED, 1, 2.0)
         assert await store.runs.tally_ended(NOW, NOW + 60_000_000, 60_000_000) == [tally]
         (node,) = await store.nodes.list_nodes(2)
-        assert (node.statistics, node.drain) == ({}, False)
+        assert (await store.nodes.read_statistics(), node.drain) == ({node.id: {}}, False)
         assert await store.nodes.ask_drain(node.id, True)
         assert await store.access.count_access(NOW) == AccessCounts(0, 0)
     finally:

@@ -76,30 +76,35 @@ async def test_a_run_touches_a_span_by_its_due_time_its_work_or_its_end(
     schedule_id = await put(store)
     id = await run_at(store, due, started, finished, last_due=last_due, schedule_id=schedule_id)
     for wanted in (None, [schedule_id], [schedule_id, ScheduleId(999)]):
-        found = await store.runs.runs_between(START, END, wanted, 10)
-        assert [run.id for run in found] == ([id] if touches else [])
-    assert await store.runs.runs_between(START, END, [ScheduleId(999)], 10) == []
-    assert await store.runs.runs_between(START, END, [], 10) == []
+        found, has_more = await store.runs.runs_between(START, END, wanted, 10)
+        assert ([run.id for run in found], has_more) == ([id] if touches else [], False)
+    assert await store.runs.runs_between(START, END, [ScheduleId(999)], 10) == ([], False)
+    assert await store.runs.runs_between(START, END, [], 10) == ([], False)
 
 
 async def test_a_run_that_waits_for_its_turn_touches_the_span_of_its_due_time(store: Store) -> None:
     await store.sessions.send([message(1, at=at(15)), message(2, at=at(15))], at(15))
-    assert [run.session for run in await store.runs.runs_between(START, END, None, 10)] == ["s", "s"]
-    assert await store.runs.runs_between(END, END + HOUR, None, 10) == []
+    found, _ = await store.runs.runs_between(START, END, None, 10)
+    assert [run.session for run in found] == ["s", "s"]
+    assert await store.runs.runs_between(END, END + HOUR, None, 10) == ([], False)
 
 
-async def test_of_too_many_the_latest_are_shown_oldest_first(store: Store) -> None:
+async def test_of_too_many_what_is_active_is_shown_before_what_ended_last(store: Store) -> None:
+    long = await run_at(store, 5, 6)
     queued = await run_at(store, 15)
     ended = [await run_at(store, 10, 11, 12 + number) for number in (3, 1, 2)]
     running = await run_at(store, 12, 13)
     for limit, expected in (
-        (10, [queued, *ended, running]),
-        (3, [queued, ended[0], running]),
-        (4, [queued, ended[0], ended[2], running]),
+        (10, [long, queued, *ended, running]),
+        (6, [long, queued, *ended, running]),
+        (5, [long, queued, ended[0], ended[2], running]),
+        (4, [long, queued, ended[0], running]),
+        (2, [long, running]),
         (1, [running]),
     ):
-        found = await store.runs.runs_between(START, END, None, limit)
+        found, has_more = await store.runs.runs_between(START, END, None, limit)
         assert [run.id for run in found] == sorted(expected), limit
+        assert has_more == (limit < 6)
 
 
 async def test_counts_tell_what_runs_what_waits_and_what_is_late(store: Store) -> None:

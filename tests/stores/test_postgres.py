@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from ostinato.clock import from_micros
-from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
-from ostinato.models.access import Actor, AuditFilter
+from ostinato.errors import InvalidInput, OutcomeUnknown, StoreError, StoreUnavailable
+from ostinato.models.access import Actor, AuditFilter, NewLogin, Role
 from ostinato.models.budget import MICRO, Budget, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId
 from ostinato.models.project import Conversation
@@ -265,9 +265,36 @@ async def test_an_entry_of_the_audit_log_whose_commit_is_unknown_does_not_stand_
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uncertain_once(monkeypatch)
-    with pytest.raises(StoreUnavailable, match="look whether the change is there"):
+    with pytest.raises(OutcomeUnknown, match="look whether the change is there"):
         await store.access.note_audit(Actor("ada", "cli"), "schedule.enable", "report", "{}", NOW)
     assert len(await store.access.list_audit(AuditFilter())) == 1
+
+
+async def test_a_login_whose_commit_is_unknown_is_made_once_and_answered(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.access.put_code(NewLogin("code", "ada", Role.ADMIN, NOW + HOUR), NOW)
+    uncertain_once(monkeypatch)
+    made = await store.access.exchange_code("code", "cookie", NOW + HOUR, NOW)
+    assert made is not None
+    assert made.who == "ada"
+    monkeypatch.undo()
+    uncertain_once(monkeypatch)
+    assert await store.access.put_login(NewLogin("second", "ada", Role.ADMIN, NOW + HOUR), NOW)
+    assert len(await store.access.list_logins(NOW)) == 2
+
+
+async def test_what_cannot_be_repeated_after_an_unknown_commit_stays_unknown(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: Any) -> Connection:
+        raise StoreUnavailable("the server stays away")
+
+    with monkeypatch.context() as patched:
+        uncertain_once(patched, lambda: patched.setattr(Writer, "_connected", away))
+        with pytest.raises(OutcomeUnknown):
+            await store.runs.insert_runs([new_run(key="once")])
+    assert len(await store.runs.list_runs(RunFilter())) == 1
 
 
 async def test_a_reservation_whose_commit_is_unknown_is_made_once(

@@ -73,7 +73,7 @@ def of_schedules() -> dict[str, Reading]:
         "without a due time": ScheduleFilter(after=(None, "r"), limit=5),
     }
     few = (ScheduleState.OFF, ScheduleState.BROKEN, ScheduleState.RUNNING, ScheduleState.PAUSED, ScheduleState.ORPHANED)
-    wanted |= {state: ScheduleFilter(state=state, limit=5) for state in few}
+    wanted |= {state: ScheduleFilter(state=state, limit=5) for state in (*few, ScheduleState.ON)}
     pages: dict[str, Reading] = {name: partial(list_rows, wanted=page) for name, page in wanted.items()}
     return {**pages, "tasks": scheduled_tasks}
 

@@ -73,10 +73,20 @@ async def test_what_is_inserted_is_as_if_it_were_put(store: Store) -> None:
 
 
 async def test_an_edit_answers_the_version_that_it_wrote(store: Store) -> None:
-    await put(store)
-    assert await store.schedules.edit_schedule(draft(note="one"), 1, NOW) == 2
-    assert await store.schedules.edit_schedule(draft(note="one"), 2, NOW) == 2
-    assert await store.schedules.edit_schedule(draft(note="two"), 1, NOW) is None
+    id = await put(store)
+    assert await store.schedules.edit_schedule(draft(note="one"), id, 1, NOW) == 2
+    assert await store.schedules.edit_schedule(draft(note="one"), id, 2, NOW) == 2
+    assert await store.schedules.edit_schedule(draft(note="two"), id, 1, NOW) is None
+
+
+async def test_a_schedule_that_was_removed_and_added_again_is_not_edited_in_its_place(store: Store) -> None:
+    old = await put(store)
+    await store.schedules.remove_schedule(old)
+    new = await put(store, note="another")
+    assert (await get(store)).version == 1
+    assert await store.schedules.edit_schedule(draft(note="one"), old, 1, NOW) is None
+    assert (await get(store)).note == "another"
+    assert await store.schedules.edit_schedule(draft(note="one"), new, 1, NOW) == 2
 
 
 async def test_a_schedule_of_another_version_is_not_removed(store: Store) -> None:

@@ -109,6 +109,15 @@ async def test_lost_nodes_are_forgotten_after_a_day(store: Store) -> None:
     assert [node.id for node in await store.nodes.list_nodes(NOW)] == ["alive"]
 
 
+async def test_what_a_node_has_counted_goes_as_soon_as_it_is_lost(store: Store) -> None:
+    for node in ("lost", "alive"):
+        await store.nodes.renew(beat(node, statistics='{"runs":{}}'))
+    assert await store.nodes.read_statistics() == {"lost": {"runs": {}}, "alive": {"runs": {}}}
+    await store.runs.stale_runs([(NodeId("lost"), NOW)], NOW + HOUR)
+    assert await store.nodes.read_statistics() == {"alive": {"runs": {}}}
+    assert await raw(store, "SELECT statistics FROM nodes WHERE id = 'lost'") == [("{}",)]
+
+
 async def test_the_status_counts_what_there_is(store: Store, place: StorePlace) -> None:
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)

@@ -4,35 +4,48 @@ Of everything else: test_live_schedules.py."""
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.ids import RunId
-from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark
-from ostinato.models.run import Progress, Run
+from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark, ToldRun
+from ostinato.models.run import Progress
 from ostinato.models.states import STARTS, TRANSITIONS, RunState, Trigger
-from ostinato.models.work import Function
-from ostinato.service.live_events import FLOOD, MARGIN, SETTLED, Known, events_between, known_at_first, next_mark
+from ostinato.service import live_events
+from ostinato.service.live_events import (
+    FLOOD,
+    MARGIN,
+    MISSING_FOR,
+    SETTLED,
+    Known,
+    events_between,
+    known_at_first,
+    next_mark,
+)
 
 START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def make_run(id: int, state: RunState = RunState.QUEUED, now: Micros = START, **values: Any) -> Run:
+def make_run(id: int, state: RunState = RunState.QUEUED, now: Micros = START) -> ToldRun:
     at = from_micros(now)
     ended = not TRANSITIONS[state]
-    fields: dict[str, Any] = {
-        "schedule": None, "task": "t", "reason": None, "trigger": Trigger.API, "due_at": at, "last_due_at": None,
-        "count": 1, "ready_at": at, "started_at": None, "finished_at": at if ended else None, "attempt": 0,
-        "attempts": (), "totals": {}, "progress": None, "result": None, "error": None, "lane": "main", "priority": 0,
-        "session": None, "key": str(id), "node": None, "work": Function("t"),
-    }  # fmt: skip
-    return Run(id=RunId(id), state=state, **{**fields, **values})
+    return ToldRun(
+        id=RunId(id), schedule=None, task="t", state=state, reason=None, cancelling=None, trigger=Trigger.API,
+        due_at=at, last_due_at=None, count=1, ready_at=at, started_at=None, finished_at=at if ended else None,
+        attempt=0, totals={}, progress=None, error=None, lane="main", priority=0, session=None, project=None,
+        key=str(id), node=None, schedule_id=None, zone=None,
+    )  # fmt: skip
 
 
 class Ledger:
@@ -40,8 +53,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.now = START
-        self.rows: dict[RunId, Run] = {}
-        self.uncommitted: dict[RunId, Run] = {}
+        self.rows: dict[RunId, ToldRun] = {}
+        self.uncommitted: dict[RunId, ToldRun] = {}
         self.last = 0
         self.history: dict[RunId, list[RunState]] = defaultdict(list)
 
@@ -55,6 +68,12 @@ class Ledger:
         if self.uncommitted:
             id = sorted(self.uncommitted)[choice % len(self.uncommitted)]
             self.rows[id] = self.uncommitted.pop(id)
+
+    def wait(self, seconds: int) -> None:
+        self.now += seconds * SECOND
+        for id, run in list(self.uncommitted.items()):
+            if to_micros(run.due_at) + MISSING_FOR // 2 < self.now:  # a commit takes a while, but not that long
+                self.rows[id] = self.uncommitted.pop(id)
 
     def move(self, choice: int, to: int) -> None:
         active = [run for run in self.rows.values() if TRANSITIONS[run.state]]
@@ -146,22 +165,39 @@ def play(ledger: Ledger, watcher: Watcher | None, steps: list[Any]) -> None:
         elif name == "progress":
             ledger.progress(values[0])
         elif name == "wait":
-            ledger.now += values[0] * SECOND
+            ledger.wait(values[0])
         elif watcher is not None:
             watcher.look(active=1_000 if name == "list" else 0)
 
 
-@given(before=st.lists(STEPS, max_size=15), steps=st.lists(STEPS, max_size=60), limit=st.integers(1, 5))
-def test_each_end_is_told_once_and_nothing_is_told_that_never_was(before: Any, steps: Any, limit: int) -> None:
+@contextmanager
+def asking(most: int) -> Iterator[None]:
+    """So many active runs of each kind are asked for in one look: more than that are a backlog."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(live_events, "ASKED_RUNNING", most)
+        patch.setattr(live_events, "ASKED_QUEUED", most)
+        yield
+
+
+@given(
+    before=st.lists(STEPS, max_size=15),
+    steps=st.lists(STEPS, max_size=60),
+    limit=st.integers(1, 5),
+    asked=st.sampled_from([1, 2, 200]),
+)
+def test_each_end_is_told_once_and_nothing_is_told_that_never_was(
+    before: Any, steps: Any, limit: int, asked: int
+) -> None:
     ledger = Ledger()
     play(ledger, None, before)
     ended_before = {id for id, run in ledger.rows.items() if run.ended}
-    watcher = begin(ledger, limit)
-    play(ledger, watcher, steps)
-    for choice in range(len(ledger.uncommitted)):
-        ledger.commit(choice)
-    for _ in range(len(ledger.rows) + 2):  # with this limit a look may hold a single new run
-        watcher.look()
+    with asking(asked):
+        watcher = begin(ledger, limit)
+        play(ledger, watcher, steps)
+        for choice in range(len(ledger.uncommitted)):
+            ledger.commit(choice)
+        for _ in range(2 * len(ledger.rows) + 2):  # a look may hold a single new run, and ask for a single one
+            watcher.look()
 
     kinds: dict[RunId, list[LiveKind]] = defaultdict(list)
     for event in watcher.told:
@@ -182,6 +218,65 @@ def test_each_end_is_told_once_and_nothing_is_told_that_never_was(before: Any, s
         if first.run is not None and second.run is not None and first.run.id == second.run.id:
             before_at = ledger.history[first.run.id].index(first.run.state)
             assert second.run.state in ledger.history[first.run.id][before_at:], "told in the wrong order"
+
+
+@given(backlog=st.integers(1, 9), steps=st.lists(STEPS, max_size=60), asked=st.integers(0, 3))
+def test_behind_a_backlog_an_end_is_told_by_the_next_look(backlog: int, steps: Any, asked: int) -> None:
+    ledger = Ledger()
+    for _ in range(backlog):
+        ledger.insert(RunState.QUEUED, commit=True)
+    with asking(asked):
+        watcher = begin(ledger, 100)
+        for step in (*steps, ("look",)):
+            play(ledger, watcher, [step])
+            if step[0] == "look":
+                assert sorted(watcher.ends()) == sorted(id for id, run in ledger.rows.items() if run.ended)
+
+
+def test_of_more_runs_than_a_look_asks_for_a_short_one_ends_without_delay() -> None:
+    ledger = Ledger()
+    watcher = begin(ledger, 250, FLOOD)
+    for _ in range(10):  # they wait in a lane that is paused
+        for _ in range(200):
+            ledger.insert(RunState.QUEUED, commit=True)
+        watcher.look()
+    for _ in range(5):
+        ledger.now += SECOND // 5
+        ledger.insert(RunState.QUEUED, commit=True)
+        watcher.look()
+        end(ledger, ledger.last)
+        watcher.look()
+        assert watcher.ends()[-1:] == [ledger.last]
+    assert not watcher.known.is_partial
+
+
+def test_more_ends_of_known_runs_than_a_look_holds_are_told_by_the_next_ones() -> None:
+    ledger = Ledger()
+    for _ in range(50):
+        ledger.insert(RunState.QUEUED, commit=True)
+    with asking(2):
+        watcher = begin(ledger, 10)
+        for id in range(1, 41):
+            end(ledger, id)
+        for _ in range(4):
+            watcher.look()
+    assert sorted(watcher.ends()) == list(range(1, 41))
+    assert (watcher.skipped, watcher.known.is_partial) == (0, False)
+
+
+def test_what_to_ask_for_costs_no_more_because_more_is_known() -> None:
+    def cost(known: Known) -> float:
+        began = time.thread_time()
+        for _ in range(20):
+            next_mark(known)
+        return time.thread_time() - began
+
+    ledger = Ledger()
+    for _ in range(20_000):
+        ledger.insert(RunState.QUEUED, commit=True)
+    few, many = (begin(ledger, 250, active).known for active in (1_000, 20_000))
+    assert len(many.queued) == 20_000
+    assert min(cost(many) for _ in range(5)) < 5 * min(cost(few) for _ in range(5))
 
 
 @given(before=st.lists(STEPS, max_size=30), steps=st.lists(STEPS, max_size=60))
@@ -223,7 +318,7 @@ def test_what_a_list_of_the_active_runs_taught_is_followed_to_its_end() -> None:
     for _ in range(5):
         ledger.insert(RunState.QUEUED, commit=True)
     watcher = begin(ledger, 10, active=3)
-    assert sorted(watcher.known.active) == [3, 4, 5]
+    assert sorted(watcher.known.queued) == [3, 4, 5]
     watcher.look(active=5)
     assert watcher.known.is_partial, "a full list may lack some"
     watcher.look(active=6)
@@ -284,7 +379,7 @@ def test_a_run_whose_row_was_removed_is_forgotten() -> None:
         del ledger.rows[RunId(id)]
     for _ in range(5):
         watcher.look()
-    assert sorted(watcher.known.active) == list(range(101, 301))
+    assert sorted(watcher.known.queued) == list(range(101, 301))
 
 
 def test_a_run_that_is_committed_late_is_told() -> None:
@@ -353,7 +448,7 @@ def test_a_flood_is_counted_and_not_read() -> None:
     assert [event.run.id for event in watcher.told[10:] if event.run is not None][-1] == FLOOD + 501
 
 
-def test_progress_and_totals_are_told_when_they_change() -> None:
+def test_progress_totals_and_a_cancel_are_told_when_they_change() -> None:
     ledger = Ledger()
     ledger.insert(RunState.QUEUED, commit=True)
     ledger.move(0, sorted(TRANSITIONS[RunState.QUEUED]).index(RunState.RUNNING))
@@ -365,7 +460,10 @@ def test_progress_and_totals_are_told_when_they_change() -> None:
     watcher.look()
     ledger.rows[RunId(1)] = replace(ledger.rows[RunId(1)], totals={"copied": 3.0})
     watcher.look()
-    assert [event.kind for event in watcher.told] == [LiveKind.RUN_PROGRESS, LiveKind.RUN_PROGRESS]
+    ledger.rows[RunId(1)] = replace(ledger.rows[RunId(1)], cancelling="enough")
+    watcher.look()
+    watcher.look()
+    assert [event.kind for event in watcher.told] == [LiveKind.RUN_PROGRESS] * 3
 
 
 def test_a_due_time_that_was_skipped_was_never_queued() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,29 @@ def test_in_pieces_and_from_any_line_on_they_are_those_of_the_whole(
     assert all_of(first, after, whole) == expected(parts)
     for later in (parts + more, more, parts[:-1] + more):
         assert all_of(Output(later, first, is_over=ended), after, whole) == expected(later)
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 9])
+def test_portions_keep_together_what_is_left_of_a_line_that_was_cut_in_its_middle(most: int) -> None:
+    parts = [OutputPart(" a\n b"), OutputPart(" c\n d\n", cut_lines=-1, cut=700)]
+    told: list[tuple[int | None, str]] = []
+    after, has_more = 0, True
+    while has_more:
+        # Anew for each portion, as for somebody who asks again.
+        lines, has_more = Output(parts, is_over=True).lines(after, most)
+        told += [(line.number, line.text) for line in lines]
+        after = lines[-1].number or after
+    assert told == [(1, "a"), (2, "b"), (None, "… 700 bytes cut …"), (2, "c"), (3, "d")]
+
+
+def test_the_last_of_many_lines_does_not_wait_for_those_before_it() -> None:
+    parts = [OutputPart(stamp(NOON) + "x\n" + " x\n" * 300_000)]
+    began = time.thread_time()
+    whole = Output(parts, is_over=True).lines(0, 300_001)[0]
+    once = time.thread_time() - began
+    began = time.thread_time()
+    assert Output(parts, is_over=True).lines(300_000, 10)[0] == whole[-1:]
+    assert time.thread_time() - began < once / 3, "all that is before it was parsed"
 
 
 def test_two_who_are_at_the_same_place_share_what_was_parsed() -> None:

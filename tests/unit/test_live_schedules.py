@@ -17,7 +17,17 @@ from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Mark
 from ostinato.service.live_cursor import Cursor
-from ostinato.service.live_events import MARGIN, Known, Row, events_between, known_at_first, next_mark
+from ostinato.service.live_events import (
+    FURTHER_BACK,
+    MARGIN,
+    SETTLED,
+    Known,
+    Row,
+    events_between,
+    first_mark,
+    known_at_first,
+    next_mark,
+)
 
 START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 NOTHING = Changes((), (), (), (), (), (), (), 0)
@@ -38,7 +48,8 @@ def first_known(now: Micros = START) -> Known:
 
 
 class Schedules:
-    """A model of the table of schedules, and of who looks at it: `told` is what was told of each, in order."""
+    """A model of the table of schedules, and of who looks at it: `told` has the versions of each that were
+    told, in order."""
 
     def __init__(self, limit: int) -> None:
         self.now = START
@@ -47,13 +58,14 @@ class Schedules:
         self.uncommitted: list[ChangedSchedule] = []
         self.known = first_known(START)
         self.told: dict[int, list[int]] = defaultdict(list)
+        self.events: dict[int, list[LiveEvent]] = defaultdict(list)
         self.looks = 0
 
-    def change(self, id: int, *, commit: bool) -> None:
+    def change(self, id: int, *, commit: bool, broken: str | None = None) -> None:
         if any(one.id == id for one in self.uncommitted):
             return  # its row is locked
         version = self.rows[id].version + 1 if id in self.rows else 1
-        self.uncommitted.append(make_schedule(version, self.now, id=id))
+        self.uncommitted.append(make_schedule(version, self.now, broken, id))
         if commit:
             self.commit()
 
@@ -75,10 +87,11 @@ class Schedules:
         self.looks += 1
         for event in told.events:
             self.told[event.data["id"]].append(event.data["version"])
+            self.events[event.data["id"]].append(event)
 
 
 CHANGES = st.one_of(
-    st.tuples(st.just("change"), st.integers(1, 12), st.booleans()),
+    st.tuples(st.just("change"), st.integers(1, 12), st.booleans(), st.sampled_from([None, None, "failed", "gone"])),
     st.tuples(st.just("commit")),
     st.tuples(st.just("wait"), st.integers(0, 4)),
     st.tuples(st.just("look")),
@@ -88,7 +101,7 @@ CHANGES = st.one_of(
 def play(schedules: Schedules, steps: list[Any]) -> None:
     for name, *values in steps:
         if name == "change":
-            schedules.change(values[0], commit=values[1])
+            schedules.change(values[0], commit=values[1], broken=values[2])
         elif name == "wait":
             schedules.now += values[0] * SECOND
             if any(to_micros(one.updated_at) + MARGIN // 2 < schedules.now for one in schedules.uncommitted):
@@ -110,6 +123,11 @@ def test_each_change_is_told_once_however_many_there_are_and_though_it_is_commit
         told = schedules.told[id]
         assert told == sorted(set(told)), "told twice, or in the wrong order"
         assert told[-1] == row.version, "never told"
+        before = None
+        for event in schedules.events[id]:
+            breaks = event.data["broken"] not in (None, before)
+            assert event.kind is (LiveKind.SCHEDULE_BROKEN if breaks else LiveKind.SCHEDULE_CHANGED)
+            before = event.data["broken"]
 
 
 @given(steps=st.lists(CHANGES, max_size=40), limit=st.integers(1, 5))
@@ -149,6 +167,18 @@ def test_a_change_of_a_schedule_is_told_once_though_it_is_seen_again() -> None:
     assert told[0].data["broken"] == "failed"
 
 
+def test_of_a_broken_schedule_only_that_it_broke_is_told_as_such() -> None:
+    begun = replace(NOTHING, broken={ScheduleId(1): "failed"})
+    known = known_at_first(Mark(0, 0, 0, 0, active=100), begun, START)
+    kinds: list[LiveKind] = []
+    for version, broken in enumerate(["failed", None, "failed", "failed", "gone"], start=2):
+        now = START + version * 60 * SECOND
+        known, told = told_of(known, now, schedules=[make_schedule(version, now, broken)])
+        kinds += [event.kind for event in told]
+    changed, breaks = LiveKind.SCHEDULE_CHANGED, LiveKind.SCHEDULE_BROKEN
+    assert kinds == [changed, changed, breaks, changed, breaks]
+
+
 def test_a_change_that_another_nodes_clock_dates_a_little_back_is_asked_for() -> None:
     known, _ = told_of(first_known(), START + 60 * SECOND)
     assert next_mark(known).changed_at == START + 60 * SECOND - MARGIN
@@ -156,6 +186,108 @@ def test_a_change_that_another_nodes_clock_dates_a_little_back_is_asked_for() ->
 
 def session_event(id: int) -> Event:
     return Event(id, from_micros(START), EventKind.ENQUEUED, "chat", RunId(1), {})
+
+
+def audit_entry(id: int, verb: str) -> AuditEntry:
+    return AuditEntry(id, from_micros(START), "ada", "page", None, verb, f"s{id}", {})
+
+
+class Rows:
+    """A model of the events and of the audit log, where a number may be taken long before it is committed; and of who
+    begins to look at some time."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.events: dict[int, Event] = {}
+        self.audit: dict[int, AuditEntry] = {}
+        self.uncommitted: list[tuple[Micros, Event | AuditEntry]] = []
+        self.last = {"event": 0, "audit": 0}
+        self.known: Known | None = None
+        self.told: list[str] = []
+
+    def take(self, verb: str, *, commit: bool) -> None:
+        name = "event" if verb == "event" else "audit"
+        self.last[name] += 1
+        one = session_event(self.last[name]) if name == "event" else audit_entry(self.last[name], verb)
+        self.uncommitted.append((self.now, one))
+        if commit:
+            self.commit(-1)
+
+    def commit(self, choice: int) -> None:
+        if self.uncommitted:
+            _, one = self.uncommitted.pop(choice % len(self.uncommitted) if choice >= 0 else -1)
+            rows: dict[int, Any] = self.events if isinstance(one, Event) else self.audit
+            rows[one.id] = one
+
+    def wait(self, seconds: int) -> None:
+        self.now += seconds * SECOND
+        while self.uncommitted and self.uncommitted[0][0] + SETTLED <= self.now:
+            self.commit(0)
+
+    def look(self) -> None:
+        if self.known is None:
+            mark = first_mark(0, max(self.events, default=0), max(self.audit, default=0), self.now)
+            last = [self.audit[id] for id in sorted(self.audit)[-FURTHER_BACK:]]
+            self.known = known_at_first(mark, self._find(mark), self.now, last)
+            return
+        mark = next_mark(self.known)
+        told = events_between(self.known, mark, self._find(mark), self.now, 1_000)
+        self.known = told.known
+        self.told += [event.schedule or f"event {event.data['id']}" for event in told.events]
+
+    def shown(self) -> set[str]:
+        """What there is to tell."""
+        removed = [entry.object for entry in self.audit.values() if entry.verb == "schedule.remove"]
+        return {*removed, *(f"event {id}" for id in self.events)}
+
+    def _find(self, mark: Mark) -> Changes:
+        removed = [self.audit[id] for id in sorted(self.audit) if self.audit[id].verb == "schedule.remove"]
+        return replace(
+            NOTHING,
+            events=[self.events[id] for id in sorted(self.events) if id > mark.event],
+            audit=[entry for entry in removed if entry.id > mark.audit],
+        )
+
+
+TAKES = st.tuples(st.just("take"), st.sampled_from(["event", "schedule.remove", "lane.set"]), st.booleans())
+ROWS = st.one_of(
+    TAKES,
+    st.tuples(st.just("commit"), st.integers(0, 9)),
+    st.tuples(st.just("wait"), st.integers(0, 3)),
+    st.tuples(st.just("look")),
+)
+
+
+def play_rows(rows: Rows, steps: list[Any]) -> None:
+    for name, *values in steps:
+        if name == "take":
+            rows.take(values[0], commit=values[1])
+        else:
+            getattr(rows, name)(*values)
+
+
+@given(before=st.lists(TAKES, max_size=12), steps=st.lists(ROWS, max_size=40))
+def test_all_that_is_committed_after_the_beginning_is_told_once_though_its_number_is_older(
+    before: Any, steps: Any
+) -> None:
+    rows = Rows()
+    play_rows(rows, before)
+    shown = rows.shown()
+    rows.look()
+    play_rows(rows, steps)
+    while rows.uncommitted:
+        rows.commit(0)
+    rows.look()
+    assert sorted(rows.told) == sorted(rows.shown() - shown)
+
+
+def test_where_nothing_is_missing_the_first_cursor_leads_back_to_nothing_that_was_there() -> None:
+    rows = Rows()
+    for verb in ("event", "schedule.remove", "lane.set") * 60:
+        rows.take(verb, commit=True)
+    rows.look()
+    assert rows.known is not None
+    assert (rows.known.events.mark, rows.known.audit.mark) == (60, 120)
 
 
 def test_an_event_of_a_session_that_is_committed_late_is_told_once() -> None:

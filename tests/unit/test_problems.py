@@ -27,6 +27,7 @@ STATUSES = {
     "NotLoggedIn": 401,
     "NotRunning": 409,
     "OstinatoError": 500,
+    "OutcomeUnknown": 500,
     "QueueDropped": 409,
     "QueueFull": 409,
     "SchemaTooNew": 503,
@@ -61,13 +62,20 @@ def test_an_error_has_its_status_and_the_form_that_is_described(name: str) -> No
     shape = problem_of(_made(name))
     assert shape["status"] == STATUSES[name]
     Problem.model_validate(shape)
-    if shape["status"] == 500:
+    if shape["status"] == 500 and name != "OutcomeUnknown":
         assert shape["type"] == "/problems/internal-error"
         assert "said why" not in shape["detail"]
     else:
         words = shape["type"].removeprefix("/problems/").split("-")
         assert "".join(words) == name.lower()
         assert shape["title"] == " ".join(words).capitalize()
+
+
+@pytest.mark.parametrize("name", ["OutcomeUnknown", "SchemaTooNew", "StoreUnavailable"])
+def test_what_the_database_said_is_in_the_log_alone(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    shape = problem_of(getattr(errors, name)('connection to server at "10.0.0.7", port 5432 failed'))
+    assert "10.0.0.7" not in str(shape)
+    assert "10.0.0.7" in caplog.text
 
 
 def test_a_wrong_field_is_told_with_its_hint() -> None:

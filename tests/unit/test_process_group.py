@@ -184,7 +184,7 @@ def test_a_grandchild_in_a_group_of_its_own_is_stopped_too() -> None:
 
 def test_all_its_groups_are_told_to_stop_at_once() -> None:
     """A shell runs its trap only when what it waits for has ended."""
-    command = "trap 'echo bye; exit 0' TERM; echo ready; timeout 600 sleep 599"
+    command = "trap 'echo bye; exit 0' TERM; timeout 600 sh -c 'echo ready; exec sleep 599'"
     begun = time.monotonic()
     status, said, _ = bounded(stopped(command))
     assert status == 0

@@ -93,6 +93,7 @@ def create_app(house: ApiHouse) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.house = house
+    app.state.routes = tuple(api_routes())
     app.state.doorkeeper = doorkeeper = Doorkeeper(house)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[Depends(only_known)])

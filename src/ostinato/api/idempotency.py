@@ -1,6 +1,7 @@
 """Idempotency-Key: a POST that is sent again with the same key gets the first answer, and nothing is done twice.
 
-The keys are somebody's own, and in the database: a repetition may come to another process.
+The keys are somebody's own, and in the database: a repetition may come to another process. A key is given back only
+if its request failed and nothing can have been written; else what failed is an answer that lasts, too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato.api.access import visitor_of
 from ostinato.api.house import ApiHouse
-from ostinato.api.problems import problem, problem_answer
+from ostinato.api.problems import PROBLEM_JSON, outcome_unknown, problem, problem_answer
 from ostinato.errors import InvalidInput, OstinatoError
 from ostinato.models.access import Answer, Role
+from ostinato.models.effects import Effects, noting_effects
 
 __all__ = ["SECRET_PATHS", "Repeats"]
 
@@ -31,6 +33,7 @@ log = logging.getLogger("ostinato.api")
 _HEADER = "idempotency-key"
 _LONGEST_KEY = 200
 _KEPT_HEADERS = ("content-type", "location", "etag")
+_CONDITIONS = ("if-match", "if-none-match")
 
 
 class Repeats:
@@ -43,7 +46,8 @@ class Repeats:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = _key_of(scope)
         if key is None:
-            await self._app(scope, receive, send)
+            with noting_effects():
+                await self._app(scope, receive, send)
             return
         login = visitor_of(HTTPConnection(scope)).login
         body = await _read(receive)
@@ -55,13 +59,13 @@ class Repeats:
         if isinstance(begun, Answer):
             await _replay(begun, fingerprint)(scope, receive, send)
             return
-        keep = partial(repeats.end, begun)
-        kept = _Kept(send, fingerprint, keep)
-        try:
-            await self._app(scope, _replayed(body, receive), kept.send)
-        finally:
-            if not kept.is_over:
-                await keep(None)  # it failed without an answer: the key is free again
+        with noting_effects() as effects:
+            kept = _Kept(send, fingerprint, partial(repeats.end, begun), effects)
+            try:
+                await self._app(scope, _replayed(body, receive), kept.send)
+            finally:
+                if not kept.is_over:
+                    await kept.end_without_answer()
 
 
 def _key_of(scope: Scope) -> str | None:
@@ -100,9 +104,11 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 def _fingerprint(scope: Scope, body: bytes, role: Role) -> str:
-    """What makes a request the same one. Another role may not see the same answer."""
+    """What makes a request the same one. Another role may not see the same answer, nor another condition get it."""
+    headers = Headers(scope=scope)
+    conditions = [", ".join(headers.getlist(name)).encode() for name in _CONDITIONS]
     parts = (scope["method"].encode(), scope["path"].encode(), scope.get("query_string", b""), role.encode())
-    target = b" ".join(parts)
+    target = b"\n".join([*parts, *conditions])
     return hashlib.sha256(hashlib.sha256(target).digest() + body).hexdigest()
 
 
@@ -121,10 +127,13 @@ def _replay(known: Answer, fingerprint: str) -> Response:
 class _Kept:
     """Keeps an answer before its end is sent, so that whoever has it and asks again gets the same."""
 
-    def __init__(self, send: Send, fingerprint: str, keep: Callable[[Answer | None], Awaitable[None]]) -> None:
+    def __init__(
+        self, send: Send, fingerprint: str, keep: Callable[[Answer | None], Awaitable[None]], effects: Effects
+    ) -> None:
         self._send = send
         self._fingerprint = fingerprint
         self._keep = keep
+        self._effects = effects
         self._status = 500
         self._headers: dict[str, str] = {}
         self._body = b""
@@ -141,9 +150,16 @@ class _Kept:
                 await self._end()
         await self._send(message)
 
+    async def end_without_answer(self) -> None:
+        """It broke, or its server stops."""
+        unknown = problem_answer(outcome_unknown())
+        self._status, self._body = unknown.status_code, bytes(unknown.body)
+        self._headers = {"content-type": PROBLEM_JSON}
+        await self._end()
+
     async def _end(self) -> None:
         # However large it is: without it, what was done would be done again.
-        is_kept = self._status < 500
+        is_kept = self._status < 500 or self._effects.are_possible
         answer = Answer(self._fingerprint, self._status, self._headers, self._body) if is_kept else None
         self.is_over = True
         try:

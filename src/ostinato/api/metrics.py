@@ -33,10 +33,13 @@ async def metrics(request: Request, house: House) -> Response:
     if not _is_on_this_machine(request, house.settings):
         await doorkeeper_of(request).identify(request)
     services = house.services
-    own, counted = house.health()["node"], house.statistics()
+    own = house.health()["node"]
     nodes = await services.nodes.list()
+    counted = await services.nodes.statistics()
     statistics = {
-        str(node.id): counted if node.id == own else node.statistics for node in nodes if node.state != "lost"
+        str(node.id): house.statistics() if node.id == own else counted.get(node.id, {})
+        for node in nodes
+        if node.state != "lost"
     }
     schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
     text = metrics_text(nodes, statistics, await services.lanes.list(), schedules)
@@ -94,7 +97,7 @@ def metrics_text(
     schedules: Mapping[str, int],
 ) -> str:
     """The whole answer."""
-    families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), _of_schedules(schedules)]
+    families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
     return "".join(f"{line}\n" for family in families for line in family.lines())
 
 
@@ -148,11 +151,15 @@ def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
     yield from (by_state, up, restarts)
 
 
-def _of_schedules(schedules: Mapping[str, int]) -> Family:
-    family = Family("scheduler_schedules", "gauge", "Schedules, each in one state.")
+def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
+    by_state = Family("scheduler_schedules", "gauge", "Schedules, each in one state.")
+    paused = Family("scheduler_schedules_paused", "gauge", "Schedules that are on, but held until their next due time.")
     for state, count in schedules.items():
-        family.add(count, state=state)
-    return family
+        if state == "paused":
+            paused.add(count)
+        else:
+            by_state.add(count, state=state)
+    yield from (by_state, paused)
 
 
 def _escaped(text: str, *, quotes: bool = True) -> str:

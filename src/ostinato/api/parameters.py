@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +11,8 @@ from pydantic import BaseModel
 from starlette.requests import HTTPConnection
 
 __all__ = ["only_known"]
+
+_REFUSED = "there is no such parameter"
 
 
 async def only_known(connection: HTTPConnection) -> None:
@@ -22,17 +23,8 @@ async def only_known(connection: HTTPConnection) -> None:
     known = set(_names(route.dependant))
     unknown = [name for name in connection.query_params if name not in known]
     if unknown:
-        errors = [{"type": "extra_forbidden", "loc": ("query", name), "msg": _REFUSED} for name in unknown]
+        errors = [{"type": "unknown_parameter", "loc": ("query", name), "msg": _REFUSED} for name in unknown]
         raise RequestValidationError(errors)
-
-
-_REFUSED = "there is no such parameter"
-
-
-@cache
-def _known(route: APIRoute) -> frozenset[str]:
-    """The names of the parameters of a route."""
-    return frozenset(_names(route.dependant))
 
 
 def _names(dependant: Dependant) -> Iterator[str]:

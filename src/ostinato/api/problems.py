@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato.api.fields import dotted
@@ -30,12 +31,14 @@ from ostinato.errors import (
     NotLoggedIn,
     NotRunning,
     OstinatoError,
+    OutcomeUnknown,
     SchemaTooNew,
     StoreUnavailable,
     TimingError,
     TooManyAttempts,
     VersionConflict,
 )
+from ostinato.models.effects import has_effects
 
 __all__ = [
     "PROBLEM_JSON",
@@ -44,6 +47,7 @@ __all__ = [
     "Unexpected",
     "add_problem_handlers",
     "error_answer",
+    "outcome_unknown",
     "problem",
     "problem_answer",
     "problem_of",
@@ -66,17 +70,40 @@ _STATUSES: Sequence[tuple[type[OstinatoError], int]] = (
     (IllegalTransition, 409),
     (NotLoadable, 409),
     (NotRunning, 409),
+    (OutcomeUnknown, 500),
     (StoreUnavailable, 503),
     (SchemaTooNew, 503),
 )
 """The first that fits; anything else is a 500 that says nothing."""
 
 _SAYS_NOTHING = "this should not happen; the log of the server says more"
+_UNKNOWN = (
+    "it was begun, and nobody knows whether all of it was done: look before you send it again, and then with a new "
+    "Idempotency-Key"
+)
+_WITHHELD: Sequence[tuple[type[OstinatoError], str]] = (
+    (OutcomeUnknown, _UNKNOWN),
+    (StoreUnavailable, "the database cannot be reached just now; the log of the server says more"),
+    (SchemaTooNew, "the database is newer than this server: upgrade it; its log says more"),
+)
+"""What is told instead of what the database said, which may name hosts and users: the log has it."""
 _PHRASES = {
     404: ("not-found", "there is nothing at this address"),
     405: ("method-not-allowed", "this address does not know this method"),
     413: ("body-too-large", "the body has more than 1 MB"),
 }
+
+
+_WORDS = {
+    "missing": "it is missing",
+    "extra_forbidden": "there is no such field",
+    "too_short": "give at least {min_length}",
+    "too_long": "give {max_length} at most",
+    "string_too_long": "it may have {max_length} characters",
+    "union_tag_invalid": "{discriminator} is one of {expected_tags}",
+    "union_tag_not_found": "it needs {discriminator}",
+}
+"""The findings of pydantic that people meet, in the words of the house."""
 
 
 class FieldProblem(BaseModel):
@@ -110,10 +137,10 @@ def problem(status: int, name: str, detail: str, **more: Any) -> dict[str, Any]:
 
 def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[str, Any]:
     """What an error of the house looks like; a version conflict is 412 if the request had a condition."""
-    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), 500)
-    if status == 500:
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
+    if status is None:
         return problem(500, "internal-error", _SAYS_NOTHING)
-    shape = problem(status, _kebab(type(error).__name__), str(error))
+    shape = problem(status, _kebab(type(error).__name__), _detail(error))
     match error:
         case TimingError():
             shape["detail"] = error.message
@@ -127,6 +154,19 @@ def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[st
             shape["status"] = 412 if is_conditional else status
             shape["version"] = error.version
     return shape
+
+
+def _detail(error: OstinatoError) -> str:
+    for kind, told in _WITHHELD:
+        if isinstance(error, kind):
+            log.warning("the database: %s", error)
+            return told
+    return str(error)
+
+
+def outcome_unknown() -> dict[str, Any]:
+    """What is told of a request that was begun and did not come to its end."""
+    return problem(500, "outcome-unknown", _UNKNOWN)
 
 
 def _field(field: str, message: str, hint: str, position: int | None = None) -> dict[str, Any]:
@@ -150,6 +190,10 @@ def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Respo
         headers["WWW-Authenticate"] = "Bearer"
     elif isinstance(error, TooManyAttempts):
         headers["Retry-After"] = str(error.retry_after)
+    elif shape["status"] >= 500 and has_effects():
+        # To send it again would do it again.
+        log.error("what was begun did not come to its end", exc_info=error)
+        shape = outcome_unknown()
     elif shape["status"] == 503:
         headers["Retry-After"] = "1"
     elif shape["status"] == 500:
@@ -183,12 +227,24 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
         return _field("", f"the body is not valid JSON: {one['ctx']['error']}", "", int(one["loc"][-1]))
     if one["loc"] == ("body",):
         return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
-    return _field(dotted(one["loc"]), str(one["msg"]), "")
+    context = one.get("ctx", {})
+    message = _WORDS.get(one["type"], str(one["msg"])).format(**context)
+    if one["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:
+        message = "it is empty"
+    return _field(dotted(one["loc"]), message, "")
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
+async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        # The framework names the methods of the first route at this address alone.
+        known = {method for route in request.app.state.routes for method in _methods_at(route, request.scope)}
+        error.headers = {**(error.headers or {}), "Allow": ", ".join(sorted(known))} if known else error.headers
     return http_error_answer(error)
+
+
+def _methods_at(route: Route, scope: Scope) -> set[str]:
+    return set() if route.matches(scope)[0] is Match.NONE else route.methods or set()
 
 
 def http_error_answer(error: HTTPException) -> Response:

@@ -78,6 +78,7 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
         ("run", str(run.id)),
         ("state", state_cell(run.state)),
         ("reason", run.reason),
+        ("stopping", run.cancelling),
         ("schedule", run.schedule),
         ("project", run.project),
         ("work", work_page(run.work)),

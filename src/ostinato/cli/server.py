@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import shlex
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from ostinato.api.app import create_app
 from ostinato.api.security import is_loopback
 from ostinato.cli.opening import os_user
-from ostinato.config import Settings
+from ostinato.config import Settings, load_settings, without_password
 from ostinato.errors import Conflict, InvalidInput, OstinatoError
 from ostinato.models.access import Actor
 from ostinato.service.audit import acting
@@ -177,12 +178,22 @@ async def _check_open(house: ApiHouse, host: str) -> None:
         )
 
 
+def _login_command(settings: Settings, port: int) -> str:
+    """What prints another link, as it is typed in this folder: with whatever it would not find by itself."""
+    found = load_settings()
+    words = ["ostinato", "login"]
+    if found.app is None and found.db != settings.db:
+        words += ["--db", without_password(settings.db)]
+    if found.port != port:
+        words += ["--port", str(port)]
+    return shlex.join(words)
+
+
 async def _introduce(house: ApiHouse, host: str, address: str, talk: Callable[[str], None]) -> None:
     access = house.services.access
     everywhere = ", and every other address of this machine" if host in _EVERYWHERE else ""
     talk(f"page       {address}{everywhere}")
-    port = int(address.rpartition(":")[2])
-    command = "ostinato login" if port == Settings().port else f"ostinato login --port {port}"
+    command = _login_command(house.settings, int(address.rpartition(":")[2]))
     if await access.has_tokens() or await access.has_logins():
         talk(f"log in     '{command}' prints a link")
         return

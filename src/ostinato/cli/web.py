@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import say
+from ostinato.cli.console import emit_json_line, say
 from ostinato.cli.opening import load_app
 from ostinato.cli.options import NO_COMMON, Common
 
@@ -34,10 +34,10 @@ def web(*, host: str | None = None, port: int | None = None, common: Common = NO
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port)
-    return asyncio.run(_serve(app))
+    return asyncio.run(_serve(app, as_json=common.json))
 
 
-async def _serve(app: Ostinato) -> int:
+async def _serve(app: Ostinato, *, as_json: bool) -> int:
     import asyncio
 
     from ostinato.cli.server import serving
@@ -49,8 +49,10 @@ async def _serve(app: Ostinato) -> int:
     try:
         stopped = asyncio.Event()
         _on_signals(stopped)
-        async with serving(house, say):
-            say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato up' starts one")
+        async with serving(house, say) as address:
+            if as_json:
+                emit_json_line({"address": address})
+            say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato worker' starts one")
             say("Ctrl-C to stop")
             settle()
             await stopped.wait()

@@ -229,10 +229,11 @@ class Engine:
             id=self.id,
             host=socket.gethostname(),
             pid=os.getpid(),
-            slots=self.settings.slots,
+            # Without slots it is no engine to anybody: only its lease counts, by which its run is rescued.
+            slots=self.settings.slots if self.takes_work else 0,
             running=self.runner.running,
             draining=self.is_draining or self.is_asked_to_drain,
-            tasks=tuple(sorted(self.registry.tasks)),
+            tasks=tuple(sorted(self.registry.tasks)) if self.takes_work else (),
             started_at=self._started_at if self._started_at is not None else now,
             now=now,
             lease_until=lease_until,

@@ -11,14 +11,13 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 
-from ostinato.clock import SECOND, Clock, Micros, Signal, to_micros
+from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
-from ostinato.models.node import Node
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.stores.base import Store
@@ -67,7 +66,7 @@ class Rescuer:
     async def rescue(self) -> int:
         """Requeue or fail what ran on lost nodes; answers how many runs."""
         now = self._clock.now()
-        silent = self._silent(await self._nodes.list_nodes(now))
+        silent = self._silent(await self._nodes.signs_of_life())
         stale = await self._runs.stale_runs(silent, now)
         if not stale:
             return 0
@@ -79,14 +78,13 @@ class Rescuer:
             log.warning("rescued %d runs of nodes that are gone", rescued)
         return rescued
 
-    def _silent(self, nodes: Sequence[Node]) -> list[tuple[NodeId, Micros]]:
+    def _silent(self, signs: Sequence[tuple[NodeId, Micros]]) -> list[tuple[NodeId, Micros]]:
         """The other nodes that gave no sign of life for a whole lease, each with its last one."""
         steady = self._clock.steady()
         heard: dict[NodeId, tuple[Micros, Micros]] = {}
-        for node in nodes:
-            seen_at = to_micros(node.seen_at)
-            known = self._heard.get(node.id)
-            heard[node.id] = known if known is not None and known[0] == seen_at else (seen_at, steady)
+        for node, seen_at in signs:
+            known = self._heard.get(node)
+            heard[node] = known if known is not None and known[0] == seen_at else (seen_at, steady)
         self._heard = heard
         return [
             (id, seen_at)

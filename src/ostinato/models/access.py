@@ -99,6 +99,8 @@ class Browser:
     created_at: datetime
     used_at: datetime | None
     expires_at: datetime
+    current: bool
+    """Whether it is the one that asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ class Actor:
 
     who: str
     door: str
-    """cli, api, page, mcp, telegram."""
+    """cli, api, page, mcp, telegram; engine for what a node does by itself."""
     address: str | None = None
 
 
@@ -144,7 +146,7 @@ class Answer:
     """The stored answer to a request with an Idempotency-Key; no status yet: it is under way."""
 
     fingerprint: str
-    """Of the method, the path and the body."""
+    """Of the method, the path, the conditions and the body, and of whose role it is."""
     status: int | None = None
     headers: Mapping[str, str] | None = None
     body: bytes = b""

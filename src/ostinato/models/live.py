@@ -8,13 +8,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from ostinato.clock import Micros
 from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Run
+from ostinato.models.run import Progress
+from ostinato.models.states import ENDS, RunState, Trigger
 
-__all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Mark"]
+__all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Mark", "ToldRun"]
 
 
 class LiveKind(StrEnum):
@@ -30,16 +33,52 @@ class LiveKind(StrEnum):
     SESSION_EVENT = "session_event"
 
 
-@dataclass(frozen=True, slots=True)
-class LiveEvent:
-    """One thing that happened, as its row says now."""
+class ToldRun(msgspec.Struct, frozen=True, gc=False):
+    """A run as events tell it: a Run without what may be large (`work`, `result`, `attempts`). These are its JSON, in
+    this order: thousands are made and written at once, faster than dataclasses."""
+
+    id: RunId
+    schedule: str | None
+    task: str | None
+    state: RunState
+    reason: str | None
+    cancelling: str | None
+    trigger: Trigger
+    due_at: datetime
+    last_due_at: datetime | None
+    count: int
+    ready_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    attempt: int
+    totals: Mapping[str, float]
+    progress: Progress | None
+    error: str | None
+    lane: str
+    priority: int
+    session: str | None
+    project: str | None
+    key: str
+    node: str | None
+    schedule_id: ScheduleId | None
+    zone: str | None
+    """Of its schedule; whoever tells a run without one fills it in."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state in ENDS
+
+
+class LiveEvent(msgspec.Struct, frozen=True, gc=False):
+    """One thing that happened, as its row says now. These are its JSON too."""
 
     kind: LiveKind
     at: datetime
-    run: Run | None = None
+    run: ToldRun | None = None
     schedule: str | None = None
     session: str | None = None
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +100,7 @@ class Mark:
     told: Sequence[RunId] = ()
     """But not at these ends."""
     active: int = 0
-    """List also so many of the runs that are active."""
+    """List also so many of the runs that are active, and of the schedules that are broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +117,15 @@ class ChangedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """One look at the ledger, all of one state; its runs are without `work` and `result`. Lists are cut at the limit;
-    then there is more behind the mark."""
+    """One look at the ledger, all of one state. Lists are cut at the limit; then there is more behind the mark."""
 
-    new: Sequence[Run]
+    new: Sequence[ToldRun]
     """Runs behind the mark, oldest first."""
-    seen: Sequence[Run]
+    seen: Sequence[ToldRun]
     """All runs that were asked for, as they are now; one that is not here has no row any more."""
-    ended: Sequence[Run]
+    ended: Sequence[ToldRun]
     """The latest that ended since `finished_at`, but those that are new, were asked for, or were told."""
-    running: Sequence[Run]
+    running: Sequence[ToldRun]
     """Everything under way, at most as many as the limit."""
     schedules: Sequence[ChangedSchedule]
     """Behind the mark, in the order of their change."""
@@ -96,5 +134,7 @@ class Changes:
     """Entries of removed schedules behind the mark."""
     last_run: int
     """The greatest id of a run."""
-    active: Sequence[Run] = ()
+    active: Sequence[ToldRun] = ()
     """What is queued or under way, the newest first, at most as many as were asked for."""
+    broken: Mapping[ScheduleId, str] = field(default_factory=dict)
+    """Schedules that are broken, and why, at most as many as were asked for."""

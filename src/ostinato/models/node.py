@@ -20,6 +20,7 @@ class NodeBeat:
     host: str
     pid: int
     slots: int
+    """0 for a process that takes no work, as `ostinato exec`: it is no engine, and only its lease counts."""
     running: int
     draining: bool
     tasks: tuple[str, ...]
@@ -29,7 +30,7 @@ class NodeBeat:
     services: str
     """JSON: each engine service and how it is."""
     statistics: str = "{}"
-    """JSON: what this node has counted since its start."""
+    """JSON: what this node has counted since its start. It is large, and read for itself."""
     drain: bool = False
     """Under its last name it was asked to take no more work. Only the first beat of a name says so."""
 
@@ -49,7 +50,5 @@ class Node:
     started_at: datetime
     seen_at: datetime
     services: dict[str, Any] = field(default_factory=dict)
-    statistics: dict[str, Any] = field(default_factory=dict)
-    """What it has counted since its start: runs by task and state, durations, lateness, batches."""
     drain: bool = False
     """Somebody asked it to take no more work."""

@@ -80,14 +80,29 @@ def output_lines(parts: Sequence[OutputPart], after: int = 0) -> Iterator[Output
             continue
         is_open = not part.text.endswith("\n")
         open_number = number + part.text.count("\n") + 1 if is_open and part is parts[-1] else 0
-        for text in part.text.removesuffix("\n").split("\n"):
+        lines = part.text.removesuffix("\n").split("\n")
+        # Who reads a megabyte in portions must not parse all that is before each of them.
+        passed = max(0, min(after - number, len(lines)))
+        number, at = number + passed, _last_stamp(lines, passed) or at
+        for text in lines[passed:]:
             number += 1
             if (found := _STAMP.match(text)) is not None:
-                at, begin = datetime.fromisoformat(f"{found[1]}+00:00"), found.end()
+                at, begin = _instant(found), found.end()
             else:
                 begin = int(text.startswith(" "))  # not so in what was stored before there were marks
-            if number > after:
-                yield OutputLine(number, at, text[begin:], number == open_number)
+            yield OutputLine(number, at, text[begin:], number == open_number)
+
+
+def _last_stamp(lines: Sequence[str], count: int) -> datetime | None:
+    """When the last of the first `count` lines came, if one of them says it."""
+    for place in range(count - 1, -1, -1):
+        if not lines[place].startswith(" ") and (found := _STAMP.match(lines[place])) is not None:
+            return _instant(found)
+    return None
+
+
+def _instant(found: re.Match[str]) -> datetime:
+    return datetime.fromisoformat(f"{found[1]}+00:00")
 
 
 def lines_to_tell(lines: Iterable[OutputLine], *, ended: bool) -> Iterator[OutputLine]:

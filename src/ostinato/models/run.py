@@ -89,6 +89,10 @@ class Run:
     """Of its schedule."""
     waiting: bool = False
     """Whether it waits for its turn in its session."""
+    cancelling: str | None = None
+    """Why it was asked to stop, while it has not yet stopped."""
+    cut: tuple[str, ...] = ()
+    """The fields that are not here as a whole: a list leaves out what is long."""
 
     @property
     def ended(self) -> bool:
@@ -269,3 +273,5 @@ class RunFilter:
     due_until: Micros | None = None
     before_id: RunId | None = None
     limit: int = 50
+    brief: bool = False
+    """Whether what is long is cut."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,6 +25,7 @@ __all__ = [
     "FirePlan",
     "Hold",
     "RecentRun",
+    "Revision",
     "Schedule",
     "ScheduleChange",
     "ScheduleDraft",
@@ -36,6 +38,13 @@ __all__ = [
 
 REMOVED = "its schedule was removed"
 """The reason of a run that was under way in a session when its schedule was removed."""
+
+
+class Revision(NamedTuple):
+    """Which schedule, and which version of it: one that is removed and added again has another id, and version 1."""
+
+    id: ScheduleId
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,11 @@ class Schedule:
     def paused(self) -> bool:
         """Whether it is on but held until its next due time: its budget is used up."""
         return self.held_since is not None and self.next_run_at is not None
+
+    @property
+    def revision(self) -> Revision:
+        """Which schedule it is, and which version of it."""
+        return Revision(self.id, self.version)
 
 
 @dataclass(slots=True)
@@ -131,16 +145,16 @@ class ScheduleState(StrEnum):
     """What people filter schedules by."""
 
     ON = "on"
-    """Enabled, not broken, and its code still declares it."""
+    """It will run again, or runs: not off, not broken, not orphaned, not finished."""
     OFF = "off"
-    """Disabled, and not by its breaker."""
+    """Disabled, not by its breaker, and its code still declares it if it did."""
     BROKEN = "broken"
     RUNNING = "running"
     """Something of it is queued or running."""
     PAUSED = "paused"
-    """On, but held until its next due time."""
+    """On, but held until its next due time. Lists and counts of what is on hold it too."""
     FINISHED = "finished"
-    """On, with no further due time, and nothing of it is active."""
+    """Without a further due time, for its timing has none or it ran as often as it should; nothing of it is active."""
     ORPHANED = "orphaned"
 
 

@@ -91,31 +91,40 @@ class AccessService:
         """A browser's login for a code or a token: the secret of its cookie, and who it is."""
         if (code is None) == (token is None):
             raise InvalidInput("give either code or token", field="code")
-        now = self._clock.now()
-        found = await self._taken(code) if code is not None else await self.who_by_token(token or "")
-        if found is None and code is not None:
-            raise NotLoggedIn(
-                "this login link was used already, has expired, or is not of this database: make another one with "
-                "'ostinato login'"
-            )
-        if found is None:
-            raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token ls' lists them")
-        expires_at = now + micros_of(LOGIN_AGE)
-        if token is not None and found.expires_at is not None:
-            expires_at = min(expires_at, to_micros(found.expires_at))
         secret = secrets.token_urlsafe(_BYTES)
-        await self._store.access.put_login(
-            NewLogin(_hash(secret), found.who, found.role, expires_at, found.token_id), now
-        )
-        actor = Actor(found.who, "page", address)
-        detail = {"by": "token" if token is not None else "code", "role": str(found.role)}
-        await note(self._store, self._clock, actor, "login", found.who, detail)
-        return secret, replace(found, expires_at=from_micros(expires_at))
+        if code is not None:
+            made = await self._login_by_code(code, _hash(secret))
+        else:
+            made = await self._login_by_token(token or "", _hash(secret))
+        detail = {"by": "token" if token is not None else "code", "role": str(made.role)}
+        await note(self._store, self._clock, Actor(made.who, "page", address), "login", made.who, detail)
+        return secret, made
 
-    async def _taken(self, code: str) -> Login | None:
-        if not _may_be_secret(code):
-            return None
-        return await self._store.access.take_code(_hash(code), self._clock.now())
+    async def _login_by_code(self, code: str, hash: str) -> Login:
+        now = self._clock.now()
+        made = None
+        if _may_be_secret(code):
+            made = await self._store.access.exchange_code(_hash(code), hash, now + micros_of(LOGIN_AGE), now)
+        if made is None:
+            raise NotLoggedIn(
+                "this login link was used already, has expired, or is of another database: make another one with "
+                "'ostinato login' and the --db or --app of this server"
+            )
+        return made
+
+    async def _login_by_token(self, token: str, hash: str) -> Login:
+        now = self._clock.now()
+        found = await self.who_by_token(token)
+        if found is not None:
+            expires_at = now + micros_of(LOGIN_AGE)
+            if found.expires_at is not None:
+                expires_at = min(expires_at, to_micros(found.expires_at))
+            # The token may have been removed since it was looked up: then nothing is written.
+            if await self._store.access.put_login(
+                NewLogin(hash, found.who, found.role, expires_at, found.token_id), now
+            ):
+                return replace(found, expires_at=from_micros(expires_at))
+        raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token ls' lists them")
 
     async def who(self, secret: str) -> Login | None:
         """Whose cookie this is."""
@@ -132,9 +141,9 @@ class AccessService:
             return None
         return Login(token.name, token.role, token.id, token.used_at, token.expires_at)
 
-    async def logins(self) -> Sequence[Browser]:
-        """Every browser that is logged in, the newest first."""
-        return await self._store.access.list_logins(self._clock.now())
+    async def logins(self, secret: str | None = None) -> Sequence[Browser]:
+        """Every browser that is logged in, the newest first; `secret` is the cookie of the one that asks."""
+        return await self._store.access.list_logins(self._clock.now(), None if secret is None else _hash(secret))
 
     @audited("logout", about=lambda given, who: given.pop("secret") and who)
     async def logout(self, secret: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ostinato.errors import Draining, OstinatoError, SchemaTooNew, StoreError, StoreUnavailable
+from ostinato.errors import Draining, InvalidInput, OstinatoError, SchemaTooNew, StoreError, StoreUnavailable
 from ostinato.service.schedules import ScheduleService
 
 __all__ = ["BulkAction", "BulkOutcome", "do_with_many"]
@@ -37,6 +37,7 @@ async def do_with_many(
 
     A database that cannot be reached, or a house that shuts down, ends it: the others would fare no better.
     """
+    _check_used(action, note, force=force)
     outcome = BulkOutcome()
     for name in dict.fromkeys(names):
         try:
@@ -51,6 +52,14 @@ async def do_with_many(
         else:
             outcome.done.append(name)
     return outcome
+
+
+def _check_used(action: BulkAction, note: str | None, *, force: bool) -> None:
+    """What only another verb would read is a mistake of whoever gave it."""
+    if note is not None and action != "disable":
+        raise InvalidInput(f"{action} takes no note", field="note", hint="only disable says why")
+    if force and action != "trigger":
+        raise InvalidInput(f"{action} cannot be forced", field="force", hint="only trigger can")
 
 
 async def _do(schedules: ScheduleService, action: BulkAction, name: str, note: str | None, force: bool) -> None:

@@ -44,10 +44,11 @@ Pattern = tuple[str, str, Micros | None]
 
 @dataclass(frozen=True, slots=True)
 class DueTime:
-    """A schedule and when it is due."""
+    """A schedule and when it is due, and the zone in which it counts."""
 
     schedule: str
     at: datetime
+    zone: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class Coming:
     times: Timing | None
     """How it goes on from there; None if nothing but the next due time is known."""
     pattern: Pattern
+
+    @property
+    def zone(self) -> str:
+        return self.pattern[1]
 
 
 def of_schedule(schedule: Schedule) -> Coming | None:
@@ -158,7 +163,7 @@ async def soonest_of(
     times: list[DueTime] = []
     while heap and len(times) <= limit:
         at, number, one, left = heap[0]
-        times.append(DueTime(one.name, from_micros(at)))
+        times.append(DueTime(one.name, from_micros(at), one.zone))
         left = None if left is None else left - 1
         following = None if once or left == 0 else _after(one, at)
         if following is not None and following <= until:
@@ -208,18 +213,19 @@ class Forecast:
             await self._read(now, end)
         elif self._told is not None:
             return self._told
-        sum = _Sum(now, end)
+        counted = _Sum(now, end)
         budget = _BUDGET
         for index, one in enumerate(self._coming):
             hours = self._counted.setdefault(one.pattern, {})
             if budget > 0:
-                budget -= _complete(one, hours, sum.first_whole(one), end)
-            sum.add(one, hours)
+                budget -= _complete(one, hours, counted.first_whole(one), end)
+            counted.add(one, hours)
             if index % _BREATH == 0:
                 await asyncio.sleep(0)  # an engine on this loop must not start late because of us
-        told = Hours([(from_micros(at), count) for at, count in sum.total().items()], self._is_cut or not sum.is_whole)
+        counts = [(from_micros(at), count) for at, count in counted.total().items()]
+        told = Hours(counts, self._is_cut or not counted.is_whole)
         # What time was too short for is counted by the next look.
-        self._told = told if sum.is_whole else None
+        self._told = told if counted.is_whole else None
         return told
 
     async def _read(self, now: Micros, end: Micros) -> None:

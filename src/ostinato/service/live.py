@@ -11,41 +11,41 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace as fill
 
-from ostinato.clock import Clock
+from ostinato.clock import Clock, Micros
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId
-from ostinato.models.live import LiveEvent, LiveKind, Mark
+from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark
 from ostinato.models.states import RunState
 from ostinato.service.live_cursor import Cursor
 from ostinato.service.live_events import (
     FLOOD,
-    MARGIN,
+    FURTHER_BACK,
     Known,
-    Told,
     events_between,
+    first_mark,
     known_at_first,
     next_mark,
 )
 from ostinato.service.live_listener import Happened, Listener, Skipped, Subscribed
 from ostinato.service.live_output import OutputFeeds
 from ostinato.service.runs import RunService
-from ostinato.service.shapes import rfc3339, run_shape
 from ostinato.stores.base import Store, Watch
 
-__all__ = ["LiveHub", "live_shape"]
+__all__ = ["LiveHub"]
 
 log = logging.getLogger("ostinato.live")
 
 LIMIT = 250
 """Rows of each kind in one look."""
-FURTHER_BACK = 100
-"""How many ids before the last one may be taken by somebody who has not yet committed."""
 RING = 5_000
+AT_ONCE = 100
+"""Events between two breaths, for who has missed many."""
 BETWEEN_LOOKS = 0.2
 SHARE = 10
 """A look that took long is followed by a pause this many times as long: the engine of this process comes first."""
@@ -61,13 +61,14 @@ _LAST_RUN = Mark(_BEHIND_ALL, _BEHIND_ALL, _BEHIND_ALL, _BEHIND_ALL)
 
 
 class _Entry:
-    """An event in the ring, with its cursor; its JSON is made when the first listener wants it."""
+    """An event to tell; its JSON is made when the first listener wants it."""
 
     __slots__ = ("_event", "_json", "_zone", "cursor", "number", "topics")
 
-    def __init__(self, number: int, cursor: Cursor, event: LiveEvent, zone: str) -> None:
+    def __init__(self, event: LiveEvent, zone: str, number: int = 0, cursor: str | None = None) -> None:
         self.number = number
         self.cursor = cursor
+        """Of an event in the ring. One of a replay has none of its own."""
         self.topics = tuple(_topics_of(event))
         self._event: LiveEvent | None = event
         self._zone = zone
@@ -78,6 +79,17 @@ class _Entry:
         if self._event is not None:
             self._json, self._event = _encoded(self._event, self._zone), None
         return self._json
+
+
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """What the ledger says of the time since a cursor of another hub, whichever hub that is."""
+
+    place: Cursor
+    known: Known
+    """What is known here."""
+    entries: Sequence[_Entry]
+    skipped: int
 
 
 class LiveHub:
@@ -96,8 +108,8 @@ class LiveHub:
         self._number = 0
         self._ring: deque[_Entry] = deque(maxlen=RING)
         self._known: Known | None = None
-        self._replayed: tuple[Cursor, Known, Told] | None = None
-        """The last answer from the ledger: whoever comes back has several topics."""
+        self._replayed: _Replay | None = None
+        """The last answer from the ledger: whoever comes back has several topics, and others come back with it."""
         self._skipped = 0
         self._before_skipped: Cursor | None = None
         """Where to come back to while it is not said that something is left out."""
@@ -140,8 +152,9 @@ class LiveHub:
             known = await self._begun()
             replay = None
             if since is not None and not self._holds(since):
-                known, replay = await self._replay(since)
-            self._admit(listener, topic, since, replay, known)
+                replay = await self._replay(since)
+                known = replay.known
+            await self._admit(listener, topic, since, replay, known)
 
     def unsubscribe(self, listener: Listener, topic: str) -> None:
         """Tell it no more of this topic."""
@@ -172,58 +185,51 @@ class LiveHub:
         oldest = self._ring[0].number if self._ring else self._number + 1
         return since.hub == self._id and oldest - 1 <= since.number <= self._number
 
-    async def _replay(self, since: Cursor) -> tuple[Known, Told]:
-        """What is known here, and what the ledger says of the time since a cursor of another hub.
+    async def _replay(self, since: Cursor) -> _Replay:
+        """What the ledger says of the time since a cursor of another hub.
 
         The hub looks first: what it tells later is then no older than what is told now, if some of it is told twice."""
-        place = replace(since, hub="", number=0)
-        if self._replayed is not None and self._replayed[0] == place and self._replayed[1] is self._known:
-            return self._replayed[1:]
+        place, replay = replace(since, hub="", number=0), self._replayed
+        if replay is not None and replay.place == place and replay.known is self._known:
+            return replay
         here = await self._look(await self._begun())
-        told = await self._told_since(since)
-        self._replayed = (place, here, told)
-        return here, told
+        self._replayed = _Replay(place, here, *await self._told_since(since))
+        return self._replayed
 
-    async def _told_since(self, since: Cursor) -> Told:
-        known, now = since.known(), self._clock.now()
+    async def _told_since(self, since: Cursor) -> tuple[Sequence[_Entry], int]:
+        known = since.known()
         behind = (await self._store.runs.look(_LAST_RUN, 1)).last_run - since.run
         if behind > FLOOD:
-            return Told(known, (), behind)
+            return (), behind
         mark = next_mark(known, FLOOD)
         changes = await self._store.runs.look(mark, FLOOD)
-        again = [run for run in changes.active if run.state is RunState.QUEUED and run.attempt and run.id <= since.run]
-        told = events_between(known, mark, replace(changes, seen=[*changes.seen, *again]), now, FLOOD)
-        lists = (changes.new, changes.active, changes.running, changes.schedules, changes.events, changes.audit)
-        return replace(told, skipped=told.skipped + any(len(found) >= FLOOD for found in lists))
+        return await asyncio.to_thread(_replayed, known, mark, changes, self._clock.now(), self._zone)
 
-    def _admit(self, listener: Listener, topic: str, since: Cursor | None, replay: Told | None, known: Known) -> None:
-        """Put what the listener has missed, and then everything; nothing can come in between."""
-        here, messages = str(self._place(known)), list(self._missed(topic, since, replay, known))
+    async def _admit(
+        self, listener: Listener, topic: str, since: Cursor | None, replay: _Replay | None, known: Known
+    ) -> None:
+        """Put what the listener has missed, and then everything. It breathes in between, for the engine; but the turn
+        is kept, so nothing of the topic is told meanwhile."""
+        here, back = str(self._place(known)), str(since)
+        entries, skipped = self._missed(topic, since, replay), 0 if replay is None else replay.skipped
         # Who drops before the last of these comes back to the same place.
-        listener.put(Subscribed(topic, str(since) if messages else here))
-        for message in messages:
-            listener.put(message)
+        listener.put(Subscribed(topic, back if entries or skipped else here))
+        for number, entry in enumerate(entries, start=1):
+            is_last = number == len(entries) and not skipped
+            listener.put(Happened(topic, entry.cursor or (here if is_last else back), entry.json))
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+        if skipped:
+            listener.put(Skipped(topic, here, skipped))
         listener.topics.add(topic)
         self._topics.setdefault(topic, set()).add(listener)
 
-    def _missed(
-        self, topic: str, since: Cursor | None, replay: Told | None, known: Known
-    ) -> Iterator[Happened | Skipped]:
-        """What came behind a cursor: from the ring, or of a replay, where only the last one leads on."""
+    def _missed(self, topic: str, since: Cursor | None, replay: _Replay | None) -> Sequence[_Entry]:
+        """What came behind a cursor: of a replay, or from the ring."""
         if since is None:
-            return
-        if replay is None:
-            for entry in self._ring:
-                if entry.number > since.number and topic in entry.topics:
-                    yield Happened(topic, str(entry.cursor), entry.json)
-            return
-        here = str(self._place(known))
-        events = [event for event in replay.events if topic in _topics_of(event)]
-        for number, event in enumerate(events, start=1):
-            is_last = number == len(events) and not replay.skipped
-            yield Happened(topic, here if is_last else str(since), _encoded(event, self._zone))
-        if replay.skipped:
-            yield Skipped(topic, here, replay.skipped)
+            return ()
+        entries = replay.entries if replay is not None else (one for one in self._ring if one.number > since.number)
+        return [entry for entry in entries if topic in entry.topics]
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -234,11 +240,11 @@ class LiveHub:
         watch = await self._store.watch()
         try:
             newest = await self._store.sessions.list_events(None, 0, 1, newest=True)
-            entries = await self._store.access.list_audit(AuditFilter(limit=1))
-            event, audit = max((e.id for e in newest), default=0), max((e.id for e in entries), default=0)
+            audit = await self._store.access.list_audit(AuditFilter(limit=FURTHER_BACK))
             now = self._clock.now()
-            last = (await self._store.runs.look(_LAST_RUN, 1)).last_run
-            mark = Mark(max(0, last - FURTHER_BACK), event, audit, now - MARGIN, active=FLOOD)
+            last_run = (await self._store.runs.look(_LAST_RUN, 1)).last_run
+            last_event, last_audit = (max((one.id for one in found), default=0) for found in (newest, audit))
+            mark = first_mark(last_run, last_event, last_audit, now)
             changes = await self._store.runs.look(mark, LIMIT)
         except BaseException:
             await watch.close()
@@ -246,7 +252,7 @@ class LiveHub:
         self._id, self._number = secrets.token_hex(4), 0
         self._ring.clear()
         self._skipped, self._before_skipped = 0, None
-        self._known = known = known_at_first(mark, changes, now)
+        self._known = known = known_at_first(mark, changes, now, audit)
         loop = asyncio.get_running_loop()
         self._listed_at = loop.time()
         self._task = loop.create_task(self._run(watch), name="ostinato-live")
@@ -292,6 +298,7 @@ class LiveHub:
         now, limit = self._clock.now(), LIMIT
         mark = next_mark(known, FLOOD if is_listed else 0)
         told = events_between(known, mark, await self._store.runs.look(mark, limit), now, limit)
+        # From here on nothing is waited for: it may be done by somebody who goes meanwhile, and others would miss it.
         if is_listed:
             self._listed_at = loop.time()
         before = self._place(known)
@@ -314,12 +321,12 @@ class LiveHub:
         """Number an event, keep it, and put it to whoever listens to one of its topics."""
         self._number += 1
         # Elsewhere the events of one look cannot be told apart: there the cursor leads back to before the look.
-        cursor = replace(before, number=self._number)
-        entry = _Entry(self._number, cursor, event, self._zone)
+        cursor = before.behind(self._number)
+        entry = _Entry(event, self._zone, self._number, cursor)
         self._ring.append(entry)
         for topic in entry.topics:
             for listener in tuple(self._topics.get(topic, ())):
-                listener.put(Happened(topic, str(cursor), entry.json))
+                listener.put(Happened(topic, cursor, entry.json))
                 if listener.is_dropped:
                     self.leave(listener)
 
@@ -339,25 +346,20 @@ class LiveHub:
         self._skipped, self._skipped_at = 0, now
 
 
-def live_shape(event: LiveEvent, zone: str) -> dict[str, object]:
-    """An event as JSON; the zone is that of runs without a schedule."""
-    run = None
-    if event.run is not None:
-        run = run_shape(event.run, zone)
-        for large in ("work", "result", "attempts"):
-            run.pop(large, None)
-    return {
-        "kind": str(event.kind),
-        "at": rfc3339(event.at),
-        "run": run,
-        "schedule": event.schedule,
-        "session": event.session,
-        "data": dict(event.data),
-    }
+def _replayed(known: Known, mark: Mark, changes: Changes, now: Micros, zone: str) -> tuple[Sequence[_Entry], int]:
+    """The events of a look from a cursor on, and how much is left out. There may be thousands: call it in a thread."""
+    again = [run for run in changes.active if run.state is RunState.QUEUED and run.attempt and run.id <= known.run]
+    told = events_between(known, mark, replace(changes, seen=[*changes.seen, *again]), now, FLOOD)
+    lists = (changes.new, changes.active, changes.running, changes.schedules, changes.events, changes.audit)
+    is_cut = any(len(found) >= FLOOD for found in lists)
+    return [_Entry(event, zone) for event in told.events], told.skipped + is_cut
 
 
 def _encoded(event: LiveEvent, zone: str) -> msgspec.Raw:
-    return msgspec.Raw(msgspec.json.encode(live_shape(event, zone)))
+    """An event as JSON; the zone is that of runs without a schedule."""
+    if event.run is not None and event.run.zone is None:
+        event = fill(event, run=fill(event.run, zone=zone))
+    return msgspec.Raw(msgspec.json.encode(event))
 
 
 def _topics_of(event: LiveEvent) -> Iterator[str]:

@@ -41,7 +41,11 @@ class Cursor:
         return cls(hub, *map(int, numbers))
 
     def __str__(self) -> str:
-        return f"{self.hub}.{self.number}.{self.run}.{self.event}.{self.audit}.{self.instant}"
+        return self.behind(self.number)
+
+    def behind(self, number: int) -> str:
+        """The text of this place, behind the event of this number at its hub."""
+        return f"{self.hub}.{number}.{self.run}.{self.event}.{self.audit}.{self.instant}"
 
     def known(self) -> Known:
         """What whoever has this cursor was told, as far as the ledger can say."""

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from heapq import nsmallest
 from itertools import islice
 
 from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Mark
-from ostinato.models.run import Progress, Run
-from ostinato.models.states import ACTIVE, RunState
+from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Mark, ToldRun
+from ostinato.models.run import Progress
+from ostinato.models.states import RunState
 
 __all__ = [
     "FLOOD",
@@ -29,6 +28,7 @@ __all__ = [
     "Seen",
     "Told",
     "events_between",
+    "first_mark",
     "known_at_first",
     "next_mark",
 ]
@@ -43,9 +43,10 @@ MISSING_FOR: Micros = 60 * SECOND
 """So long a run is waited for while few are missing."""
 FEW_MISSING = 30
 MOST_KNOWN = 20_000
-ASKED_RUNNING = 500
-ASKED_NEXT, ASKED_IN_TURN = 100, 100
-"""Of the queued runs, those that are ready first are asked for in each look, and the rest in turns."""
+ASKED_RUNNING, ASKED_QUEUED = 500, 200
+"""So many of the runs that are active are asked for in each look, those first that were not for the longest."""
+FURTHER_BACK = 100
+"""How many ids before the last one may be taken by somebody who has not yet committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,11 @@ class Seen:
     ready_at: datetime
     progress: Progress | None
     totals: Mapping[str, float]
+    cancelling: str | None
 
     @classmethod
-    def of(cls, run: Run) -> Seen:
-        return cls(run.state, run.attempt, run.ready_at, run.progress, run.totals)
+    def of(cls, run: ToldRun) -> Seen:
+        return cls(run.state, run.attempt, run.ready_at, run.progress, run.totals, run.cancelling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +88,22 @@ class Known:
     """The next look is for schedules that were changed at this instant, behind `changed_id`, or later."""
     events: Row
     audit: Row
-    active: Mapping[RunId, Seen] = field(default_factory=dict)
+    queued: Mapping[RunId, Seen] = field(default_factory=dict)
+    running: Mapping[RunId, Seen] = field(default_factory=dict)
+    """Both in the order in which they were last seen."""
     missing: Mapping[RunId, Micros] = field(default_factory=dict)
     """Ids that were not there among greater ones, and since when."""
     ended: Mapping[RunId, Micros] = field(default_factory=dict)
     """Ends that were told lately, and until when they may be seen again."""
     schedules: dict[ScheduleId, tuple[int, datetime]] = field(default_factory=dict)
     """Version and instant of the changes that were told and may be seen again."""
+    broken: Mapping[ScheduleId, str] = field(default_factory=dict)
+    """Why each is broken that is known to be: it is told when it breaks, and not with each change after that."""
     is_partial: bool = False
     """There may be active runs that are not known: ends are also looked for by their instant."""
     changed_id: int = 0
     passing_since: Micros | None = None
     """When the pass through the changed schedules began that did not fit into one look."""
-    turn: int = 0
 
     @property
     def settled_at(self) -> Micros:
@@ -117,43 +122,49 @@ class Told:
     """So many runs were not looked at."""
 
 
-def known_at_first(mark: Mark, changes: Changes, now: Micros) -> Known:
-    """Where telling begins: everything that is there is known. The mark is a little before the last run, so that it
-    is seen which ids among the last ones are not yet there."""
+def first_mark(last_run: int, last_event: int, last_audit: int, now: Micros) -> Mark:
+    """What to look at first: from a little before the last rows on, to see which ids among them are not yet there."""
+    run, event, audit = (max(0, last - FURTHER_BACK) for last in (last_run, last_event, last_audit))
+    return Mark(run, event, audit, now - MARGIN, active=FLOOD)
+
+
+def known_at_first(mark: Mark, changes: Changes, now: Micros, audit: Iterable[AuditEntry] = ()) -> Known:
+    """Where telling begins: everything that is there is known. `audit` has the last entries of any verb: the look shows
+    those of removed schedules alone, and what is missing between them is no gap."""
     last = max((run.id for run in changes.new), default=changes.last_run)
     found = {run.id for run in changes.new}
     # What is behind the last one is new to the next look.
-    active = {run.id: Seen.of(run) for run in (*changes.active, *changes.running, *changes.new) if run.id <= last}
+    runs = {run.id: run for run in (*changes.active, *changes.running, *changes.new) if run.id <= last}
     return Known(
         run=last,
         looked_at=now,
         changed_at=now - MARGIN,
         events=_settled(Row(mark.event), changes.events, now),
-        audit=_settled(Row(mark.audit), changes.audit, now),
-        active={id: seen for id, seen in active.items() if seen.state in ACTIVE},
+        audit=_settled(Row(mark.audit), [*changes.audit, *audit], now),
+        queued={id: Seen.of(run) for id, run in runs.items() if run.state is RunState.QUEUED},
+        running={id: Seen.of(run) for id, run in runs.items() if run.state is RunState.RUNNING},
         missing={RunId(id): now for id in range(mark.run + 1, last) if id not in found},
         schedules={one.id: (one.version, one.updated_at) for one in changes.schedules},
+        broken=changes.broken,
         is_partial=len(changes.active) >= mark.active,
     )
 
 
 def next_mark(known: Known, active: int = 0) -> Mark:
     """What to look at next; with so many of the runs that are active, to learn those that are not known."""
-    running = [id for id, seen in known.active.items() if seen.state is RunState.RUNNING]
-    queued = [id for id, seen in known.active.items() if seen.state is RunState.QUEUED]
-    if len(queued) > ASKED_NEXT + ASKED_IN_TURN:
-        first = nsmallest(ASKED_NEXT, queued, key=lambda id: known.active[id].ready_at)
-        queued = [*first, *_in_turn(queued, ASKED_IN_TURN, known.turn)]
-    asked = {*_in_turn(running, ASKED_RUNNING, known.turn), *queued, *known.missing}
+    running, queued = islice(known.running, ASKED_RUNNING), islice(known.queued, ASKED_QUEUED)
+    # Where not all are asked for, ends are found by their instant: a run may begin and end between two looks.
+    is_all = len(known.running) <= ASKED_RUNNING and len(known.queued) <= ASKED_QUEUED
+    by_instant = known.is_partial or not is_all
     return Mark(
         run=known.run,
         event=known.events.mark,
         audit=known.audit.mark,
         changed_at=known.changed_at,
         changed_id=known.changed_id,
-        runs=sorted(asked),
-        finished_at=known.looked_at - MARGIN if known.is_partial else None,
-        told=list(known.ended)[-FLOOD:] if known.is_partial else (),
+        runs=sorted({*running, *queued, *known.missing}),
+        finished_at=known.looked_at - MARGIN if by_instant else None,
+        told=list(known.ended)[-FLOOD:] if by_instant else (),
         active=active,
     )
 
@@ -164,20 +175,22 @@ def events_between(known: Known, mark: Mark, changes: Changes, now: Micros, limi
     runs_told = list(runs.tell())
     events = [event for event in changes.events if event.id > mark.event and event.id not in known.events.told]
     audit = [entry for entry in changes.audit if entry.id > mark.audit and entry.id not in known.audit.told]
+    schedules = [one for one in changes.schedules if known.schedules.get(one.id) != (one.version, one.updated_at)]
     after = replace(
         known,
         run=runs.last,
         looked_at=now,
         events=_settled(known.events, changes.events, now, cut=len(changes.events) >= limit),
         audit=_settled(known.audit, changes.audit, now, cut=len(changes.audit) >= limit),
-        active=runs.active,
+        queued=runs.queued,
+        running=runs.running,
         missing=runs.missing,
         ended=runs.ended,
+        broken=_broken_after(known.broken, schedules),
         is_partial=runs.is_partial,
-        turn=known.turn + 1,
     )
-    schedules = map(_changed, _changed_since(known, changes.schedules))
-    happened = [*runs_told, *schedules, *map(_removed, audit), *map(_in_session, events)]
+    changed = [_changed(one, known.broken.get(one.id)) for one in schedules]
+    happened = [*runs_told, *changed, *map(_removed, audit), *map(_in_session, events)]
     return Told(_further(after, changes.schedules, now, limit), happened, runs.skipped)
 
 
@@ -186,19 +199,20 @@ class _RunLook:
 
     def __init__(self, known: Known, mark: Mark, changes: Changes, now: Micros, limit: int) -> None:
         self._changes = changes
-        self._now = now
+        self._now, self._at = now, from_micros(now)
         self._listed = mark.active
         self._was_partial = known.is_partial
-        self.active = dict(known.active)
+        self.queued, self.running = dict(known.queued), dict(known.running)
         # Those that this look may have found again; it asked from the last one on, however long ago that is.
         self.ended = {id: until for id, until in known.ended.items() if until >= known.looked_at}
-        # With all that a look holds, at least one more end may be neither told nor in it.
-        self.skipped = int(len(changes.ended) >= limit)
+        # With all that a look holds, at least one more end may be neither told nor in it; a run that is known is asked
+        # for in its turn.
+        self.skipped = int(known.is_partial and len(changes.ended) >= limit)
         new = {run.id for run in changes.new}
         found = {run.id for run in changes.seen} | new
         for id in mark.runs:
             if id not in found:
-                self.active.pop(id, None)  # its row was removed
+                self._forget(id)  # its row was removed
         self.last = max(known.run, max(new, default=0))
         if changes.last_run - self.last > FLOOD:
             self.skipped += changes.last_run - self.last
@@ -226,32 +240,49 @@ class _RunLook:
     def tell(self) -> Iterator[LiveEvent]:
         """What became of each run, the oldest first."""
         changes = self._changes
-        rows = {run.id: run for run in (*changes.running, *changes.seen, *changes.ended, *changes.new)}
+        # Who knows all that was active was told every other end, or came after it.
+        ended = [run for run in changes.ended if self._was_partial or self._seen(run.id) is not None]
+        rows = {run.id: run for run in (*changes.running, *changes.seen, *ended, *changes.new)}
         new = {run.id for run in changes.new} | self._came_late
         for id in sorted(rows):
             # Behind the last one are runs that came by another way than as new: they are told with the next look.
             if id > self.last or id in self.ended:
                 continue
-            run, seen = rows[id], self.active.get(id)
-            if seen is None and not run.ended and len(self.active) >= MOST_KNOWN:
+            run, seen = rows[id], self._seen(id)
+            if seen is None and not run.ended and len(self.queued) + len(self.running) >= MOST_KNOWN:
                 self.skipped += 1
                 continue
             for kind in _kinds(seen, run, is_new=id in new):
                 yield self._event(kind, run)
-            if run.ended:
-                self.active.pop(id, None)
-                self.ended[id] = self._seen_until(run)
-            else:
-                self.active[id] = Seen.of(run)
+            self._keep(run)
         for run in changes.active:
-            if run.id <= self.last:
-                self.active.setdefault(run.id, Seen.of(run))
+            if run.id <= self.last and self._seen(run.id) is None:
+                self._keep(run)
 
-    def _event(self, kind: LiveKind, run: Run) -> LiveEvent:
-        at = {LiveKind.RUN_STARTED: run.started_at, LiveKind.RUN_FINISHED: run.finished_at}.get(kind)
-        return LiveEvent(kind, at or from_micros(self._now), run, run.schedule, run.session)
+    def _seen(self, id: RunId) -> Seen | None:
+        return self.running.get(id) or self.queued.get(id)
 
-    def _seen_until(self, run: Run) -> Micros:
+    def _forget(self, id: RunId) -> None:
+        self.queued.pop(id, None)
+        self.running.pop(id, None)
+
+    def _keep(self, run: ToldRun) -> None:
+        """Remember a run as it was told, as the last one that was seen."""
+        self._forget(run.id)
+        if run.ended:
+            self.ended[run.id] = self._seen_until(run)
+        else:
+            (self.queued if run.state is RunState.QUEUED else self.running)[run.id] = Seen.of(run)
+
+    def _event(self, kind: LiveKind, run: ToldRun) -> LiveEvent:
+        at = None
+        if kind is LiveKind.RUN_STARTED:
+            at = run.started_at
+        elif kind is LiveKind.RUN_FINISHED:
+            at = run.finished_at
+        return LiveEvent(kind, at or self._at, run, run.schedule, run.session)
+
+    def _seen_until(self, run: ToldRun) -> Micros:
         finished_at = self._now if run.finished_at is None else to_micros(run.finished_at)
         return max(self._now, finished_at) + 2 * MARGIN
 
@@ -261,7 +292,7 @@ def _not_in(ids: set[RunId], after: int, before: int) -> Iterator[int]:
     return (id for id in range(before - 1, after, -1) if id not in ids)
 
 
-def _kinds(seen: Seen | None, run: Run, *, is_new: bool) -> Iterator[LiveKind]:
+def _kinds(seen: Seen | None, run: ToldRun, *, is_new: bool) -> Iterator[LiveKind]:
     """What is told of a run; what it went through since the last look too, as far as its row shows it."""
     if seen is None and is_new:
         # A row may begin at its end: skipped and missed due times were never queued.
@@ -279,14 +310,10 @@ def _kinds(seen: Seen | None, run: Run, *, is_new: bool) -> Iterator[LiveKind]:
             yield LiveKind.RUN_QUEUED
     elif run.attempt > seen.attempt or (seen.state is RunState.QUEUED and run.state is RunState.RUNNING):
         yield LiveKind.RUN_STARTED
-    elif run.state is RunState.RUNNING and (seen.progress, seen.totals) != (run.progress, run.totals):
+    elif run.state is RunState.RUNNING and seen != Seen.of(run):
         yield LiveKind.RUN_PROGRESS
     if run.ended:
         yield LiveKind.RUN_FINISHED
-
-
-def _changed_since(known: Known, changed: Sequence[ChangedSchedule]) -> Iterator[ChangedSchedule]:
-    return (one for one in changed if known.schedules.get(one.id) != (one.version, one.updated_at))
 
 
 def _further(known: Known, changed: Sequence[ChangedSchedule], now: Micros, limit: int) -> Known:
@@ -305,10 +332,19 @@ def _further(known: Known, changed: Sequence[ChangedSchedule], now: Micros, limi
     return replace(known, schedules={id: seen for id, seen in told.items() if to_micros(seen[1]) >= first})
 
 
-def _changed(schedule: ChangedSchedule) -> LiveEvent:
-    kind = LiveKind.SCHEDULE_CHANGED if schedule.broken is None else LiveKind.SCHEDULE_BROKEN
+def _changed(schedule: ChangedSchedule, was_broken: str | None) -> LiveEvent:
+    breaks = schedule.broken is not None and schedule.broken != was_broken
+    kind = LiveKind.SCHEDULE_BROKEN if breaks else LiveKind.SCHEDULE_CHANGED
     data = {name: getattr(schedule, name) for name in ("id", "version", "enabled", "broken")}
     return LiveEvent(kind, schedule.updated_at, None, schedule.name, None, data)
+
+
+def _broken_after(broken: Mapping[ScheduleId, str], changed: Sequence[ChangedSchedule]) -> Mapping[ScheduleId, str]:
+    if not changed:
+        return broken
+    now = {one.id: one.broken for one in changed}
+    kept = {id: why for id, why in broken.items() if id not in now}
+    return kept | {id: why for id, why in now.items() if why is not None}
 
 
 def _removed(entry: AuditEntry) -> LiveEvent:
@@ -339,11 +375,3 @@ def _settled(row: Row, entries: Iterable[Event | AuditEntry], now: Micros, *, cu
         if is_settled:
             mark = id
     return Row(mark, frozenset(id for id in told if id > mark), gaps)
-
-
-def _in_turn(ids: Sequence[RunId], most: int, turn: int) -> Sequence[RunId]:
-    """All of them, or so many as fit, others each time."""
-    if len(ids) <= most:
-        return ids
-    begin = turn * most % len(ids)
-    return [*ids[begin : begin + most], *ids[: max(0, begin + most - len(ids))]]

@@ -83,9 +83,10 @@ class _Reader:
         return self._next is not None
 
     def take(self, most: int) -> list[OutputLine]:
-        """The next lines; a remark on a cut comes with the line behind it."""
+        """The next lines. A remark on a cut comes with the lines around it, which may have one number: a long line
+        that was cut in its middle."""
         lines: list[OutputLine] = []
-        while (line := self._next) is not None and (len(lines) < most or lines[-1].number is None):
+        while (line := self._next) is not None and (len(lines) < most or None in (line.number, lines[-1].number)):
             lines.append(line)
             self._next = next(self._lines, None)
         return lines

@@ -5,6 +5,7 @@ The hub (live.py) puts, whoever sends takes. A listener that does not keep up is
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ __all__ = ["Ended", "Failed", "Happened", "Lines", "Listener", "Message", "Pong"
 
 MOST_WAITING = 12_000
 """Messages: a whole replay and what comes meanwhile."""
+AT_ONCE = 50
+"""Messages that are taken between two breaths: a socket that takes all it gets would never wait."""
 
 
 class Subscribed(msgspec.Struct, tag="subscribed", frozen=True):
@@ -81,6 +84,7 @@ class Listener:
         self.is_dropped = False
         """It did not take what was put, and gets nothing more."""
         self._waiting: deque[Message] = deque()
+        self._taken = 0
         self._signal = Signal()
 
     @property
@@ -100,5 +104,9 @@ class Listener:
     async def take(self) -> Message | None:
         """The next message, when there is one; None if the listener was dropped."""
         while not self._waiting and not self.is_dropped:
+            self._taken = 0
             await self._signal.wait()
+        self._taken += 1
+        if self._taken % AT_ONCE == 0:
+            await asyncio.sleep(0)
         return self._waiting.popleft() if self._waiting else None

@@ -14,7 +14,7 @@ from typing import Any
 from ostinato.errors import InvalidInput, NotFound, OstinatoError
 from ostinato.models.ids import RunId
 from ostinato.service.live_lines import Output
-from ostinato.service.live_listener import Ended, Failed, Lines, Listener
+from ostinato.service.live_listener import Ended, Failed, Lines, Listener, Subscribed
 from ostinato.service.runs import RunService
 from ostinato.service.shapes import line_shape
 from ostinato.stores.base import Store
@@ -61,6 +61,7 @@ class OutputFeeds:
         if cursor is not None and (not cursor.isdecimal() or len(cursor) > 18):
             raise InvalidInput(f"{cursor[:80]!r} is not a line", field="cursor", hint="give the number of the last one")
         run = await self._runs.get(id)
+        listener.put(Subscribed(topic, str(int(cursor or 0))))
         followers = self._followers.setdefault(run.id, [])
         followers.append(_Follower(listener, topic, int(cursor or 0)))
         if run.id not in self._tasks:

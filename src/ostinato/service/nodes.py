@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ostinato.clock import Clock
 from ostinato.errors import Conflict, NotFound
@@ -24,6 +25,11 @@ class NodeService:
     async def list(self) -> Sequence[Node]:
         """Every node, alive or lately lost, the oldest first."""
         return await self._store.nodes.list_nodes(self._clock.now())
+
+    async def statistics(self) -> Mapping[NodeId, Mapping[str, Any]]:
+        """What each node that is not lost has counted since its start, as of its last beat: runs by task and state,
+        durations, lateness, batches."""
+        return await self._store.nodes.read_statistics()
 
     async def get(self, id: str) -> Node:
         """The node of this name."""

@@ -85,9 +85,9 @@ class OverviewService:
         )
         unknown = await unknown_tasks(self._store, now)
         running, late, failed, broken, totals = await asyncio.gather(
-            runs.list_runs(RunFilter(states=(RunState.RUNNING,), limit=_SHOWN)),
+            runs.list_runs(RunFilter(states=(RunState.RUNNING,), limit=_SHOWN, brief=True)),
             runs.late_runs(now - _LATE, _SHOWN),
-            runs.list_runs(RunFilter(states=(RunState.FAILED,), limit=_FAILED)),
+            runs.list_runs(RunFilter(states=(RunState.FAILED,), limit=_FAILED, brief=True)),
             self._broken(now, unknown),
             self._totals(unknown),
         )
@@ -112,10 +112,11 @@ class OverviewService:
     async def _totals(self, unknown: tuple[str, ...]) -> dict[str, int]:
         counts = await self._store.schedules.count_schedules(unknown)
         return {
-            "schedules": sum(counts.values()),
-            "on": counts.get(ScheduleState.ON, 0) + counts.get(ScheduleState.PAUSED, 0),
-            "off": counts.get(ScheduleState.OFF, 0),
-            "broken": counts.get(ScheduleState.BROKEN, 0),
+            # What is paused is on, and counted there.
+            "schedules": sum(counts.values()) - counts[ScheduleState.PAUSED],
+            "on": counts[ScheduleState.ON],
+            "off": counts[ScheduleState.OFF],
+            "broken": counts[ScheduleState.BROKEN],
         }
 
     async def _broken(self, now: Micros, unknown: tuple[str, ...]) -> Sequence[ListedSchedule]:

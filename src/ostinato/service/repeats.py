@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ostinato.clock import Clock, Micros
+from ostinato.errors import OutcomeUnknown, StoreUnavailable
 from ostinato.models.access import Answer
 from ostinato.stores.base import Store
 
@@ -30,7 +31,11 @@ class RepeatService:
     async def begin(self, who: str, key: str, fingerprint: str) -> Taken | Answer:
         """Take the key; or what is known of the request that has it."""
         now = self._clock.now()
-        known = await self._store.access.begin_request(who, key, fingerprint, now)
+        try:
+            known = await self._store.access.begin_request(who, key, fingerprint, now)
+        except OutcomeUnknown as error:
+            # The key may be taken; what it was to be taken for has not begun.
+            raise StoreUnavailable(f"{error} (the key {key!r}, for which nothing was done)") from error
         return Taken(who, key, now) if known is None else known
 
     async def end(self, taken: Taken, answer: Answer | None) -> None:

@@ -23,12 +23,13 @@ from ostinato.service.audit import audited
 from ostinato.service.backfill import BACKFILL_KEYS
 from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.lanes import LaneService
+from ostinato.service.live_lines import Output
 from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "RunService", "RunsWanted", "fresh"]
+__all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LONGEST_FOLLOW = 0.25
@@ -46,6 +47,15 @@ class EnqueueSpec:
     key: str | None = None
     delay: Duration | None = None
     at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinesPage:
+    """Some lines of a run. If there are no more and it has ended, these were the last."""
+
+    lines: Sequence[OutputLine]
+    more: bool
+    ended: bool
 
 
 class RunsWanted(TypedDict, total=False):
@@ -170,10 +180,11 @@ class RunService:
         return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=_checked_limit(limit)))
 
     async def page(self, *, cursor: str | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Page[Run]:
-        """The same list, page by page."""
+        """The same list, page by page; what is long in a run is cut."""
         of = await self._filter(wanted)
         before = None if cursor is None else read_cursor(cursor, of, int)[0]
-        found = await self._store.runs.list_runs(replace(of, before_id=before, limit=_checked_limit(limit) + 1))
+        asked = replace(of, before_id=before, limit=_checked_limit(limit) + 1, brief=True)
+        found = await self._store.runs.list_runs(asked)
         more = cursor_text([found[limit - 1].id], of) if len(found) > limit else None
         return Page(found[:limit], more)
 
@@ -187,12 +198,14 @@ class RunService:
             if found is None:
                 raise NotFound(f"there is no schedule {schedule!r}; 'ostinato schedule ls' lists them")
             schedule_id = found.id
+        if (project := wanted.get("project")) is not None:
+            await self._projects.get(project)
         trigger = wanted.get("trigger")
         return RunFilter(
             schedule_id=schedule_id,
             task=wanted.get("task"),
             session=wanted.get("session"),
-            project=wanted.get("project"),
+            project=project,
             lane=wanted.get("lane"),
             trigger=None if trigger is None else check_choice(Trigger, "trigger", trigger),
             states=_states(wanted.get("state")),
@@ -202,11 +215,22 @@ class RunService:
 
     async def output(self, id: int, *, stamps: bool = False) -> str:
         """What the run has logged or printed so far; with stamps, each line says when it came."""
-        return output_text(await self._parts(id), stamps=stamps)
+        # In a thread: a megabyte of short lines takes seconds, and the engine's loop must turn meanwhile.
+        return await asyncio.to_thread(output_text, await self._parts(id), stamps=stamps)
 
     async def lines(self, id: int, *, after: int = 0) -> Sequence[OutputLine]:
         """The same as lines, behind the first `after` ones: ask again with the last number to follow it."""
-        return list(output_lines(await self._parts(id), after))
+        parts = await self._parts(id)
+        return await asyncio.to_thread(lambda: list(output_lines(parts, after)))
+
+    async def page_of_lines(self, id: int, *, after: int = 0, limit: int) -> LinesPage:
+        """What a follower is told behind the line `after`: `limit` lines, or a few more where some were cut. While the
+        run goes on, no line that may go on."""
+        # The state first: what is printed before an end is in the output that is read after it.
+        run = await self.get(id)
+        output = Output(await self._store.runs.read_output(run.id), is_over=run.ended)
+        lines, more = await asyncio.to_thread(output.lines, after, limit)
+        return LinesPage(lines, more, run.ended)
 
     async def follow(self, id: int, *, only_running: bool = False) -> AsyncIterator[OutputLine]:
         """Its lines as they come, no line twice, until it has ended; or, if `only_running`, is queued again."""

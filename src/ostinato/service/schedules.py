@@ -14,6 +14,7 @@ from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput,
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.schedule import (
+    Revision,
     Schedule,
     ScheduleChange,
     ScheduleDraft,
@@ -80,13 +81,13 @@ class ScheduleService:
         project: str | None = None,
         owner: str = "user",
         only_new: bool = False,
-        version: int | None = None,
+        version: int | Revision | None = None,
         **policy: Any,
     ) -> Schedule:
         """Make the schedule of this name be so; doing it twice changes nothing.
 
         An existing one keeps a person's switch, and its due time when the timing did not change. `only_new`: a
-        VersionConflict if there is one; `version`: only instead of the one that has this version.
+        VersionConflict if there is one; `version`: only instead of the one that has this version, or is this revision.
         """
         spec = ScheduleSpec(
             name, timing, work, tz, enabled=enabled, note=note, project=project, owner=owner, policy=policy
@@ -99,13 +100,19 @@ class ScheduleService:
         now = self._clock.now()
         async for batch in self._batches([spec], now):
             if version is not None:
-                is_done = await self._store.schedules.edit_schedule(batch[0], version, now) is not None
+                is_done = await self._replace(batch[0], version, now)
             else:
                 is_done = await self._store.schedules.insert_schedule(batch[0], now)
             if not is_done:
                 current = await self._store.schedules.get_schedule(name)
                 raise _overtaken(name, None if current is None else current.version, is_new=only_new)
         return await self.get(name)
+
+    async def _replace(self, draft: ScheduleDraft, version: int | Revision, now: Micros) -> bool:
+        found = await self._store.schedules.get_schedule(draft.name)
+        if found is None or not _is(found, version):
+            return False
+        return await self._store.schedules.edit_schedule(draft, found.id, found.version, now) is not None
 
     async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
         """Add many schedules, thousands in one transaction; answers how many."""
@@ -182,11 +189,11 @@ class ScheduleService:
         (schedule,) = await with_unknown_tasks(self._store, [await self._stored(name)], self._clock.now())
         return schedule
 
-    async def _stored(self, name: str, version: int | None = None) -> Schedule:
+    async def _stored(self, name: str, version: int | Revision | None = None) -> Schedule:
         found = await self._store.schedules.get_schedule(name)
         if found is None:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
-        if version not in (None, found.version):
+        if version is not None and not _is(found, version):
             raise _overtaken(name, found.version)
         return found
 
@@ -230,6 +237,8 @@ class ScheduleService:
         """A page of the schedules of this filter, with the last `recent` runs of each."""
         if limit < 1:
             raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        if project is not None:
+            await self._projects.get(project)
         wanted = ScheduleFilter(
             search=search or None,
             owner=owner,
@@ -241,7 +250,7 @@ class ScheduleService:
         return await page_of(self._store, wanted, self._clock.now(), cursor=cursor, limit=limit, recent=recent)
 
     async def count(self) -> dict[ScheduleState, int]:
-        """How many schedules there are, each in one state; "running" is none of these."""
+        """How many schedules there are, each in one state; of those that are on, how many are paused."""
         return await self._store.schedules.count_schedules(await unknown_tasks(self._store, self._clock.now()))
 
     @audited("schedule.edit")
@@ -255,26 +264,29 @@ class ScheduleService:
         tz: str | None = None,
         note: str | None = None,
         project: str | None = None,
-        version: int | None = None,
+        version: int | Revision | None = None,
         **policy: Any,
     ) -> Schedule:
         """Change only what is given; project "none" takes it out of its project, an empty note clears it.
 
-        With `version`, only if it still has that one; without, it is done again when another wrote in between.
+        With `version`, only if it still has that one, or is that revision; without, it is done again when another
+        wrote in between.
         """
         for _ in range(_TRIES):
             current = await self._stored(name, version)
             spec = edited_spec(current, timing, work, tz, note, project, policy)
             now = self._clock.now()
             drafts = [draft async for batch in self._batches([spec], now) for draft in batch]
-            written = await self._store.schedules.edit_schedule(drafts[0], current.version, now) if drafts else None
+            written = None
+            if drafts:
+                written = await self._store.schedules.edit_schedule(drafts[0], current.id, current.version, now)
             if written is not None:
                 # Not the version that was read then: who goes on from this one learns what came in between.
-                return replace(await self.get(name), version=written)
+                return replace(await self.get(name), id=current.id, version=written)
         raise _overtaken(name, (await self._stored(name)).version)
 
     async def change(
-        self, /, name: str, *, enabled: bool | None = None, version: int | None = None, **changes: Any
+        self, /, name: str, *, enabled: bool | None = None, version: int | Revision | None = None, **changes: Any
     ) -> None:
         """What `edit` does, and then the switch. What the switch would refuse is looked at first, and then nothing is
         changed. With `version`, each is done only if nobody else changed it, before or in between."""
@@ -283,7 +295,7 @@ class ScheduleService:
             if enabled:
                 await self._check_switch(name, **changes)
             edited = await self.edit(name, version=version, **changes)
-            following = None if version is None else edited.version
+            following = None if version is None else edited.revision
         if enabled is not None:
             await (self.enable if enabled else self.disable)(name, version=following)
         elif not changes:
@@ -313,7 +325,7 @@ class ScheduleService:
             raise _finished(name, draft.timing)
 
     @audited("schedule.enable")
-    async def enable(self, name: str, *, version: int | None = None) -> Schedule:
+    async def enable(self, name: str, *, version: int | Revision | None = None) -> Schedule:
         """Switch it on, clear what broke it and end a pause; its checks must pass."""
 
         async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
@@ -333,7 +345,7 @@ class ScheduleService:
         return await self._change(name, change, version)
 
     @audited("schedule.disable")
-    async def disable(self, name: str, *, note: str | None = None, version: int | None = None) -> Schedule:
+    async def disable(self, name: str, *, note: str | None = None, version: int | Revision | None = None) -> Schedule:
         """Switch it off; the note says why until it is switched on again, and its own stays. What runs goes on."""
 
         async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
@@ -345,7 +357,10 @@ class ScheduleService:
         return await self._change(name, change, version)
 
     async def _change(
-        self, name: str, change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]], version: int | None
+        self,
+        name: str,
+        change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]],
+        version: int | Revision | None,
     ) -> Schedule:
         for _ in range(_TRIES):
             schedule = await self._stored(name, version)
@@ -358,7 +373,7 @@ class ScheduleService:
         raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
 
     @audited("schedule.trigger", answers="run")
-    async def trigger(self, name: str, *, force: bool = False, version: int | None = None) -> Run:
+    async def trigger(self, name: str, *, force: bool = False, version: int | Revision | None = None) -> Run:
         """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
         schedule = await self._stored(name, version)
         if isinstance(schedule.work, Unreadable):
@@ -410,7 +425,7 @@ class ScheduleService:
         *,
         all: bool = False,
         dry_run: bool = False,
-        version: int | None = None,
+        version: int | Revision | None = None,
     ) -> Backfill:
         """Run the due times from `start` to `until` by hand, oldest first, 1,000 at most.
 
@@ -442,10 +457,11 @@ class ScheduleService:
         )
 
     @audited("schedule.remove")
-    async def remove(self, name: str, *, version: int | None = None) -> None:
+    async def remove(self, name: str, *, version: int | Revision | None = None) -> None:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one."""
         schedule = await self._stored(name, version)
-        if not await self._store.schedules.remove_schedule(schedule.id, version) and version is not None:
+        wanted = None if version is None else schedule.version
+        if not await self._store.schedules.remove_schedule(schedule.id, wanted) and version is not None:
             raise _overtaken(name, (await self._stored(name)).version)
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
@@ -458,6 +474,10 @@ class ScheduleService:
         remaining = n if schedule.remaining is None else schedule.remaining
         # In a thread: what people write may take long to look for, and an engine is on this loop.
         return await asyncio.to_thread(times_from, schedule, schedule.next_run_at, min(n, remaining))
+
+
+def _is(schedule: Schedule, version: int | Revision) -> bool:
+    return version in (schedule.version, schedule.revision)
 
 
 def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> VersionConflict:

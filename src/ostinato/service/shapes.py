@@ -97,13 +97,14 @@ def _policy_shape(policy: Policy) -> dict[str, Any]:
 
 
 def run_shape(run: Run, zone: str | None = None) -> dict[str, Any]:
-    """A run as JSON; `zone` is told for one that has no schedule."""
-    return {
+    """A run as JSON; `zone` is told for one that has no schedule, `cut` for one that is not here as a whole."""
+    shape = {
         "id": run.id,
         "schedule": run.schedule,
         "task": run.task,
         "state": str(run.state),
         "reason": run.reason,
+        "cancelling": run.cancelling,
         "trigger": str(run.trigger),
         "due_at": rfc3339(run.due_at),
         "last_due_at": _time(run.last_due_at),
@@ -127,6 +128,9 @@ def run_shape(run: Run, zone: str | None = None) -> dict[str, Any]:
         "schedule_id": run.schedule_id,
         "zone": run.zone or zone,
     }
+    if run.cut:
+        shape["cut"] = list(run.cut)
+    return shape
 
 
 def _attempt_shape(attempt: Attempt) -> dict[str, Any]:
@@ -257,6 +261,7 @@ def login_shape(login: Browser) -> dict[str, Any]:
         "created_at": rfc3339(login.created_at),
         "used_at": _time(login.used_at),
         "expires_at": rfc3339(login.expires_at),
+        "current": login.current,
     }
 
 

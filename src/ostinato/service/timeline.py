@@ -23,7 +23,7 @@ _MOST_SCHEDULES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """A span of time and what is in it. Cut, it has the latest runs and the soonest due times."""
+    """A span of time and what is in it. Cut, it has what is active, what ended last, and the soonest due times."""
 
     start: datetime
     end: datetime
@@ -63,13 +63,13 @@ class TimelineService:
         chosen = chosen if chosen is None else chosen[:_MOST_SCHEDULES]
         ids = None if chosen is None else [one.id for one in chosen]
         first, last = to_micros(start), to_micros(end)
-        runs: Sequence[Run] = []
+        found: tuple[Sequence[Run], bool] = ([], False)
         if ids is None or ids:
-            runs = await self._store.runs.runs_between(first, last, ids, limit + 1)
+            found = await self._store.runs.runs_between(first, last, ids, limit)
+        runs, has_more = found
         due, more = await self._due(chosen, now, first - 1, last, limit)
         zone = chosen[0].zone if schedule is not None and chosen else self._zone
-        truncated = cut or more or len(runs) > limit
-        return Timeline(start, end, from_micros(now), zone, runs[-limit:], due, truncated)
+        return Timeline(start, end, from_micros(now), zone, runs, due, truncated=cut or more or has_more)
 
     async def _chosen(self, schedule: str | None, project: str | None) -> Sequence[Schedule] | None:
         """The schedules that were asked for; None for all of them."""

@@ -77,7 +77,7 @@ def timeline_shape(timeline: Timeline) -> dict[str, Any]:
 
 
 def _due_shape(due: DueTime) -> dict[str, Any]:
-    return {"schedule": due.schedule, "at": rfc3339(due.at)}
+    return {"schedule": due.schedule, "at": rfc3339(due.at), "zone": due.zone}
 
 
 def _bar_shape(run: Run) -> dict[str, Any]:

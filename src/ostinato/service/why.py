@@ -142,6 +142,9 @@ def _took(run: Run) -> str:
 def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node]) -> str:
     if schedule.next_run_at is not None:
         due_next = _due_next(schedule.next_run_at, now, nodes)
+        if moment < schedule.created_at:
+            made = f"{schedule.created_at:%Y-%m-%d %H:%M:%S} UTC"
+            return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was made at {made}. It {due_next}."
         return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."
     return f"It is not due: {schedule.next_run_reason}."
 

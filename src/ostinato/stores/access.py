@@ -33,22 +33,26 @@ class AccessStore(Protocol):
         ...
 
     async def find_token(self, hash: str, now: Micros) -> Token | None:
-        """The token of this hash, unless it has expired. Notes its use, at most once a minute."""
+        """The token of this hash, unless it has expired. Notes its use, at most once a minute; who may come in does not
+        hang on whether that can be written."""
         ...
 
     async def put_code(self, code: NewLogin, now: Micros) -> None: ...
 
-    async def take_code(self, hash: str, now: Micros) -> Login | None:
-        """Use a code up: it is answered once, and only before it expires."""
+    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
+        """Use the code of this hash up, and store the login that it gives, in one transaction; None if the code was
+        used already, has expired or never was."""
         ...
 
-    async def put_login(self, login: NewLogin, now: Micros) -> None: ...
+    async def put_login(self, login: NewLogin, now: Micros) -> bool:
+        """Store a login; False if the token that it is made with is gone."""
+        ...
 
     async def find_login(self, hash: str, now: Micros) -> Login | None:
-        """The login of this hash, unless it has expired. Notes its use, at most once a minute."""
+        """The login of this hash, unless it has expired. Notes its use as `find_token` does."""
         ...
 
-    async def list_logins(self, now: Micros) -> list[Browser]:
+    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
         """Those that are in force, the newest first."""
         ...
 

@@ -15,11 +15,11 @@ __all__ = [
     "AUDIT_COLUMNS",
     "BROWSER_COLUMNS",
     "LOGIN_COLUMNS",
+    "REMOVED_AFTER_RUN",
     "REMOVED_SCHEDULE",
     "REQUEST_KEPT",
     "REQUEST_LOST",
     "TOKEN_COLUMNS",
-    "USE_NOTED",
     "headers_text",
     "load_answer",
     "load_audit",
@@ -36,14 +36,14 @@ BROWSER_COLUMNS = "l.id, l.who, l.role, t.name, l.created_at, l.used_at, l.expir
 AUDIT_COLUMNS = "id, at, who, door, address, verb, object, detail"
 ANSWER_COLUMNS = "fingerprint, status, headers, body"
 
-USE_NOTED: Micros = 60 * SECOND
-"""How old the last noted use is before the next one is noted: a request is normally one read."""
 REQUEST_KEPT: Micros = 24 * 3_600 * SECOND
 """How long the answer to a request is kept for whoever repeats it."""
 REQUEST_LOST: Micros = 5 * 60 * SECOND
 """A request that has no answer for so long has none any more: its process is gone, and it may be sent again."""
 REMOVED_SCHEDULE = "schedule.remove"
 """The verb of the audit log that says that a schedule is gone."""
+REMOVED_AFTER_RUN = f"'ostinato', 'engine', '{REMOVED_SCHEDULE}'"
+"""Who, door and verb in SQL, for one that its node deleted because it had run (`delete_after_run`)."""
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
@@ -62,10 +62,10 @@ def load_login(row: Row) -> Login:
 
 
 def load_browser(row: Row) -> Browser:
-    """A login as it is listed, from BROWSER_COLUMNS."""
-    id, who, role, token, created_at, used_at, expires_at = row
+    """A login as it is listed, from BROWSER_COLUMNS and whether it is the one that asks."""
+    id, who, role, token, created_at, used_at, expires_at, current = row
     created, expires = from_micros(created_at), from_micros(expires_at)
-    return Browser(id, who, Role(role), token, created, _moment(used_at), expires)
+    return Browser(id, who, Role(role), token, created, _moment(used_at), expires, bool(current))
 
 
 def load_audit(row: Row) -> AuditEntry:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.budget import Grant, Reservation, Spending
@@ -199,7 +199,7 @@ class ScheduleStore(Protocol):
 
     async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
         """How many schedules there are, each in one state of these: broken (a task that is `unknown` breaks too),
-        orphaned, finished, paused, off, on. Together they are all."""
+        orphaned, finished, off, on. Together they are all; of those that are on, how many are paused."""
         ...
 
     async def count_tasks(self) -> dict[str, int]:
@@ -210,9 +210,9 @@ class ScheduleStore(Protocol):
         """The tasks that schedules call, found by skipping from one to the next."""
         ...
 
-    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
-        """What `put_schedules` does, if the schedule of this name still has this version; answers the one it has then,
-        None if it was another."""
+    async def edit_schedule(self, draft: ScheduleDraft, id: ScheduleId, version: int, now: Micros) -> int | None:
+        """What `put_schedules` does, if the schedule of this name still has this id and version; answers the version
+        it has then, None if it was another."""
         ...
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
@@ -297,8 +297,8 @@ class RunStore(Protocol):
 
     async def runs_between(
         self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-    ) -> list[Run]:
-        """Runs that touch the span: due, under way or ended in it; the latest `limit`, oldest first."""
+    ) -> tuple[list[Run], bool]:
+        """Runs that touch the span, oldest first: what is active, then what ended last; and whether there are more."""
         ...
 
     async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
@@ -434,7 +434,17 @@ class NodeStore(Protocol):
         """Ask a node to take no more work, or to take work again; its next beat answers. False if it is not there."""
         ...
 
-    async def list_nodes(self, now: Micros) -> list[Node]: ...
+    async def list_nodes(self, now: Micros) -> list[Node]:
+        """Engines, the oldest first. A process without slots has a lease, and is none."""
+        ...
+
+    async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
+        """When each process that has a lease and is not lost was heard last, an engine or not."""
+        ...
+
+    async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
+        """What each node that is not lost has counted since its start, as of its last beat."""
+        ...
 
 
 class Watch(Protocol):

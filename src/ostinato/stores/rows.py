@@ -46,10 +46,13 @@ __all__ = [
     "load_lane",
     "load_node",
     "load_part",
+    "load_progress",
     "load_project",
     "load_run",
     "load_schedule",
     "load_session",
+    "load_statistics",
+    "load_totals",
 ]
 
 Row = Sequence[Any]
@@ -58,7 +61,7 @@ T = TypeVar("T")
 RUN_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.reason, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, r.started_at, "
     "r.finished_at, r.attempt, r.totals, r.progress, r.result, r.error, r.lane, r.priority, r.session, r.key, "
-    "r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting"
+    "r.node, r.work, r.project, r.schedule_id, s.zone, r.waiting, r.cancel"
 )
 ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.node"
 SCHEDULE_COLUMNS = (
@@ -77,8 +80,7 @@ CLAIM_COLUMNS = (
 PROJECT_COLUMNS = "p.name, p.folder, p.env, (SELECT count(*) FROM schedules WHERE project = p.name), p.created_at"
 EVENT_COLUMNS = "id, at, kind, session, run_id, data"
 NODE_COLUMNS = (
-    "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, statistics, "
-    "drain"
+    "id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, drain"
 )
 
 TAIL = 2**31 - 1
@@ -110,12 +112,22 @@ def load_attempt(row: Row) -> Attempt:
     return Attempt(from_micros(started_at), from_micros(finished_at), state, error, node)
 
 
+def load_totals(text: str | None) -> dict[str, float]:
+    """What a run has counted."""
+    return _decoded(_decode_totals, text, {})
+
+
+def load_progress(text: str | None) -> Progress | None:
+    """How far a run says it is."""
+    return _decoded(_decode_progress, text, None)
+
+
 def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     """A run from RUN_COLUMNS; the attempt under way or last ended is in the row itself."""
     # fmt: off
     (id, schedule, task, state, reason, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
      attempt, totals, progress, result, error, lane, priority, session, key, node, work, project,
-     schedule_id, zone, waiting) = row
+     schedule_id, zone, waiting, cancel) = row
     # fmt: on
     attempts = tuple(earlier)
     if started_at is not None and state != RunState.QUEUED:
@@ -136,8 +148,8 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         finished_at=_moment(finished_at),
         attempt=attempt,
         attempts=attempts,
-        totals=_decoded(_decode_totals, totals, {}),
-        progress=_decoded(_decode_progress, progress, None),
+        totals=load_totals(totals),
+        progress=load_progress(progress),
         result=_decoded(_decode_json, result, None),
         error=error,
         lane=lane,
@@ -150,6 +162,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         schedule_id=None if schedule_id is None else ScheduleId(schedule_id),
         zone=zone,
         waiting=bool(waiting),
+        cancelling=cancel if state == RunState.RUNNING else None,
     )
 
 
@@ -293,10 +306,7 @@ def _why_not(
 
 def load_node(row: Row, now: Micros) -> Node:
     """A node from NODE_COLUMNS."""
-    # fmt: off
-    (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, statistics,
-     drain) = row
-    # fmt: on
+    (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, lost_at, services, drain) = row
     state = "draining" if draining else "alive"
     if lost_at is not None or lease_until < now:
         state = "lost"
@@ -311,6 +321,10 @@ def load_node(row: Row, now: Micros) -> Node:
         started_at=from_micros(started_at),
         seen_at=from_micros(seen_at),
         services=_decode_json(services),
-        statistics=_decoded(_decode_json, statistics, {}),
         drain=bool(drain),
     )
+
+
+def load_statistics(text: str) -> dict[str, Any]:
+    """What a node has counted."""
+    return _decoded(_decode_json, text, {})

@@ -12,11 +12,14 @@ from typing import Any
 from ostinato.clock import from_micros
 from ostinato.models.schedule import RecentRun, ScheduleRow, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
-from ostinato.stores.rows import RUN_COLUMNS, SCHEDULE_COLUMNS, load_run, load_schedule
+from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
+from ostinato.stores.rows import SCHEDULE_COLUMNS, load_schedule
 
 __all__ = [
     "ACTIVE_RUNS",
+    "FINISHED",
     "KEYLESS",
+    "ON",
     "ORDERS",
     "RUNLESS",
     "SEARCHED",
@@ -31,6 +34,11 @@ __all__ = [
 ACTIVE_RUNS = "(SELECT count(*) FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
 RUNLESS = "NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id)"
 SEARCHED = ("name", "task", "note", "project")
+
+# What is neither broken nor orphaned nor switched off: a switch that went off with the last of so many runs is not off.
+_AT_WORK = "s.broken IS NULL AND NOT s.orphaned AND (s.enabled OR s.remaining = 0)"
+ON = f"{_AT_WORK} AND (s.next_at IS NOT NULL OR {ACTIVE_RUNS} > 0)"
+FINISHED = f"{_AT_WORK} AND s.next_at IS NULL AND {ACTIVE_RUNS} = 0"
 
 _RUN = 2 + len(SCHEDULE_COLUMNS.split(","))
 """Where the last run begins in a row: after the schedule, its key, and how many of its runs are active."""
@@ -70,13 +78,13 @@ ORDERS = {
 
 def listed_columns(key: str) -> str:
     """The SELECT list of what load_listed takes: a schedule `s` with a key, and its last run `r`."""
-    return f"{SCHEDULE_COLUMNS}, {key}, {ACTIVE_RUNS}, {RUN_COLUMNS}"
+    return f"{SCHEDULE_COLUMNS}, {key}, {ACTIVE_RUNS}, {BRIEF_COLUMNS}"
 
 
 def load_listed(row: Sequence[Any]) -> ScheduleRow:
     """A schedule in a list, from listed_columns."""
     key, active = row[_RUN - 2 : _RUN]
-    last_run = load_run(row[_RUN:]) if row[_RUN] is not None else None
+    last_run = load_brief(row[_RUN:]) if row[_RUN] is not None else None
     schedule = load_schedule(row[: _RUN - 2], last_run, bool(active))
     return ScheduleRow(schedule, (key, schedule.name), active)
 
@@ -95,15 +103,16 @@ def state_of(unknown: str) -> str:
     return f"""
         CASE WHEN s.broken IS NOT NULL OR {unknown} THEN 'broken'
              WHEN s.orphaned THEN 'orphaned'
-             WHEN s.next_at IS NULL AND (s.enabled OR s.remaining = 0) AND {ACTIVE_RUNS} = 0 THEN 'finished'
-             WHEN s.enabled AND s.held_since IS NOT NULL THEN 'paused'
+             WHEN {FINISHED} THEN 'finished'
              WHEN NOT s.enabled AND s.remaining IS DISTINCT FROM 0 THEN 'off'
+             WHEN s.held_since IS NOT NULL THEN 'paused'
              ELSE 'on' END"""
 
 
 def with_on(apart: Iterable[Sequence[Any]], total: int) -> dict[ScheduleState, int]:
-    """Every state with its count, from the counts of those that were looked at: all others are on."""
+    """Every state with its count, from the counts of those that were looked at: all others are on, and so are those
+    that are paused."""
     counts = dict.fromkeys(_COUNTED, 0) | {ScheduleState(state): count for state, count in apart}
     counts[ScheduleState.ON] = 0
-    counts[ScheduleState.ON] = total - sum(counts.values())
+    counts[ScheduleState.ON] = total - sum(counts.values()) + counts[ScheduleState.PAUSED]
     return counts

@@ -237,7 +237,7 @@ export interface paths {
         };
         /**
          * List Nodes
-         * @description Every node, alive or lately lost, the oldest first.
+         * @description Every node, alive or lately lost, the oldest first. Why a service failed is told to operators.
          */
         get: operations["list_nodes"];
         put?: never;
@@ -429,7 +429,7 @@ export interface paths {
         };
         /**
          * List Lines
-         * @description Its lines; ask again with the last number to follow it.
+         * @description Its lines; ask again with the last number while there are more, and to follow it.
          */
         get: operations["list_lines"];
         put?: never;
@@ -1190,7 +1190,10 @@ export interface components {
             late: number;
             /** Off */
             off: number;
-            /** On */
+            /**
+             * On
+             * @description What will run again or runs, paused or not.
+             */
             on: number;
             /** Queued */
             queued: number;
@@ -1219,6 +1222,11 @@ export interface components {
             at: string;
             /** Schedule */
             schedule: string;
+            /**
+             * Zone
+             * @description Of the schedule.
+             */
+            zone: string;
         };
         /**
          * EngineState
@@ -1467,13 +1475,15 @@ export interface components {
         };
         /**
          * Lines
-         * @description Lines behind the one that was asked for; when `ended`, no more will come.
+         * @description Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last.
          */
         Lines: {
             /** Ended */
             ended: boolean;
             /** Lines */
             lines: components["schemas"]["Line"][];
+            /** More */
+            more: boolean;
         };
         /**
          * Login
@@ -1485,6 +1495,11 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            /**
+             * Current
+             * @description Whether it is the one that asks.
+             */
+            current: boolean;
             /**
              * Expires At
              * Format: date-time
@@ -2357,10 +2372,23 @@ export interface components {
         Run: {
             /** Attempt */
             attempt: number;
-            /** Attempts */
+            /**
+             * Attempts
+             * @description Every one; in a list the last one alone.
+             */
             attempts: components["schemas"]["Attempt"][];
+            /**
+             * Cancelling
+             * @description Why it was asked to stop, while it has not yet stopped.
+             */
+            cancelling: string | null;
             /** Count */
             count: number;
+            /**
+             * Cut
+             * @description What is too long for a list, and only a part of it here.
+             */
+            cut?: ("work" | "result" | "error")[];
             /**
              * Due At
              * Format: date-time
@@ -2515,7 +2543,7 @@ export interface components {
             updated_at: string;
             /**
              * Version
-             * @description Goes up with each change; what ETag says and If-Match asks.
+             * @description Goes up with each change; ETag and If-Match have it behind the id.
              */
             version: number;
             /** Work */
@@ -2698,7 +2726,7 @@ export interface components {
             to: string;
             /**
              * Truncated
-             * @description There are more than the limit: the latest runs, the soonest due.
+             * @description There are more than the limit: here is what is active or ended last, the soonest due.
              */
             truncated: boolean;
             /** Zone */
@@ -5087,6 +5115,8 @@ export interface operations {
             query?: {
                 /** @description Only lines with a greater number. */
                 after?: number;
+                /** @description So many, and a few more where some were cut. */
+                limit?: number;
             };
             header?: never;
             path: {
@@ -5545,6 +5575,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description The Host of the request is not one of this server's names */
             421: {
                 headers: {
@@ -5801,7 +5840,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {
@@ -5906,7 +5945,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6028,7 +6067,7 @@ export interface operations {
             header?: {
                 /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6159,7 +6198,7 @@ export interface operations {
             header?: {
                 /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6281,7 +6320,7 @@ export interface operations {
             header?: {
                 /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6672,7 +6711,7 @@ export interface operations {
             header?: {
                 /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description Its version; if it has another one, 412. */
+                /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
             };
             path: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from ostinato.api.problems import problem, problem_answer
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.base import GREATEST
 from ostinato.api.shapes.runs import Lines
-from ostinato.models.output import lines_to_tell
+from ostinato.service.runs import LinesPage
 from ostinato.service.shapes import line_shape
 
 __all__ = ["router"]
@@ -70,9 +71,12 @@ async def list_lines(
     services: Served,
     _: Viewer,
     after: Annotated[int, Query(ge=0, le=GREATEST, description="Only lines with a greater number.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=5000, description="So many, and a few more where some were cut.")] = 1000,
 ) -> Response:
-    """Its lines; ask again with the last number to follow it."""
-    # The state first: what is printed before an end is in the output that is read after it.
-    run = await services.runs.get(id)
-    lines = lines_to_tell(await services.runs.lines(id, after=after), ended=run.ended)
-    return json_answer({"lines": [line_shape(line) for line in lines], "ended": run.ended})
+    """Its lines; ask again with the last number while there are more, and to follow it."""
+    page = await services.runs.page_of_lines(id, after=after, limit=limit)
+    return await asyncio.to_thread(_lines_answer, page)
+
+
+def _lines_answer(page: LinesPage) -> Response:
+    return json_answer({"lines": [line_shape(line) for line in page.lines], "more": page.more, "ended": page.ended})

@@ -20,6 +20,7 @@ from ostinato.api.shapes.schedules import (
     Schedule,
     Trigger,
 )
+from ostinato.models.schedule import Revision
 from ostinato.service.bulk import do_with_many
 from ostinato.service.services import Services
 from ostinato.service.shapes import backfill_shape
@@ -95,7 +96,7 @@ async def backfill_schedule(
     return json_answer(backfill_shape(found), 200 if body.dry_run else 201)
 
 
-async def _asked(services: Services, ref: str, if_match: str | None) -> tuple[str, int | None]:
-    """The name of the schedule of this name or number, and the version that it must have."""
+async def _asked(services: Services, ref: str, if_match: str | None) -> tuple[str, Revision | None]:
+    """The name of the schedule of this name or number, and the revision that it must be."""
     current = (await services.schedules.look(ref)).schedule
     return current.name, expected(if_match, current)

@@ -22,6 +22,7 @@ from ostinato.api.shown import schedule_shape
 from ostinato.errors import NotFound, VersionConflict
 from ostinato.models.access import Role
 from ostinato.models.project import NO_PROJECT
+from ostinato.models.schedule import Revision
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work import Work
 from ostinato.service.listing import ListedSchedule
@@ -32,14 +33,14 @@ __all__ = ["IfMatch", "expected", "router", "schedule_answer"]
 
 router = routes_of("schedules")
 
-IfMatch = Annotated[str | None, Header(description="Its version; if it has another one, 412.")]
+IfMatch = Annotated[str | None, Header(description="The ETag that it was read with; if it has another one, 412.")]
 IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if there is none of this name, else 412.")]
 
 _TRIES = 5
 """A change that meets another one is done again on top of it."""
 
 
-@router.get("/api/schedules", response_model=None, responses={200: {"model": SchedulePage}})
+@router.get("/api/schedules", response_model=None, responses={200: {"model": SchedulePage}, **problems(404)})
 async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Served, _: Viewer) -> Response:
     """Schedules, page by page."""
     found = await services.schedules.page(
@@ -93,7 +94,7 @@ async def add_schedule(
                 enabled=body.enabled,
                 note=body.note,
                 project=body.project,
-                **({"only_new": True} if before is None else {"version": before.version}),
+                **({"only_new": True} if before is None else {"version": before.revision}),
                 **given_policy(body.policy),
             )
         return await schedule_answer(services, body.name, 201 if before is None else 200)
@@ -131,8 +132,8 @@ async def change_schedule(
         version = expected(if_match, current)
         changes = _changes(body, work)
         if changes and version is None and not login.role.covers(Role.ADMIN):
-            # What may be changed was decided by this version.
-            version = current.version
+            # What may be changed was decided by this one.
+            version = current.revision
         with of_schedule():
             await services.schedules.change(
                 current.name, enabled=body.enabled if "enabled" in given else None, version=version, **changes
@@ -167,7 +168,7 @@ async def schedule_answer(services: Services, name: str, status: int = 200) -> R
 
 
 def _answer(found: ListedSchedule, status: int = 200) -> Response:
-    headers = {"ETag": f'"{found.schedule.version}"'}
+    headers = {"ETag": _tag(found.schedule)}
     if status == 201:
         # A client takes . and .. for steps in the path: such a schedule is found by its number.
         headers["Location"] = path_of(
@@ -187,18 +188,22 @@ async def _find(services: Services, name: str) -> ScheduleModel | None:
         return None
 
 
-def expected(if_match: str | None, current: ScheduleModel) -> int | None:
-    """The version that If-Match asks for; None if it asks for none."""
+def expected(if_match: str | None, current: ScheduleModel) -> Revision | None:
+    """The revision that If-Match asks for; None if it asks for none."""
     if if_match is None or if_match.strip() == "*":
         return None
     # In quotes, as an ETag is written; people leave them out.
-    versions = {int(found) for found in re.findall(r'(?:^|,)\s*(?:W/)?"?(\d{1,15})"?\s*(?=,|$)', if_match)}
-    if current.version in versions:
-        return current.version
+    found = re.findall(r'(?:^|,)\s*(?:W/)?"?(\d{1,15})\.(\d{1,15})"?\s*(?=,|$)', if_match)
+    if current.revision in {(int(id), int(version)) for id, version in found}:
+        return current.revision
     raise VersionConflict(
-        f"schedule {current.name!r} has version {current.version}, not {if_match.strip()[:40]}",
+        f"schedule {current.name!r} has the ETag {_tag(current)}, not {if_match.strip()[:40]}",
         version=current.version,
     )
+
+
+def _tag(schedule: ScheduleModel) -> str:
+    return f'"{schedule.id}.{schedule.version}"'
 
 
 def _changes(body: ScheduleChanges, work: Work | None) -> dict[str, Any]:

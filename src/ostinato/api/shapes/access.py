@@ -52,6 +52,7 @@ class Login(Answer):
     created_at: Time
     used_at: Time | None
     expires_at: Time
+    current: Annotated[bool, Field(description="Whether it is the one that asks.")]
 
 
 class LoginList(Answer):

@@ -26,7 +26,7 @@ class Counts(Answer):
     """How many there are."""
 
     schedules: int
-    on: int
+    on: Annotated[int, Field(description="What will run again or runs, paused or not.")]
     off: int
     broken: int
     running: int
@@ -39,6 +39,7 @@ class DueTime(Answer):
 
     schedule: str
     at: Time
+    zone: Annotated[str, Field(description="Of the schedule.")]
 
 
 class Hour(Answer):
@@ -99,7 +100,9 @@ class Timeline(Answer):
     zone: str
     runs: list[TimelineRun]
     due: list[DueTime]
-    truncated: Annotated[bool, Field(description="There are more than the limit: the latest runs, the soonest due.")]
+    truncated: Annotated[
+        bool, Field(description="There are more than the limit: here is what is active or ended last, the soonest due.")
+    ]
 
 
 class TimelineQuery(Sought):

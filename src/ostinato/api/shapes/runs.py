@@ -43,6 +43,7 @@ class Run(Answer):
     task: str | None
     state: State
     reason: str | None
+    cancelling: Annotated[str | None, Field(description="Why it was asked to stop, while it has not yet stopped.")]
     trigger: Trigger
     due_at: Time
     last_due_at: Time | None
@@ -51,7 +52,7 @@ class Run(Answer):
     started_at: Time | None
     finished_at: Time | None
     attempt: int
-    attempts: list[Attempt]
+    attempts: Annotated[list[Attempt], Field(description="Every one; in a list the last one alone.")]
     totals: dict[str, float]
     progress: Progress | None
     result: Any
@@ -64,6 +65,10 @@ class Run(Answer):
     node: str | None
     work: Work
     zone: Annotated[str, Field(description="Of its schedule, or of the settings.")]
+    cut: Annotated[
+        list[Literal["work", "result", "error"]],
+        Field(default_factory=list, description="What is too long for a list, and only a part of it here."),
+    ]
 
 
 class RunPage(Answer):
@@ -91,9 +96,10 @@ class Line(Answer):
 
 
 class Lines(Answer):
-    """Lines behind the one that was asked for; when `ended`, no more will come."""
+    """Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last."""
 
     lines: list[Line]
+    more: bool
     ended: bool
 
 

@@ -53,7 +53,7 @@ class Schedule(Answer):
     remaining: int | None
     failures: int
     last_run: Run | None
-    version: Annotated[int, Field(description="Goes up with each change; what ETag says and If-Match asks.")]
+    version: Annotated[int, Field(description="Goes up with each change; ETag and If-Match have it behind the id.")]
     created_at: Time
     updated_at: Time
     running: Annotated[int, Field(description="How many of its runs are queued or running.")]

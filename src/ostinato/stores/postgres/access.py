@@ -18,7 +18,6 @@ from ostinato.stores.access_rows import (
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
-    USE_NOTED,
     headers_text,
     load_answer,
     load_audit,
@@ -26,6 +25,7 @@ from ostinato.stores.access_rows import (
     load_login,
     load_token,
 )
+from ostinato.stores.access_uses import Uses
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch, readable
 
@@ -43,15 +43,22 @@ SELECT {LOGIN_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
 WHERE l.hash = %(hash)s AND l.expires_at > %(now)s AND {_IN_FORCE}
 """
 _LIST_LOGINS = f"""
-SELECT {BROWSER_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
+SELECT {BROWSER_COLUMNS}, coalesce(l.hash = %(hash)s::text, false) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
 WHERE l.expires_at > %(now)s AND {_IN_FORCE} ORDER BY l.id DESC
 """
 # Of a token that has been removed meanwhile nothing more can be made.
 _PUT = """
 INSERT INTO {table} (hash, who, role, expires_at, token_id, created_at)
-SELECT %(hash)s, %(who)s, %(role)s, %(expires_at)s, {token}, %(now)s {source} ON CONFLICT (hash) DO NOTHING
+SELECT %(hash)s, %(who)s, %(role)s, %(expires_at)s, {token}, %(now)s {source}
+ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING 1
 """
 _OF_TOKEN = "FROM tokens t WHERE t.id = %(token_id)s FOR KEY SHARE"
+_EXCHANGE = f"""
+WITH code AS (DELETE FROM login_codes WHERE hash = %(code)s RETURNING who, role, token_id, expires_at)
+INSERT INTO logins AS l (hash, who, role, expires_at, token_id, created_at)
+SELECT %(hash)s, who, role, %(expires_at)s, token_id, %(now)s FROM code WHERE expires_at > %(now)s
+RETURNING {LOGIN_COLUMNS}
+"""
 _COUNTS = f"""
 SELECT (SELECT count(*) FROM tokens t WHERE {_IN_FORCE}),
        (SELECT count(*) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
@@ -73,6 +80,7 @@ class PostgresAccess:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._uses = Uses(self._write_use)
 
     async def put_token(self, token: NewToken, now: Micros) -> Token | None:
         values = (readable(token.name), token.role, readable(token.owner), token.hash, now, token.expires_at)
@@ -93,30 +101,37 @@ class PostgresAccess:
         rows = await self._database.read(lambda connection: fetch(connection, query, {"hash": hash, "now": now}))
         if not rows:
             return None
-        used_at = await self._note_use("tokens", hash, rows[0][5], now)
-        return replace(load_token(rows[0]), used_at=from_micros(used_at))
+        used_at = await self._uses.note("tokens", hash, rows[0][5], now)
+        return replace(load_token(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
     async def put_code(self, code: NewLogin, now: Micros) -> None:
         await self._put("login_codes", code, now)
 
-    async def take_code(self, hash: str, now: Micros) -> Login | None:
-        query = "DELETE FROM login_codes WHERE hash = %s RETURNING who, role, token_id, NULL, expires_at"
-        rows = await self._database.write(lambda connection: fetch(connection, query, (hash,)), repeatable=False)
-        return load_login(rows[0]) if rows and rows[0][4] > now else None
+    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
+        values = {"code": code, "hash": hash, "expires_at": expires_at, "now": now}
 
-    async def put_login(self, login: NewLogin, now: Micros) -> None:
-        await self._put("logins", login, now)
+        async def exchange(connection: Connection) -> Login | None:
+            rows = await fetch(connection, _EXCHANGE, values)
+            # Nobody else has this hash: it is there if this was done before, and its commit got no answer.
+            rows = rows or await fetch(connection, _FIND_LOGIN, values)
+            return load_login(rows[0]) if rows else None
+
+        return await self._database.write(exchange)
+
+    async def put_login(self, login: NewLogin, now: Micros) -> bool:
+        return await self._put("logins", login, now)
 
     async def find_login(self, hash: str, now: Micros) -> Login | None:
         values = {"hash": hash, "now": now}
         rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
         if not rows:
             return None
-        used_at = await self._note_use("logins", hash, rows[0][3], now)
-        return replace(load_login(rows[0]), used_at=from_micros(used_at))
+        used_at = await self._uses.note("logins", hash, rows[0][3], now)
+        return replace(load_login(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
-    async def list_logins(self, now: Micros) -> list[Browser]:
-        rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, {"now": now}))
+    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
+        values = {"now": now, "hash": hash}
+        rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, values))
         return [load_browser(row) for row in rows]
 
     async def remove_login(self, hash: str) -> str | None:
@@ -201,7 +216,7 @@ class PostgresAccess:
 
         await self._database.write(end)
 
-    async def _put(self, table: str, login: NewLogin, now: Micros) -> None:
+    async def _put(self, table: str, login: NewLogin, now: Micros) -> bool:
         values = {
             "hash": login.hash,
             "who": readable(login.who),
@@ -211,20 +226,11 @@ class PostgresAccess:
             "now": now,
         }
         token, source = ("NULL::bigint", "") if login.token_id is None else ("t.id", _OF_TOKEN)
+        query = _PUT.format(table=table, token=token, source=source)
+        return bool(await self._database.write(lambda connection: fetch(connection, query, values)))
 
-        async def put(connection: Connection) -> None:
-            await connection.execute(_PUT.format(table=table, token=token, source=source), values)
-
-        await self._database.write(put)
-
-    async def _note_use(self, table: str, hash: str, used_at: Micros | None, now: Micros) -> Micros:
-        """Write when it was last used, unless that is known well enough; answers what is written."""
-        if used_at is not None and now - used_at < USE_NOTED:
-            return used_at
-        query = f"UPDATE {table} SET used_at = %s WHERE hash = %s"
-
+    async def _write_use(self, table: str, hash: str, now: Micros) -> None:
         async def note(connection: Connection) -> None:
-            await connection.execute(query, (now, hash))
+            await connection.execute(f"UPDATE {table} SET used_at = %s WHERE hash = %s", (now, hash))
 
         await self._database.write(note)
-        return now

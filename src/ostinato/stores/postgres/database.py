@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import sql
 
+from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.postgres.connection import Server, is_lost, named
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value
@@ -55,7 +56,8 @@ class Database:
         self, operation: Operation[T], *, wakes: bool = False, repeatable: bool = True, sessions: Collection[str] = ()
     ) -> T:
         """Run an operation whose results are read after the group commit, which saves its round trip."""
-        result: T = await self._writer.submit(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
+        job = self._writer.submit(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
+        result: T = await noted(job)
         return result
 
     async def send_last(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
+from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.postgres.budgets import settle_costs
 from ostinato.stores.postgres.ends import count_from_finish
 from ostinato.stores.postgres.events import telling
@@ -78,10 +79,15 @@ UPDATE schedules SET enabled = false, broken = %s, version = version + 1, update
 WHERE id = %s AND failures >= %s AND enabled RETURNING id
 """
 _REST = "UPDATE schedules SET next_at = NULL WHERE id = ANY (%s::bigint[])"
-_DELETE_FINISHED = """
-DELETE FROM schedules s WHERE id = ANY (%s::bigint[]) AND next_at IS NULL AND broken IS NULL AND NOT orphaned
-   AND (enabled OR remaining = 0)
-   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
+_DELETE_FINISHED = f"""
+WITH gone AS (
+    DELETE FROM schedules s USING unnest(%s::bigint[], %s::bigint[]) f (id, finished_at)
+    WHERE s.id = f.id AND next_at IS NULL AND broken IS NULL AND NOT orphaned AND (enabled OR remaining = 0)
+      AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
+    RETURNING s.name, f.finished_at
+)
+INSERT INTO audit (at, who, door, verb, object, detail)
+SELECT finished_at, {REMOVED_AFTER_RUN}, name, '{{}}' FROM gone ORDER BY name
 """
 
 
@@ -234,9 +240,9 @@ async def _follow(connection: Connection, ended: Sequence[Finish]) -> list[Sched
     broken = await _breaker(connection, scheduled)
     await count_from_finish(connection, {id: finish.finished_at for id, finish in scheduled})
     await _end_turns(connection, [(finish.session, finish) for finish in ended if finish.session is not None])
-    deleted = [id for id, finish in scheduled if finish.delete_schedule]
-    if deleted:
-        await connection.execute(_DELETE_FINISHED, (numbers(deleted),))
+    done = {id: finish.finished_at for id, finish in scheduled if finish.delete_schedule}
+    if done:
+        await connection.execute(_DELETE_FINISHED, (numbers(done), numbers(done.values())))
     return broken
 
 

@@ -5,16 +5,20 @@ Called by runs.py, inside a read; everything is of one state of the database.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from ostinato.models.live import ChangedSchedule, Changes, Mark
-from ostinato.models.run import Run
+from ostinato.models.ids import ScheduleId
+from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
-from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed
+from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, snapshot
-from ostinato.stores.rows import EVENT_COLUMNS, load_event, load_run
+from ostinato.stores.rows import EVENT_COLUMNS, load_event
 
 __all__ = ["look"]
+
+AT_ONCE = 200
+"""Rows between two breaths: thousands of them would hold up the engine's loop."""
 
 # The verb as a literal: a prepared query does not know that the index audit_removed holds all of these.
 _REMOVED = f"SELECT {AUDIT_COLUMNS} FROM audit WHERE id > %s AND verb = '{REMOVED_SCHEDULE}' ORDER BY id LIMIT %s"
@@ -33,6 +37,7 @@ r.id IN (SELECT id FROM runs WHERE state = 'running'
          UNION ALL SELECT id FROM runs WHERE state = 'queued' AND waiting)
 ORDER BY r.id DESC LIMIT %s
 """
+_BROKEN = "SELECT id, broken FROM schedules WHERE broken IS NOT NULL LIMIT %s"
 
 
 async def look(connection: Connection, mark: Mark, limit: int) -> Changes:
@@ -49,16 +54,17 @@ async def look(connection: Connection, mark: Mark, limit: int) -> Changes:
             audit=[load_audit(row) for row in await fetch(connection, _REMOVED, (mark.audit, limit))],
             last_run=await fetch_value(connection, "SELECT coalesce(max(id), 0) FROM runs"),
             active=await _runs(connection, _ACTIVE, (mark.active,)) if mark.active else [],
+            broken=await _broken(connection, mark.active) if mark.active else {},
         )
 
 
-async def _seen(connection: Connection, mark: Mark) -> list[Run]:
+async def _seen(connection: Connection, mark: Mark) -> list[ToldRun]:
     if not mark.runs:
         return []
     return await _runs(connection, "r.id = ANY (%s::bigint[]) ORDER BY r.id", (numbers(mark.runs),))
 
 
-async def _ended(connection: Connection, mark: Mark, limit: int) -> list[Run]:
+async def _ended(connection: Connection, mark: Mark, limit: int) -> list[ToldRun]:
     if mark.finished_at is None:
         return []
     values = (mark.finished_at, mark.run, numbers([*mark.runs, *mark.told]), limit)
@@ -70,6 +76,15 @@ async def _changed(connection: Connection, mark: Mark, limit: int) -> list[Chang
     return [load_changed(row) for row in await fetch(connection, _CHANGED, values)]
 
 
-async def _runs(connection: Connection, condition: str, values: tuple[Any, ...]) -> list[Run]:
+async def _broken(connection: Connection, most: int) -> dict[ScheduleId, str]:
+    return {ScheduleId(id): broken for id, broken in await fetch(connection, _BROKEN, (most,))}
+
+
+async def _runs(connection: Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
     query = f"SELECT {TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
-    return [load_run(row) for row in await fetch(connection, query, values)]
+    cursor = await connection.execute(query, values)
+    runs: list[ToldRun] = []
+    while len(rows := await cursor.fetchmany(AT_ONCE)) == AT_ONCE:
+        runs += map(load_told, rows)
+        await asyncio.sleep(0)
+    return [*runs, *map(load_told, rows)]

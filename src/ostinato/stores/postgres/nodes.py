@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from ostinato.clock import Micros
@@ -10,7 +12,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import Renewed
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch
-from ostinato.stores.rows import NODE_COLUMNS, load_node
+from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
 
 __all__ = ["PostgresNodes"]
 
@@ -63,6 +65,16 @@ class PostgresNodes:
         return bool(await self._database.write(lambda connection: fetch(connection, query, (wanted, id)), wakes=True))
 
     async def list_nodes(self, now: Micros) -> list[Node]:
-        query = f"SELECT {NODE_COLUMNS} FROM nodes ORDER BY started_at"
+        query = f"SELECT {NODE_COLUMNS} FROM nodes WHERE slots > 0 ORDER BY started_at"
         rows = await self._database.read(lambda connection: fetch(connection, query))
         return [load_node(row, now) for row in rows]
+
+    async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
+        query = "SELECT id, seen_at FROM nodes WHERE lost_at IS NULL"
+        rows = await self._database.read(lambda connection: fetch(connection, query))
+        return [(NodeId(id), seen_at) for id, seen_at in rows]
+
+    async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
+        query = "SELECT id, statistics FROM nodes WHERE lost_at IS NULL"
+        rows = await self._database.read(lambda connection: fetch(connection, query))
+        return {NodeId(id): load_statistics(text) for id, text in rows}

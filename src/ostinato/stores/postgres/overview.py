@@ -13,6 +13,7 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, Tally
+from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, snapshot, texts
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, load_attempt, load_run
 
@@ -91,19 +92,22 @@ async def list_runs(connection: Connection, wanted: RunFilter) -> list[Run]:
         elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
             # Found by the partial indexes of what is active, not among all that ever ended.
             clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
-    return await find_runs(connection, f"WHERE {' AND '.join(clauses)}" if clauses else "", values, wanted.limit)
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return await find_runs(connection, where, values, wanted.limit, brief=wanted.brief)
 
 
 async def find_runs(
-    connection: Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC"
+    connection: Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC", brief: bool = False
 ) -> list[Run]:
-    """Runs `r` for which this is so, with their earlier attempts."""
+    """Runs `r` for which this is so, with their earlier attempts; or cut, as lists show them."""
     query = f"""
-        SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+        SELECT {BRIEF_COLUMNS if brief else RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
         {where} ORDER BY {order} LIMIT {int(limit)}"""
     attempts = f"""
         SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (%s::bigint[]) ORDER BY a.run_id, a.number"""
     rows = await fetch(connection, query, values)
+    if brief:
+        return [load_brief(row) for row in rows]
     # Only a run that was tried more than once has rows of earlier attempts.
     earlier: dict[int, list[Any]] = {}
     tried = [row[0] for row in rows if row[12]]
@@ -114,8 +118,8 @@ async def find_runs(
 
 async def runs_between(
     connection: Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-) -> list[Run]:
-    """What is active and touches the span, then what ended last; oldest first."""
+) -> tuple[list[Run], bool]:
+    """What is active and touches the span, then what ended last; oldest first, and whether there are more."""
     values: dict[str, Any] = {"start": start, "end": end}
     of_these = ""
     if schedule_ids is not None:
@@ -125,12 +129,12 @@ async def runs_between(
     async with snapshot(connection):
         for condition in _ACTIVE_IN_SPAN:
             # By a sum, so that the order does not lead through the whole ledger instead of the index.
-            found += await find_runs(
-                connection, f"WHERE {condition} {of_these}", values, limit - len(found), order="r.id + 0 DESC"
-            )
-        ended = f"{_ENDED_IN_SPAN} {of_these}"
-        found += await find_runs(connection, ended, values, limit - len(found), order="k.finished_at DESC")
-    return sorted(found, key=lambda run: run.id)
+            wanted, left = f"WHERE {condition} {of_these}", limit + 1 - len(found)
+            found += await find_runs(connection, wanted, values, left, order="r.id + 0 DESC", brief=True)
+        wanted, left = f"{_ENDED_IN_SPAN} {of_these}", limit + 1 - len(found)
+        found += await find_runs(connection, wanted, values, left, order="k.finished_at DESC", brief=True)
+    # Cut before it is sorted: a run that is under way for long has a low number, and is wanted before what has ended.
+    return sorted(found[:limit], key=lambda run: run.id), len(found) > limit
 
 
 async def count_runs(connection: Connection, now: Micros, late_before: Micros) -> RunCounts:
@@ -146,7 +150,7 @@ async def count_active(connection: Connection, now: Micros) -> int:
 async def late_runs(connection: Connection, late_before: Micros, limit: int) -> list[Run]:
     """What has its turn and is not started, the longest waiting first."""
     late = "WHERE r.state = 'queued' AND NOT r.waiting AND r.ready_at < %s"
-    return await find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id")
+    return await find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id", brief=True)
 
 
 async def tally_ended(connection: Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:

@@ -240,7 +240,8 @@ class PostgresRuns:
         async def stale(connection: Connection) -> list[ClaimedRun]:
             if silent:
                 await connection.execute(
-                    "UPDATE nodes n SET lost_at = %s FROM unnest(%s::text[], %s::bigint[]) s (id, seen_at) "
+                    "UPDATE nodes n SET lost_at = %s, statistics = '{}' "
+                    "FROM unnest(%s::text[], %s::bigint[]) s (id, seen_at) "
                     "WHERE n.id = s.id AND n.seen_at = s.seen_at AND n.lost_at IS NULL",
                     (now, texts([id for id, _ in silent]), numbers([seen_at for _, seen_at in silent])),
                 )
@@ -271,7 +272,7 @@ class PostgresRuns:
 
     async def runs_between(
         self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-    ) -> list[Run]:
+    ) -> tuple[list[Run], bool]:
         return await self._database.read(lambda connection: runs_between(connection, start, end, schedule_ids, limit))
 
     async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:

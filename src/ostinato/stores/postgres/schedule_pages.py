@@ -15,8 +15,9 @@ from ostinato.models.states import RunState
 from ostinato.stores.base import Tally
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, snapshot, texts
 from ostinato.stores.schedule_lists import (
-    ACTIVE_RUNS,
+    FINISHED,
     KEYLESS,
+    ON,
     ORDERS,
     RUNLESS,
     SEARCHED,
@@ -45,20 +46,15 @@ _LOOKED_AT = 10
 _LAST = "(SELECT {columns} FROM runs WHERE schedule_id = s.id ORDER BY id DESC LIMIT 1)"
 # Word for word what the index schedules_aside holds, in parts or whole.
 _ASIDE = "NOT s.enabled OR s.broken IS NOT NULL OR s.orphaned"
-_ON = "s.enabled AND s.broken IS NULL AND NOT s.orphaned"
 _STATES = {
-    ScheduleState.ON: _ON,
-    ScheduleState.OFF: "NOT s.enabled AND s.broken IS NULL AND s.remaining IS DISTINCT FROM 0",
+    ScheduleState.ON: ON,
+    ScheduleState.OFF: "NOT s.enabled AND s.broken IS NULL AND NOT s.orphaned AND s.remaining IS DISTINCT FROM 0",
     ScheduleState.BROKEN: "s.broken IS NOT NULL",
     ScheduleState.RUNNING: (
         "s.id IN (SELECT schedule_id FROM runs WHERE schedule_id IS NOT NULL AND state IN ('queued', 'running'))"
     ),
-    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {_ON}",
-    # As people are told: what ran as often as it should is finished, though its switch is off then.
-    ScheduleState.FINISHED: (
-        "s.next_at IS NULL AND s.broken IS NULL AND NOT s.orphaned AND (s.enabled OR s.remaining = 0) "
-        f"AND {ACTIVE_RUNS} = 0"
-    ),
+    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {ON}",
+    ScheduleState.FINISHED: FINISHED,
     ScheduleState.ORPHANED: "s.orphaned",
 }
 
@@ -138,22 +134,26 @@ async def _part(
 async def _count(connection: Connection, wanted: ScheduleFilter) -> int:
     clauses, values = _clauses(wanted)
     where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    if clauses == [_ON]:
+    if wanted.state is ScheduleState.ON and len(clauses) == 1:
         # All but the few that are not: an index knows those.
-        aside: int = await fetch_value(connection, f"SELECT count(*) FROM schedules s WHERE {_ASIDE}")
-        return int(await fetch_value(connection, "SELECT count(*) FROM schedules")) - aside
+        return (await _counts(connection, wanted.unknown))[ScheduleState.ON]
     return int(await fetch_value(connection, f"SELECT count(*) FROM schedules s {where}", values))
 
 
 async def count_states(connection: Connection, unknown: Sequence[str]) -> dict[ScheduleState, int]:
-    """How many are in which state; of those that are on, only the few are looked at that might not be."""
+    """How many are in which state."""
+    async with snapshot(connection):
+        return await _counts(connection, unknown)
+
+
+async def _counts(connection: Connection, unknown: Sequence[str]) -> dict[ScheduleState, int]:
+    """Of those that are on, only the few are looked at that might not be."""
     apart = " UNION ".join(f"SELECT s.id FROM schedules s WHERE {condition}" for condition in _APART)
     query = f"""
         WITH apart (id) AS ({apart})
         SELECT {state_of(_UNKNOWN)}, count(*) FROM apart JOIN schedules s ON s.id = apart.id GROUP BY 1"""
-    async with snapshot(connection):
-        total: int = await fetch_value(connection, "SELECT count(*) FROM schedules")
-        return with_on(await fetch(connection, query, {"unknown": texts(unknown)}), total)
+    total: int = await fetch_value(connection, "SELECT count(*) FROM schedules")
+    return with_on(await fetch(connection, query, {"unknown": texts(unknown)}), total)
 
 
 def _clauses(wanted: ScheduleFilter) -> tuple[list[str], dict[str, Any]]:

@@ -209,13 +209,13 @@ class PostgresSchedules:
     async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
         return await self._database.read(lambda connection: schedule_history(connection, id, since))
 
-    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
+    async def edit_schedule(self, draft: ScheduleDraft, id: ScheduleId, version: int, now: Micros) -> int | None:
         async def edit(connection: Connection) -> int | None:
-            query = "SELECT version FROM schedules WHERE name = %s FOR NO KEY UPDATE"
-            if await fetch(connection, query, (draft.name,)) != [(version,)]:
+            query = "SELECT version FROM schedules WHERE name = %s AND id = %s FOR NO KEY UPDATE"
+            if await fetch(connection, query, (draft.name, id)) != [(version,)]:
                 return None
             await _put(connection, [draft], now)
-            return int(await fetch_value(connection, query, (draft.name,)))
+            return int(await fetch_value(connection, query, (draft.name, id)))
 
         return await self._database.write(edit, wakes=True, repeatable=False)
 

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from ostinato.clock import Signal
-from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.errors import OutcomeUnknown, StoreError, StoreUnavailable
 from ostinato.stores.postgres.connection import Server, is_lost, is_passing, named
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.turns import lock_sessions
@@ -207,10 +207,9 @@ class Writer:
         """Which jobs to run again after a commit whose outcome nobody knows; the others learn that."""
         self._undo += [job.undo for job in group if job.undo is not None]
         refused = [job for job in group if not job.repeatable]
-        reason = "the connection broke during the commit: look whether the change is there before you repeat it"
-        unknown = StoreUnavailable(reason)
-        unknown.__cause__ = error
-        _fail(refused, unknown)
+        for job in group:
+            job.uncertain = True
+        _fail(refused, error)
         return [job for job in group if job.repeatable]
 
 
@@ -223,7 +222,18 @@ class _Uncertain(Exception):
 
 
 class _Job:
-    __slots__ = ("error", "future", "last", "operation", "repeatable", "result", "sessions", "undo", "wakes")
+    __slots__ = (
+        "error",
+        "future",
+        "last",
+        "operation",
+        "repeatable",
+        "result",
+        "sessions",
+        "uncertain",
+        "undo",
+        "wakes",
+    )
 
     def __init__(
         self,
@@ -244,6 +254,8 @@ class _Job:
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None
+        self.uncertain = False
+        """It was committed once, and nobody knows whether that happened."""
 
     async def read(self, first: Answer[Any] | None, last: Answer[Any] | None) -> None:
         """Take the answers. What goes wrong here goes wrong after the commit, and nothing is run again for it."""
@@ -264,4 +276,11 @@ class _Job:
 
 def _fail(group: list[_Job], error: BaseException) -> None:
     for job in group:
-        job.error = error
+        job.error = _unknown(error) if job.uncertain else error
+
+
+def _unknown(error: BaseException) -> OutcomeUnknown:
+    reason = "the connection broke during the commit: look whether the change is there before you repeat it"
+    unknown = OutcomeUnknown(reason)
+    unknown.__cause__ = error
+    return unknown

@@ -19,7 +19,6 @@ from ostinato.stores.access_rows import (
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
-    USE_NOTED,
     headers_text,
     load_answer,
     load_audit,
@@ -27,6 +26,7 @@ from ostinato.stores.access_rows import (
     load_login,
     load_token,
 )
+from ostinato.stores.access_uses import Uses
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
 
@@ -43,13 +43,14 @@ SELECT {LOGIN_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
 WHERE l.hash = :hash AND l.expires_at > :now AND {_IN_FORCE}
 """
 _LIST_LOGINS = f"""
-SELECT {BROWSER_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
+SELECT {BROWSER_COLUMNS}, coalesce(l.hash = :hash, false) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
 WHERE l.expires_at > :now AND {_IN_FORCE} ORDER BY l.id DESC
 """
 # Of a token that has been removed meanwhile nothing more can be made.
 _PUT = """
 INSERT INTO {table} (hash, who, role, expires_at, token_id, created_at) SELECT :hash, :who, :role, :expires_at,
        :token_id, :now WHERE :token_id IS NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = :token_id)
+RETURNING who, role, token_id, NULL, expires_at
 """
 _COUNTS = f"""
 SELECT (SELECT count(*) FROM tokens t WHERE {_IN_FORCE}),
@@ -68,6 +69,7 @@ class SqliteAccess:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._uses = Uses(self._write_use)
 
     async def put_token(self, token: NewToken, now: Micros) -> Token | None:
         values = (token.name, token.role, token.owner, token.hash, now, token.expires_at)
@@ -88,30 +90,37 @@ class SqliteAccess:
         rows = await self._database.read(lambda connection: fetch(connection, query, {"hash": hash, "now": now}))
         if not rows:
             return None
-        used_at = await self._note_use("tokens", hash, rows[0][5], now)
-        return replace(load_token(rows[0]), used_at=from_micros(used_at))
+        used_at = await self._uses.note("tokens", hash, rows[0][5], now)
+        return replace(load_token(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
     async def put_code(self, code: NewLogin, now: Micros) -> None:
         await self._put("login_codes", code, now)
 
-    async def take_code(self, hash: str, now: Micros) -> Login | None:
-        query = "DELETE FROM login_codes WHERE hash = ? RETURNING who, role, token_id, NULL, expires_at"
-        rows = await self._database.write(lambda connection: fetch(connection, query, (hash,)))
-        return load_login(rows[0]) if rows and rows[0][4] > now else None
+    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
+        def exchange(connection: apsw.Connection) -> Login | None:
+            query = "DELETE FROM login_codes WHERE hash = ? RETURNING who, role, token_id, expires_at"
+            for who, role, token_id, ends_at in fetch(connection, query, (code,)):
+                if ends_at > now:
+                    values = _values(NewLogin(hash, who, role, expires_at, token_id), now)
+                    return load_login(fetch(connection, _PUT.format(table="logins"), values)[0])
+            return None
 
-    async def put_login(self, login: NewLogin, now: Micros) -> None:
-        await self._put("logins", login, now)
+        return await self._database.write(exchange)
+
+    async def put_login(self, login: NewLogin, now: Micros) -> bool:
+        return await self._put("logins", login, now)
 
     async def find_login(self, hash: str, now: Micros) -> Login | None:
         values = {"hash": hash, "now": now}
         rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
         if not rows:
             return None
-        used_at = await self._note_use("logins", hash, rows[0][3], now)
-        return replace(load_login(rows[0]), used_at=from_micros(used_at))
+        used_at = await self._uses.note("logins", hash, rows[0][3], now)
+        return replace(load_login(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
-    async def list_logins(self, now: Micros) -> list[Browser]:
-        rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, {"now": now}))
+    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
+        values = {"now": now, "hash": hash}
+        rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, values))
         return [load_browser(row) for row in rows]
 
     async def remove_login(self, hash: str) -> str | None:
@@ -177,21 +186,21 @@ class SqliteAccess:
             values += (answer.status, headers_text(answer.headers), answer.body)
         await self._database.write(lambda connection: fetch(connection, query, values))
 
-    async def _put(self, table: str, login: NewLogin, now: Micros) -> None:
-        values = {
-            "hash": login.hash,
-            "who": login.who,
-            "role": login.role,
-            "expires_at": login.expires_at,
-            "token_id": login.token_id,
-            "now": now,
-        }
-        await self._database.write(lambda connection: fetch(connection, _PUT.format(table=table), values))
+    async def _put(self, table: str, login: NewLogin, now: Micros) -> bool:
+        query, values = _PUT.format(table=table), _values(login, now)
+        return bool(await self._database.write(lambda connection: fetch(connection, query, values)))
 
-    async def _note_use(self, table: str, hash: str, used_at: Micros | None, now: Micros) -> Micros:
-        """Write when it was last used, unless that is known well enough; answers what is written."""
-        if used_at is not None and now - used_at < USE_NOTED:
-            return used_at
+    async def _write_use(self, table: str, hash: str, now: Micros) -> None:
         query = f"UPDATE {table} SET used_at = ? WHERE hash = ?"
         await self._database.write(lambda connection: fetch(connection, query, (now, hash)))
-        return now
+
+
+def _values(login: NewLogin, now: Micros) -> dict[str, Any]:
+    return {
+        "hash": login.hash,
+        "who": login.who,
+        "role": login.role,
+        "expires_at": login.expires_at,
+        "token_id": login.token_id,
+        "now": now,
+    }

@@ -12,6 +12,7 @@ from typing import TypeVar
 import apsw
 
 from ostinato.errors import StoreError
+from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.writer import Operation, Writer, named_error
@@ -52,7 +53,7 @@ class Database:
 
     def write(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
         """Run an operation in the next group commit; `wakes` tells the engines of this process at once."""
-        return self._writer.submit(operation, wakes=wakes)
+        return noted(self._writer.submit(operation, wakes=wakes))
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` on this loop after every commit that wakes; answers how to stop it."""

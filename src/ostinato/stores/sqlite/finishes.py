@@ -12,6 +12,7 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
+from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
@@ -45,6 +46,7 @@ _DELETE_FINISHED = """
 DELETE FROM schedules WHERE id = ? AND next_at IS NULL AND broken IS NULL AND NOT orphaned
    AND (enabled OR remaining = 0)
    AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
+RETURNING name
 """
 
 
@@ -184,9 +186,13 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
         count_from_finish(connection, schedule_id, finished_at)
     if in_session:
         _end_turns(connection, in_session)
-    connection.executemany(
-        _DELETE_FINISHED, {(finish.schedule_id,) for finish in ended if finish.delete_schedule and finish.schedule_id}
-    )
+    done = {finish.schedule_id: finish.finished_at for finish in ended if finish.delete_schedule and finish.schedule_id}
+    for schedule_id, finished_at in done.items():
+        for (name,) in fetch(connection, _DELETE_FINISHED, (schedule_id,)):
+            connection.execute(
+                f"INSERT INTO audit (at, who, door, verb, object, detail) VALUES (?, {REMOVED_AFTER_RUN}, ?, '{{}}')",
+                (finished_at, name),
+            )
     return broken
 
 

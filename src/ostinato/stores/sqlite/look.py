@@ -11,11 +11,11 @@ from typing import Any
 import apsw
 import msgspec
 
-from ostinato.models.live import ChangedSchedule, Changes, Mark
-from ostinato.models.run import Run
+from ostinato.models.ids import ScheduleId
+from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
-from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed
-from ostinato.stores.rows import EVENT_COLUMNS, load_event, load_run
+from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
+from ostinato.stores.rows import EVENT_COLUMNS, load_event
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
 
 __all__ = ["look"]
@@ -37,6 +37,7 @@ r.id IN (SELECT id FROM runs WHERE state = 'running'
          UNION ALL SELECT id FROM runs WHERE session IS NOT NULL AND waiting = 1 AND state IN ('queued', 'running'))
 ORDER BY r.id DESC LIMIT ?
 """
+_BROKEN = "SELECT id, broken FROM schedules WHERE broken IS NOT NULL LIMIT ?"
 
 
 def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
@@ -53,16 +54,17 @@ def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
             audit=[load_audit(row) for row in fetch(connection, _REMOVED, (mark.audit, limit))],
             last_run=fetch_value(connection, "SELECT coalesce(max(id), 0) FROM runs"),
             active=_runs(connection, _ACTIVE, (mark.active,)) if mark.active else [],
+            broken=_broken(connection, mark.active) if mark.active else {},
         )
 
 
-def _seen(connection: apsw.Connection, mark: Mark) -> list[Run]:
+def _seen(connection: apsw.Connection, mark: Mark) -> list[ToldRun]:
     if not mark.runs:
         return []
     return _runs(connection, "r.id IN (SELECT value FROM json_each(?)) ORDER BY r.id", (_json(mark.runs),))
 
 
-def _ended(connection: apsw.Connection, mark: Mark, limit: int) -> list[Run]:
+def _ended(connection: apsw.Connection, mark: Mark, limit: int) -> list[ToldRun]:
     if mark.finished_at is None:
         return []
     values = (mark.finished_at, mark.run, _json([*mark.runs, *mark.told]), limit)
@@ -73,9 +75,13 @@ def _changed(connection: apsw.Connection, mark: Mark, limit: int) -> list[Change
     return [load_changed(row) for row in fetch(connection, _CHANGED, (mark.changed_at, mark.changed_id, limit))]
 
 
-def _runs(connection: apsw.Connection, condition: str, values: tuple[Any, ...]) -> list[Run]:
+def _broken(connection: apsw.Connection, most: int) -> dict[ScheduleId, str]:
+    return {ScheduleId(id): broken for id, broken in fetch(connection, _BROKEN, (most,))}
+
+
+def _runs(connection: apsw.Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
     query = f"SELECT {TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
-    return [load_run(row) for row in fetch(connection, query, values)]
+    return [load_told(row) for row in fetch(connection, query, values)]
 
 
 def _json(ids: Iterable[int]) -> str:

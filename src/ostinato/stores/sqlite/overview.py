@@ -16,6 +16,7 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, Tally
+from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, load_attempt, load_run
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
 
@@ -94,17 +95,20 @@ def list_runs(connection: apsw.Connection, wanted: RunFilter) -> list[Run]:
         elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
             # Found by the partial indexes of what is active, not among all that ever ended.
             clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
-    return find_runs(connection, f"WHERE {' AND '.join(clauses)}" if clauses else "", values, wanted.limit)
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return find_runs(connection, where, values, wanted.limit, brief=wanted.brief)
 
 
 def find_runs(
-    connection: apsw.Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC"
+    connection: apsw.Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC", brief: bool = False
 ) -> list[Run]:
-    """Runs `r` for which this is so, with their earlier attempts."""
+    """Runs `r` for which this is so, with their earlier attempts; or cut, as lists show them."""
     query = f"""
-        SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+        SELECT {BRIEF_COLUMNS if brief else RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
         {where} ORDER BY {order} LIMIT {int(limit)}"""
     rows = fetch(connection, query, values)
+    if brief:
+        return [load_brief(row) for row in rows]
     # Only a run that was tried more than once has rows of earlier attempts.
     earlier: dict[int, list[Any]] = {}
     ids = msgspec.json.encode([row[0] for row in rows if row[12]]).decode()
@@ -119,8 +123,8 @@ def find_runs(
 
 def runs_between(
     connection: apsw.Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-) -> list[Run]:
-    """What is active and touches the span, then what ended last; oldest first."""
+) -> tuple[list[Run], bool]:
+    """What is active and touches the span, then what ended last; oldest first, and whether there are more."""
     values: dict[str, Any] = {"start": start, "end": end}
     of_these = ""
     if schedule_ids is not None:
@@ -130,12 +134,12 @@ def runs_between(
     with snapshot(connection):
         for condition in _ACTIVE_IN_SPAN:
             # By a sum, so that the order does not lead through the whole ledger instead of the index.
-            found += find_runs(
-                connection, f"WHERE {condition} {of_these}", values, limit - len(found), order="r.id + 0 DESC"
-            )
-        ended = f"WHERE {_ENDED_IN_SPAN} {of_these}"
-        found += find_runs(connection, ended, values, limit - len(found), order="r.finished_at DESC")
-    return sorted(found, key=lambda run: run.id)
+            wanted, left = f"WHERE {condition} {of_these}", limit + 1 - len(found)
+            found += find_runs(connection, wanted, values, left, order="r.id + 0 DESC", brief=True)
+        wanted, left = f"WHERE {_ENDED_IN_SPAN} {of_these}", limit + 1 - len(found)
+        found += find_runs(connection, wanted, values, left, order="r.finished_at DESC", brief=True)
+    # Cut before it is sorted: a run that is under way for long has a low number, and is wanted before what has ended.
+    return sorted(found[:limit], key=lambda run: run.id), len(found) > limit
 
 
 def count_runs(connection: apsw.Connection, now: Micros, late_before: Micros) -> RunCounts:
@@ -151,7 +155,7 @@ def count_active(connection: apsw.Connection, now: Micros) -> int:
 def late_runs(connection: apsw.Connection, late_before: Micros, limit: int) -> list[Run]:
     """What has its turn and is not started, the longest waiting first."""
     late = "WHERE r.state = 'queued' AND r.waiting = 0 AND r.ready_at < ?"
-    return find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id")
+    return find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id", brief=True)
 
 
 def tally_ended(connection: apsw.Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:

@@ -137,7 +137,7 @@ class SqliteRuns:
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         def stale(connection: apsw.Connection) -> list[ClaimedRun]:
             connection.executemany(
-                "UPDATE nodes SET lost_at = ? WHERE id = ? AND seen_at = ? AND lost_at IS NULL",
+                "UPDATE nodes SET lost_at = ?, statistics = '{}' WHERE id = ? AND seen_at = ? AND lost_at IS NULL",
                 [(now, id, seen_at) for id, seen_at in silent],
             )
             rows = fetch(
@@ -178,7 +178,7 @@ class SqliteRuns:
 
     async def runs_between(
         self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-    ) -> list[Run]:
+    ) -> tuple[list[Run], bool]:
         return await self._database.read(lambda connection: runs_between(connection, start, end, schedule_ids, limit))
 
     async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:

@@ -18,8 +18,9 @@ from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, Sch
 from ostinato.models.states import RunState
 from ostinato.stores.base import Tally
 from ostinato.stores.schedule_lists import (
-    ACTIVE_RUNS,
+    FINISHED,
     KEYLESS,
+    ON,
     ORDERS,
     RUNLESS,
     SEARCHED,
@@ -47,20 +48,15 @@ QUARTER: Micros = 900 * SECOND
 _LAST = "(SELECT max(id) FROM runs WHERE schedule_id = s.id)"
 # Word for word what the index schedules_aside holds, in parts or whole.
 _ASIDE = "s.enabled = 0 OR s.broken IS NOT NULL OR s.orphaned = 1"
-_ON = "s.enabled = 1 AND s.broken IS NULL AND s.orphaned = 0"
 _STATES = {
-    ScheduleState.ON: _ON,
-    ScheduleState.OFF: "s.enabled = 0 AND s.broken IS NULL AND s.remaining IS NOT 0",
+    ScheduleState.ON: ON,
+    ScheduleState.OFF: "s.enabled = 0 AND s.broken IS NULL AND s.orphaned = 0 AND s.remaining IS NOT 0",
     ScheduleState.BROKEN: "s.broken IS NOT NULL",
     ScheduleState.RUNNING: (
         "s.id IN (SELECT schedule_id FROM runs WHERE schedule_id IS NOT NULL AND state IN ('queued', 'running'))"
     ),
-    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {_ON}",
-    # As people are told: what ran as often as it should is finished, though its switch is off then.
-    ScheduleState.FINISHED: (
-        "s.next_at IS NULL AND s.broken IS NULL AND s.orphaned = 0 AND (s.enabled = 1 OR s.remaining = 0) "
-        f"AND {ACTIVE_RUNS} = 0"
-    ),
+    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {ON}",
+    ScheduleState.FINISHED: FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = 1",
 }
 _UNKNOWN = "(s.task IS NOT NULL AND s.task IN (SELECT value FROM json_each(:unknown)))"
@@ -137,10 +133,9 @@ def _part(
 def _count(connection: apsw.Connection, wanted: ScheduleFilter) -> int:
     clauses, values = _clauses(wanted)
     where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    if clauses == [_ON]:
+    if wanted.state is ScheduleState.ON and len(clauses) == 1:
         # All but the few that are not: an index knows those.
-        aside: int = fetch_value(connection, f"SELECT count(*) FROM schedules s WHERE {_ASIDE}")
-        return int(fetch_value(connection, "SELECT count(*) FROM schedules")) - aside
+        return count_states(connection, wanted.unknown)[ScheduleState.ON]
     return int(fetch_value(connection, f"SELECT count(*) FROM schedules s {_hint(wanted)} {where}", values))
 
 

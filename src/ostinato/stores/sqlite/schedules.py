@@ -133,14 +133,14 @@ class SqliteSchedules:
     async def scheduled_tasks(self) -> set[str]:
         return await self._database.read(scheduled_tasks)
 
-    async def edit_schedule(self, draft: ScheduleDraft, version: int, now: Micros) -> int | None:
+    async def edit_schedule(self, draft: ScheduleDraft, id: ScheduleId, version: int, now: Micros) -> int | None:
         def edit(connection: apsw.Connection) -> int | None:
-            query = "SELECT version FROM schedules WHERE name = ?"
-            if fetch(connection, query, (draft.name,)) != [(version,)]:
+            query = "SELECT version FROM schedules WHERE name = ? AND id = ?"
+            if fetch(connection, query, (draft.name, id)) != [(version,)]:
                 return None
             end_changed_holds(connection, [draft], now)
             connection.execute(_PUT, (*_fields(draft), now))
-            return int(fetch(connection, query, (draft.name,))[0][0])
+            return int(fetch(connection, query, (draft.name, id))[0][0])
 
         return await self._database.write(edit, wakes=True)
 

@@ -1,0 +1,25 @@
+"""Leases of processes that are engines, and of those that are none."""
+
+from __future__ import annotations
+
+from ostinato.models.ids import NodeId
+from ostinato.stores.base import Store
+from tests.stores.builders import MINUTE, NOW, beat, new_run
+
+
+async def test_a_process_without_slots_has_a_lease_and_is_no_node(store: Store) -> None:
+    await store.nodes.renew(beat("engine"))
+    await store.nodes.renew(beat("hand", now=NOW + 1, slots=0, tasks=()))
+    assert [node.id for node in await store.nodes.list_nodes(NOW)] == ["engine"]
+    assert sorted(await store.nodes.signs_of_life()) == [("engine", NOW), ("hand", NOW + 1)]
+
+
+async def test_what_such_a_process_ran_is_stale_when_it_is_lost(store: Store) -> None:
+    await store.nodes.renew(beat("engine"))
+    await store.nodes.renew(beat("hand", slots=0, tasks=()))
+    started = await store.runs.start_run(new_run(), NodeId("hand"), NOW)
+    assert await store.runs.stale_runs([], NOW + MINUTE) == []
+    stale = await store.runs.stale_runs([(NodeId("hand"), NOW)], NOW + MINUTE)
+    assert [run.id for run in stale] == [started.id]
+    assert await store.nodes.signs_of_life() == [("engine", NOW)]
+    assert not (await store.nodes.renew(beat("hand", now=NOW + MINUTE, slots=0, tasks=()))).held
