@@ -23,7 +23,7 @@ await scenario(async ({ page, logIn, cli, touch }) => {
   await timing.fill("");
   await timing.pressSequentially("every 5m");
   await page.getByText(/every 5 minutes/i).first().waitFor();
-  const preview = page.locator("[aria-live=polite]").filter({ hasText: /every 5 minutes/i });
+  const preview = page.locator("[aria-live=polite]").filter({ hasText: /every 5 minutes/i }).locator("..");
   const times = await preview.locator("time").evaluateAll((all) => all.map((one) => Date.parse(one.dateTime)));
   expect(times.length === 5, `five due times are shown, not ${times.length}`);
   expect(times.every((time, at) => at === 0 || time - times[at - 1] === 300_000), "they are five minutes apart");

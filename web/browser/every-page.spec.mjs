@@ -1,6 +1,6 @@
-// Every page, wide and at the width of a phone: nothing hangs over the edge, every control has a name that is read out,
-// and one heading says where one is.
-import { expect, scenario } from "./scenario.mjs";
+// Every page, wide, at the width of a phone and at the narrowest that must do, and what opens over a page: nothing hangs
+// over the edge, every control has a name that is read out, and one heading says where one is.
+import { eventually, expect, scenario } from "./scenario.mjs";
 
 const RUN = process.env.SHOP_RUN;
 const PAGES = [
@@ -20,6 +20,27 @@ const PAGES = [
   "/settings",
   "/nothing-is-here",
 ];
+/** The tabs of the settings have the title of their page. */
+const TABS = ["/settings?tab=tokens", "/settings?tab=logins", "/settings?tab=audit"];
+/** What opens over a page, by the buttons that are pressed. */
+const OVER = [
+  ["/", "Search and commands"],
+  ["/", "Times are in"],
+  ["/", "Theme"],
+  ["/schedules/reindex-search", "Runs"],
+  ["/schedules/reindex-search", "More actions"],
+  ["/schedules/reindex-search", "More actions", "Switch off with a reason"],
+  ["/schedules/reindex-search", "More actions", "Backfill"],
+  ["/schedules/reindex-search", "More actions", "Why didn’t it run?"],
+  ["/schedules/reindex-search", "More actions", "Remove"],
+  ["/lanes", "Pause"],
+  ["/lanes", "More for lane cron", "Set the rate…"],
+  ["/sessions", "Send a message"],
+  ["/nodes", "Drain"],
+  ["/settings?tab=tokens", "New token"],
+];
+/** A screen of 1280 pixels at 400 %: WCAG 1.4.10. */
+const NARROWEST = { width: 320, height: 640 };
 const CONTROLS = new Set([
   "button", "checkbox", "combobox", "link", "listbox", "menuitem", "radio", "searchbox", "slider", "spinbutton", "switch",
   "tab", "textbox",
@@ -30,7 +51,7 @@ await scenario(async ({ page, logIn }) => {
   const titles = new Map();
   for (const [width, height] of [[1280, 900], [360, 740]]) {
     await page.setViewportSize({ width, height });
-    for (const path of PAGES) {
+    for (const path of [...PAGES, ...TABS]) {
       await page.goto(path);
       await page.getByRole("heading", { level: 1 }).waitFor();
       await page.waitForLoadState("networkidle");
@@ -45,14 +66,56 @@ await scenario(async ({ page, logIn }) => {
       expect(outline.headings === 1, `${where} has one h1, not ${outline.headings}`);
       expect(outline.language === "en", `${where} says its language`);
       expect(outline.twice.length === 0, `${where} has no id twice: ${outline.twice}`);
-      titles.set(path, await page.title());
+      if (!TABS.includes(path)) titles.set(path, await page.title());
+      if (width === 1280) continue;
+      await page.setViewportSize(NARROWEST);
+      await nothingHangsOver(page, `${path} at ${NARROWEST.width} pixels`);
+      await page.setViewportSize({ width, height });
     }
+    if (width !== 1280) await page.setViewportSize(NARROWEST);
+    if (width !== 1280) await toastsStandAboveTheBar(page);
+    for (const [path, ...names] of OVER) await opensWithinThePage(page, path, names);
   }
   expect(new Set(titles.values()).size === PAGES.length, `each page has its own title: ${[...titles.values()]}`);
 });
 
+/** Also on a phone whose lower edge is taken by the system. */
+async function toastsStandAboveTheBar(page) {
+  const phone = await page.context().newCDPSession(page);
+  await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: { bottom: 34 } });
+  const { toasts, bar } = await page.evaluate(() => ({
+    toasts: document.querySelector('[aria-label^="Notifications"] > ol').getBoundingClientRect().bottom,
+    bar: [...document.querySelectorAll("nav")].map((one) => one.getBoundingClientRect()).at(-1).top,
+  }));
+  expect(bar < 640 - 56 - 30, `the bar leaves the system its room: it begins at ${bar}`);
+  expect(toasts < bar, `toasts end at ${toasts}, above the bar at ${bar}`);
+  await phone.detach();
+}
+
+async function opensWithinThePage(page, path, names) {
+  if (!page.url().endsWith(path)) await page.goto(path);
+  for (const name of names) {
+    const exact = name === "Runs" || name === "Pause";
+    await page.getByRole("button", { name, exact }).or(page.getByRole("menuitem", { name })).first().click();
+  }
+  const screen = page.viewportSize();
+  const where = `${names.join(", ")} on ${path} at ${screen.width} pixels`;
+  const over = page.locator('[role="dialog"], [role="menu"]');
+  await over.waitFor();
+  await eventually(`${where} is on the screen`, async () => {
+    const { x, y, width, height } = await over.boundingBox();
+    return x >= 0 && y >= 0 && x + width <= screen.width && y + height <= screen.height;
+  });
+  await nothingHangsOver(page, where);
+  await everyControlHasAName(page, where);
+  await page.keyboard.press("Escape");
+  await over.waitFor({ state: "hidden" });
+}
+
 async function nothingHangsOver(page, where) {
-  const over = await page.evaluate(() => {
+  // Charts measure themselves anew after their box has changed.
+  const over = await page.evaluate(async () => {
+    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
     const edge = document.documentElement.clientWidth;
     if (document.documentElement.scrollWidth <= edge) return [];
     const wide = [...document.body.querySelectorAll("*")].filter((one) => one.getBoundingClientRect().right > edge + 1);

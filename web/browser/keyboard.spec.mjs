@@ -1,4 +1,5 @@
-// Without a mouse: the palette finds a schedule and an action, keys lead to pages, `?` lists them, Escape leaves.
+// Without a mouse: the palette finds a schedule and an action, keys lead to pages, `?` lists them, Escape leaves, and
+// the focus is where it was.
 import { eventually, expect, scenario } from "./scenario.mjs";
 
 await scenario(async ({ page, logIn, cli }) => {
@@ -29,6 +30,43 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.keyboard.press("o");
   await eventually("`j` and `o` open a schedule", async () => /\/schedules\/(backup|cleanup)$/.test(page.url()));
 
+  // After what lay over the page, the focus is on what opened it.
+  await page.goto("/schedules/backup");
+  await page.getByRole("heading", { level: 1, name: "backup" }).waitFor();
+  const search = page.getByRole("button", { name: "Search and commands" });
+  await search.focus();
+  await page.keyboard.press("Control+k");
+  await palette.waitFor();
+  await page.keyboard.press("Escape");
+  await comesBack(search, "after the palette");
+  const runs = page.getByRole("button", { name: "Runs", exact: true });
+  await opensAndLeaves(runs, runs, "after the log of runs");
+  const more = page.getByRole("button", { name: "More actions" });
+  for (const item of ["Switch off with a reason", "Backfill", "Remove"]) {
+    await more.focus();
+    await page.keyboard.press("Enter");
+    await opensAndLeaves(page.getByRole("menuitem", { name: item }), more, `after ${item}`);
+  }
+  await page.goto("/lanes");
+  const limit = page.getByRole("button", { name: /^Limit of lane cron/ });
+  await limit.focus();
+  await page.keyboard.press("Enter");
+  await page.getByLabel("New limit of lane cron").fill("9");
+  await page.keyboard.press("Enter");
+  await comesBack(page.getByRole("button", { name: "Limit of lane cron: 9. Change it" }), "after a new limit");
+
+  // Whoever speaks to the computer switches keys off that are a character.
+  await page.goto("/settings");
+  await page.getByRole("switch", { name: "Keys that are a single character" }).press("Space");
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.keyboard.press("n");
+  expect(page.url().endsWith("/settings"), "nothing happens by a letter");
+  await page.keyboard.press("Control+k");
+  await palette.waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("switch", { name: "Keys that are a single character" }).press("Space");
+
   await page.goto("/lanes");
   await page.getByRole("heading", { level: 1, name: "Lanes" }).waitFor();
   await page.keyboard.press("Tab");
@@ -43,11 +81,26 @@ await scenario(async ({ page, logIn, cli }) => {
   expect(seen.size > 8, "Tab goes on from control to control");
 });
 
+async function comesBack(control, when) {
+  await eventually(`the focus comes back ${when}`, () => control.evaluate((one) => one === document.activeElement));
+}
+
+async function opensAndLeaves(opener, back, when) {
+  const { keyboard } = opener.page();
+  await opener.focus();
+  await keyboard.press("Enter");
+  const dialog = opener.page().getByRole("dialog");
+  await dialog.waitFor();
+  await keyboard.press("Escape");
+  await dialog.waitFor({ state: "hidden" });
+  await comesBack(back, when);
+}
+
 function focused(page) {
   return page.evaluate(() => {
     const element = document.activeElement;
-    const style = getComputedStyle(element);
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
     const text = element.getAttribute("aria-label") ?? element.textContent.trim();
-    return { text, outlined: style.outlineStyle !== "none" || style.boxShadow !== "none" };
+    return { text, outlined: outlineStyle !== "none" && Number.parseFloat(outlineWidth) >= 2 };
   });
 }

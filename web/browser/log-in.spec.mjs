@@ -2,7 +2,7 @@
 import { BASE, eventually, expect, scenario } from "./scenario.mjs";
 
 await scenario(async ({ page, context, logIn, cli }) => {
-  await page.goto("/schedules?state=on");
+  await page.goto("/lanes");
   await page.getByRole("heading", { name: "Log in" }).waitFor();
 
   await logIn();
@@ -15,12 +15,14 @@ await scenario(async ({ page, context, logIn, cli }) => {
   const stranger = await other.newPage();
   await stranger.goto(process.env.PAGE_LOGIN);
   await stranger.getByRole("alert").waitFor();
-  await stranger.goto("/lanes");
+  await stranger.goto("/schedules?state=on&q=back");
   await stranger.getByRole("heading", { name: "Log in" }).waitFor();
   const token = /ost_\S+/.exec(await cli("token", "add", "laptop", "--role", "operator"))[0];
   await stranger.getByLabel("Token").fill(token);
   await stranger.getByRole("button", { name: "Log in" }).click();
-  await stranger.getByRole("heading", { level: 1, name: "Lanes" }).waitFor();
+  await stranger.getByRole("heading", { level: 1, name: "Schedules" }).waitFor();
+  expect(stranger.url() === `${BASE}/schedules?state=on&q=back`, `what was asked for is shown, not ${stranger.url()}`);
+  expect((await stranger.getByLabel("Search schedules").inputValue()) === "back", "with its search");
   await other.close();
 
   await page.keyboard.press("Control+k");

@@ -18,9 +18,12 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.getByText("2 schedules found").waitFor();
   await page.getByRole("checkbox", { name: "Select backup-mail" }).check();
   await page.getByRole("checkbox", { name: "Select backup-files" }).check();
-  const bar = page.getByRole("region", { name: "Selected schedules" });
-  await bar.getByText("2 selected").waitFor();
-  await bar.getByRole("button", { name: "Disable" }).click();
+  const selected = page.getByRole("region", { name: "Selected schedules" });
+  await selected.getByText("2 selected").waitFor();
+  await selected.getByRole("button", { name: "Run now" }).click();
+  await dialog.getByText("Run 2 schedules now?").waitFor(); // a slip of the hand starts nothing
+  await dialog.getByRole("button", { name: "Keep as it is" }).click();
+  await selected.getByRole("button", { name: "Disable" }).click();
   await dialog.getByLabel(/Reason/).fill("the disk moves");
   await dialog.getByRole("button", { name: "Disable" }).click();
   await page.getByText("off: the disk moves").first().waitFor();
@@ -51,14 +54,48 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.getByRole("heading", { level: 1, name: "Edit backup-mail" }).waitFor();
   await cli("schedule", "edit", "backup-mail", "--timeout", "7m");
   await page.getByLabel("Timing", { exact: true }).fill("daily 04:30");
+  await page.evaluate(() => window.scrollTo(0, document.body.scrollHeight)); // far from the first field
   await page.getByRole("button", { name: "Save", exact: true }).click();
-  await page.getByText("Somebody else changed this schedule while you edited it").waitFor();
+  const conflict = page.getByText("Somebody else changed this schedule while you edited it");
+  await conflict.waitFor();
+  await isInSight(page, conflict, "what somebody else changed");
   expect((await schedule("backup-mail")).timing === "daily 03:00", "nothing was overwritten unseen");
   await page.getByRole("button", { name: "Save over it" }).click();
   await eventually("both changes are there", async () => {
     const { timing, policy } = await schedule("backup-mail");
     return timing === "daily 04:30" && String(policy.timeout).startsWith("7m");
   });
+
+  // The login ends while a form is open: it stays as it is, and is saved when there is a login again.
+  await page.goto("/schedules/backup-mail/edit");
+  await page.getByLabel("Timing", { exact: true }).fill("daily 05:15");
+  const cookies = await context.cookies();
+  await context.clearCookies();
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await dialog.getByText(/Your login has ended/).waitFor();
+  await dialog.getByRole("button", { name: "Keep as it is" }).click();
+  expect((await page.getByLabel("Timing", { exact: true }).inputValue()) === "daily 05:15", "what was typed is there");
+  await context.addCookies(cookies);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.waitForURL("**/schedules/backup-mail");
+  expect((await schedule("backup-mail")).timing === "daily 05:15", "it is saved");
+
+  // On the narrowest phone, with a bar of its own at the bottom, the page does not scroll sideways and the button of the
+  // form is above the navigation.
+  await page.setViewportSize({ width: 320, height: 640 });
+  await page.goto("/schedules/backup-mail");
+  await page.getByRole("group", { name: /^Runs by day/ }).waitFor();
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  expect(width <= 320, `the schedule is ${width} pixels wide at 320`);
+  const phone = await context.newCDPSession(page);
+  await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: { bottom: 34 } });
+  await page.goto("/schedules/backup-mail/edit");
+  const save = await page.getByRole("button", { name: "Save", exact: true }).boundingBox();
+  const bar = await page.getByRole("navigation", { name: "Pages" }).last().boundingBox();
+  expect(bar.height > 80, `the navigation leaves room for the phone's own bar: ${bar.height}`);
+  expect(save.y + save.height <= bar.y, `the button ends at ${save.y + save.height}, the navigation begins at ${bar.y}`);
+  await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: {} });
+  await page.setViewportSize({ width: 1280, height: 900 });
 
   // It goes, with everything of it, after a question.
   await page.goto("/schedules/report");
@@ -69,3 +106,10 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.getByText("2 schedules").waitFor();
   expect((await context.pages()).length === 1, "no window was opened");
 });
+
+/** Somebody who looks at the screen sees it, without scrolling. */
+async function isInSight(page, locator, what) {
+  const box = await locator.boundingBox();
+  const { height } = page.viewportSize();
+  expect(box !== null && box.y >= 0 && box.y + box.height <= height, `${what} is in sight: ${JSON.stringify(box)}`);
+}

@@ -1,8 +1,12 @@
-// Ten thousand schedules: the list scrolls to its end, and only what is in sight is in the document.
+// Ten thousand schedules, with the runs of many: the list scrolls without a halt, only what is in sight is in the
+// document, and whoever opens one and goes back is where they were.
 import { eventually, expect, scenario } from "./scenario.mjs";
 
 const COUNT = 10_000;
 const MOST_ROWS = 120;
+// Chromium draws without a graphics card here, beside a busy server: a halt that a person would call one is longer.
+const LONGEST_FRAME_MS = 1000;
+const USUAL_FRAME_MS = 150;
 
 await scenario(async ({ page, logIn }) => {
   await logIn();
@@ -11,6 +15,33 @@ await scenario(async ({ page, logIn }) => {
   await page.getByRole("link", { name: "customer-00000" }).waitFor();
   const rows = page.getByRole("listitem").filter({ has: page.getByRole("switch") });
   expect((await rows.count()) < MOST_ROWS, "few rows are in the document at the top");
+  const drawn = page.getByRole("img", { name: /^Last 60 runs: \d+ succeeded, \d+ failed/ });
+  expect((await drawn.count()) > 5, "the last runs of many are drawn");
+
+  // As a hand turns a wheel, over two pages of the list.
+  await page.mouse.move(640, 600);
+  await watchFrames(page);
+  for (let turn = 0; turn < 40; turn += 1) {
+    await page.mouse.wheel(0, 600);
+    await page.waitForTimeout(40);
+  }
+  const frames = await framesSeen(page);
+  expect((await drawn.count()) > 5, "the last runs are drawn further down too");
+  expect(frames.length > 20, `frames were drawn while it scrolled: ${frames.length}`);
+  const [usual, longest] = [frames[Math.floor(frames.length / 2)], frames.at(-1)];
+  expect(longest < LONGEST_FRAME_MS, `the longest frame took ${longest} ms`);
+  expect(usual < USUAL_FRAME_MS, `every other frame took longer than ${usual} ms`);
+
+  // Somebody looks at one and goes back.
+  const before = await page.evaluate(() => window.scrollY);
+  expect(before > 15_000, `the list has scrolled: ${before}`);
+  const name = await rows.nth(Math.floor((await rows.count()) / 2)).getByRole("link").first().textContent();
+  await page.getByRole("link", { name, exact: true }).click();
+  await page.getByRole("heading", { level: 1, name }).waitFor();
+  await page.goBack();
+  await page.getByRole("link", { name, exact: true }).waitFor();
+  const after = await page.evaluate(() => window.scrollY);
+  expect(Math.abs(after - before) < 200, `the list is at ${after}, and was at ${before}`);
 
   let place = 0;
   await eventually(
@@ -30,3 +61,25 @@ await scenario(async ({ page, logIn }) => {
   await page.getByText("10 schedules found").waitFor();
   expect(page.url().includes("q=customer-0420"), "the search is in the address");
 });
+
+/** Notes how long each frame takes, from now on. */
+async function watchFrames(page) {
+  await page.evaluate(() => {
+    window.frameTimes = [];
+    let last = performance.now();
+    const note = (now) => {
+      window.frameTimes.push(Math.round(now - last));
+      last = now;
+      window.frameRequest = requestAnimationFrame(note);
+    };
+    window.frameRequest = requestAnimationFrame(note);
+  });
+}
+
+/** The milliseconds between the frames since then, the shortest first. */
+async function framesSeen(page) {
+  return page.evaluate(() => {
+    cancelAnimationFrame(window.frameRequest);
+    return window.frameTimes.sort((left, right) => left - right);
+  });
+}

@@ -5,7 +5,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await cli("schedule", "add", "backup", "daily 03:00", "--shell", "echo done");
   await logIn();
   await page.getByText("No engine is running").waitFor();
-  await page.getByText(/ostinato up/).first().waitFor();
+  await page.getByText(/ostinato worker/).first().waitFor();
 
   // What another process executes comes through the database, live.
   await page.goto("/schedules");

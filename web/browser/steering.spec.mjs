@@ -60,6 +60,9 @@ await scenario(async ({ page, logIn, cli }) => {
   await dialog.getByRole("button", { name: "Make it" }).click();
   await dialog.getByText(/ost_/).waitFor();
   await page.keyboard.press("Escape");
+  await page.mouse.click(5, 5);
+  expect(await dialog.getByText(/ost_/).isVisible(), "what is shown once is not thrown away by chance");
+  await dialog.getByRole("button", { name: "Done" }).click();
   await page.getByText("deploy").first().waitFor();
   await page.getByRole("tab", { name: /Audit/ }).click();
   for (const verb of ["lane.pause", "session.stop_all", "node.drain", "token.add"]) {

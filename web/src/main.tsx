@@ -29,8 +29,10 @@ const cache = new QueryClient({
 whenLoggedOut(() => {
   const { pathname, href } = router.state.location;
   if (pathname === "/login") return;
-  cache.clear();
-  void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true });
+  // Cleared once the page is left: a form with unsaved changes asks first, and stands on what is loaded.
+  void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true }).then(() => {
+    if (router.state.location.pathname === "/login") cache.clear();
+  });
 });
 
 setLiveClient(
@@ -42,15 +44,6 @@ setLiveClient(
       ),
   }),
 );
-
-// A page that was left open over an upgrade asks for files that are gone: load it anew, but not for ever.
-window.addEventListener("vite:preloadError", (event) => {
-  const last = Number(sessionStorage.getItem("ostinato.reloaded") ?? 0);
-  if (Date.now() - last < 10_000) return;
-  sessionStorage.setItem("ostinato.reloaded", String(Date.now()));
-  event.preventDefault();
-  window.location.reload();
-});
 
 mendLanguage();
 followTheme();

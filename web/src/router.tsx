@@ -1,6 +1,7 @@
 /** The addresses of the page. Every page but the frame is loaded when it is first needed. */
 
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Outlet } from "@tanstack/react-router";
+import { loadFile } from "@/api/files";
 import { SkeletonRows } from "@/components/Skeleton";
 import { LoginPage } from "@/pages/login/LoginPage";
 import { NotFoundPage } from "@/pages/NotFoundPage";
@@ -13,57 +14,61 @@ const login = createRoute({ getParentRoute: () => root, path: "/login", componen
 
 const app = createRoute({ getParentRoute: () => root, id: "app", component: AppShell });
 
+/** A page of its own file; hovering a link to it loads it already. */
+const lazy = <M extends Record<string, unknown>>(load: () => Promise<M>, name: keyof M & string) =>
+  lazyRouteComponent(() => loadFile(load), name);
+
 const page = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
   createRoute({ getParentRoute: () => app, path, component });
 
-const form = lazyRouteComponent(() => import("@/pages/form/ScheduleFormPage"), "ScheduleFormPage");
+const form = lazy(() => import("@/pages/form/ScheduleFormPage"), "ScheduleFormPage");
 
 const pages = [
   page(
     "/",
-    lazyRouteComponent(() => import("@/pages/overview/OverviewPage"), "OverviewPage"),
+    lazy(() => import("@/pages/overview/OverviewPage"), "OverviewPage"),
   ),
   page(
     "/schedules",
-    lazyRouteComponent(() => import("@/pages/schedules/SchedulesPage"), "SchedulesPage"),
+    lazy(() => import("@/pages/schedules/SchedulesPage"), "SchedulesPage"),
   ),
   page("/schedules/new", form),
   page("/schedules/$name/edit", form),
   page(
     "/schedules/$name",
-    lazyRouteComponent(() => import("@/pages/schedule/SchedulePage"), "SchedulePage"),
+    lazy(() => import("@/pages/schedule/SchedulePage"), "SchedulePage"),
   ),
   page(
     "/runs",
-    lazyRouteComponent(() => import("@/pages/runs/RunsPage"), "RunsPage"),
+    lazy(() => import("@/pages/runs/RunsPage"), "RunsPage"),
   ),
   page(
     "/runs/$id",
-    lazyRouteComponent(() => import("@/pages/run/RunPage"), "RunPage"),
+    lazy(() => import("@/pages/run/RunPage"), "RunPage"),
   ),
   page(
     "/timeline",
-    lazyRouteComponent(() => import("@/pages/timeline/TimelinePage"), "TimelinePage"),
+    lazy(() => import("@/pages/timeline/TimelinePage"), "TimelinePage"),
   ),
   page(
     "/lanes",
-    lazyRouteComponent(() => import("@/pages/lanes/LanesPage"), "LanesPage"),
+    lazy(() => import("@/pages/lanes/LanesPage"), "LanesPage"),
   ),
   page(
     "/sessions",
-    lazyRouteComponent(() => import("@/pages/sessions/SessionsPage"), "SessionsPage"),
+    lazy(() => import("@/pages/sessions/SessionsPage"), "SessionsPage"),
   ),
   page(
     "/sessions/$key",
-    lazyRouteComponent(() => import("@/pages/sessions/SessionPage"), "SessionPage"),
+    lazy(() => import("@/pages/sessions/SessionPage"), "SessionPage"),
   ),
   page(
     "/nodes",
-    lazyRouteComponent(() => import("@/pages/nodes/NodesPage"), "NodesPage"),
+    lazy(() => import("@/pages/nodes/NodesPage"), "NodesPage"),
   ),
   page(
     "/settings",
-    lazyRouteComponent(() => import("@/pages/settings/SettingsPage"), "SettingsPage"),
+    lazy(() => import("@/pages/settings/SettingsPage"), "SettingsPage"),
   ),
   createRoute({ getParentRoute: () => app, path: "$", component: NotFoundPage }),
 ];

@@ -65,6 +65,16 @@ it("progress alone loads nothing anew", () => {
   expect(loaded).not.toHaveBeenCalled();
 });
 
+it("a run that is queued again after a failed attempt is loaded with that attempt", async () => {
+  const load = vi.fn(async () => run({ state: "queued" }));
+  const watching = new QueryObserver(cache, { queryKey: keys.run(7), queryFn: load }).subscribe(() => undefined);
+  await vi.advanceTimersByTimeAsync(100);
+  tell(event("run_queued", { state: "queued" }));
+  await vi.advanceTimersByTimeAsync(2000);
+  expect(load).toHaveBeenCalledTimes(2);
+  watching();
+});
+
 it("a list that is being loaded is loaded again after that, and not begun anew", async () => {
   let answer = (): void => undefined;
   const load = vi.fn(() => new Promise<number>((resolve) => (answer = () => resolve(1))));

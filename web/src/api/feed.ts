@@ -63,9 +63,9 @@ export class Feed {
     }
     this.refresh(keys.overview, [...keys.schedules, "list"], keys.timeline);
     if (event.schedule !== null) this.refresh(keys.schedule(event.schedule));
-    if (event.run !== null) this.refresh([...keys.runs, "list"], keys.lanes);
-    // The patch has no attempts and no result: those of an open run are loaded with it.
-    if (event.run !== null && event.kind !== "run_queued") this.refresh(keys.run(event.run.id));
+    // The patch has no attempts and no result: those of an open run are loaded with it, also of one that was queued
+    // again and waits for its next attempt.
+    if (event.run !== null) this.refresh([...keys.runs, "list"], keys.lanes, keys.run(event.run.id));
     if (event.session !== null) this.refresh(keys.sessions);
   }
 

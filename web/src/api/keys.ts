@@ -15,6 +15,7 @@ export const keys = {
   projects: ["projects"] as const,
   tasks: ["tasks"] as const,
   tokens: ["tokens"] as const,
+  logins: ["logins"] as const,
   audit: ["audit"] as const,
   timings: ["timings"] as const,
 };

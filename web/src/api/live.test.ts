@@ -173,6 +173,19 @@ describe("the live client", () => {
     expect(FakeSocket.all).toHaveLength(2);
   });
 
+  it("has one connection, also when somebody hurries while it asks whether it may come back", async () => {
+    let allow: (may: boolean) => void = () => undefined;
+    mayReconnect.mockImplementationOnce(() => new Promise((resolve) => (allow = resolve)));
+    client.start();
+    socket(0).close();
+    window.dispatchEvent(new Event("online"));
+    allow(true);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(FakeSocket.all).toHaveLength(2);
+    client.stop();
+    expect(FakeSocket.all.map((each) => each.readyState)).toEqual([3, 3]);
+  });
+
   it("closes a connection that says nothing, not even to a ping", async () => {
     client.start();
     socket(0).accept();

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import type { LiveEvent, OutputLine, Problem } from "@/api/types";
+import { serverNow } from "@/state/ticker";
 
 export type LiveMessage =
   | { type: "subscribed"; topic: string; cursor: string | null }
@@ -15,7 +16,7 @@ export type LiveHandler = (message: LiveMessage) => void;
 
 export interface Connection {
   state: "connecting" | "live" | "stale";
-  /** Since when nothing can be heard, in milliseconds; null while it is live. */
+  /** Since when nothing can be heard, in milliseconds by the clock of the server; null while it is live. */
   since: number | null;
 }
 
@@ -132,7 +133,7 @@ export class LiveClient {
       if (this.socket !== socket) return;
       this.socket = null;
       this.drop();
-      this.say({ state: "stale", since: this.connection.since ?? Date.now() });
+      this.say({ state: "stale", since: this.connection.since ?? serverNow() });
       void this.again(event.code === NOT_LOGGED_IN || !this.isHeard);
     };
   }
@@ -151,7 +152,8 @@ export class LiveClient {
   private async again(isDoubtful: boolean): Promise<void> {
     // A browser does not tell why a WebSocket was refused; an ordinary request does.
     if (isDoubtful && !(await this.options.mayReconnect())) this.wanted = false;
-    if (!this.wanted) return;
+    // While we asked, somebody may have been in a hurry and connected.
+    if (!this.wanted || this.socket !== null) return;
     const pause = Math.min(FIRST_PAUSE * 2 ** this.failures, LONGEST_PAUSE);
     this.failures += 1;
     clearTimeout(this.retryTimer);

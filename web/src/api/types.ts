@@ -16,6 +16,7 @@ export type Lines = Schemas["Lines"];
 
 export type Role = Me["role"];
 export type Me = Schemas["Me"];
+export type Login = Schemas["Login"];
 export type Token = Schemas["Token"];
 export type MadeToken = Schemas["MadeToken"];
 export type AuditEntry = Schemas["AuditEntry"];

@@ -14,20 +14,22 @@ interface BannerProps {
   tone?: keyof typeof LOOK;
   title: string;
   children?: ReactNode;
+  /** What changes by itself, such as an age: it is shown, but not read out again and again. */
+  aside?: ReactNode;
   actions?: ReactNode;
 }
 
-export function Banner({ tone = "info", title, children, actions }: BannerProps) {
+export function Banner({ tone = "info", title, children, aside, actions }: BannerProps) {
   const { icon, box, ink } = LOOK[tone];
   return (
-    <div
-      role={tone === "info" ? "status" : "alert"}
-      className={classes("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-lg border px-4 py-3", box)}
-    >
+    <div className={classes("flex flex-wrap items-start gap-x-3 gap-y-2 rounded-lg border px-4 py-3", box)}>
       <Icon name={icon} className={`mt-1 ${ink}`} />
       <div className="min-w-0 flex-1 basis-60">
-        <p className={`text-sm font-semibold ${ink}`}>{title}</p>
-        {children !== undefined && <div className="text-sm text-ink">{children}</div>}
+        <div role={tone === "info" ? "status" : "alert"}>
+          <p className={`text-sm font-semibold ${ink}`}>{title}</p>
+          {children !== undefined && <div className="text-sm text-ink">{children}</div>}
+        </div>
+        {aside !== undefined && <div className="text-xs text-muted">{aside}</div>}
       </div>
       {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
     </div>

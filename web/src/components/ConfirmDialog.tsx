@@ -13,13 +13,15 @@ interface ConfirmDialogProps {
   /** The word on the button: what will be done. */
   action: string;
   danger?: boolean;
+  /** Why it can no longer be done. */
+  why?: string;
   onConfirm: () => Promise<unknown> | void;
   /** More to decide: a note, a box to tick. */
   children?: ReactNode;
 }
 
 export function ConfirmDialog(props: ConfirmDialogProps) {
-  const { open, onOpenChange, title, text, action, danger = false, onConfirm, children } = props;
+  const { open, onOpenChange, title, text, action, danger = false, why, onConfirm, children } = props;
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
 
@@ -49,7 +51,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       footer={
         <>
           <Button onClick={() => close(false)}>Keep as it is</Button>
-          <Button variant={danger ? "danger" : "primary"} busy={busy} onClick={() => void confirm()}>
+          <Button variant={danger ? "danger" : "primary"} busy={busy} why={why} onClick={() => void confirm()}>
             {action}
           </Button>
         </>

@@ -4,6 +4,7 @@ import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
 import { classes } from "@/components/classes";
 import { Icon } from "@/components/Icon";
+import { useReturnFocus } from "@/components/returnFocus";
 
 interface DialogProps {
   open: boolean;
@@ -12,18 +13,28 @@ interface DialogProps {
   description?: ReactNode;
   footer?: ReactNode;
   wide?: boolean;
+  /** Neither Escape nor a click beside it closes it: only a button does. */
+  steady?: boolean;
   children?: ReactNode;
 }
 
-export function Dialog({ open, onOpenChange, title, description, footer, wide = false, children }: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { open, onOpenChange, title, description, footer, wide = false, steady = false, children } = props;
+  const returnFocus = useReturnFocus(open);
+  const stay = (event: Event): void => {
+    if (steady) event.preventDefault();
+  };
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="enter-veil fixed inset-0 z-40 bg-black/45" />
         <Radix.Content
           {...(description === undefined ? { "aria-describedby": undefined } : {})}
+          onCloseAutoFocus={returnFocus}
+          onEscapeKeyDown={stay}
+          onInteractOutside={stay}
           className={classes(
-            "enter fixed inset-x-2 bottom-2 z-50 mx-auto flex max-h-[88dvh] flex-col rounded-xl border border-line bg-raised shadow-raised focus:outline-none sm:top-[12vh] sm:bottom-auto sm:max-h-[76dvh]",
+            "enter fixed inset-x-2 bottom-[max(0.5rem,env(safe-area-inset-bottom))] z-50 mx-auto flex max-h-[88dvh] flex-col rounded-xl border border-line bg-raised shadow-raised focus:outline-none sm:top-[12vh] sm:bottom-auto sm:max-h-[76dvh]",
             wide ? "max-w-2xl" : "max-w-md",
           )}
         >

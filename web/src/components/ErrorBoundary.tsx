@@ -1,6 +1,8 @@
 /** Keeps a fault in one part of the page from taking the rest with it. */
 
 import { Component, type ReactNode } from "react";
+import { FileMissing } from "@/api/files";
+import { MissingFile } from "@/components/MissingFile";
 import { ProblemNote } from "@/components/ProblemNote";
 
 interface ErrorBoundaryProps {
@@ -21,10 +23,15 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, { error: unknow
   }
 
   override render(): ReactNode {
-    if (this.state.error === null) return this.props.children;
+    const { error } = this.state;
+    if (error === null) return this.props.children;
     return (
       <div className="p-4">
-        <ProblemNote error={this.state.error} onRetry={() => this.setState({ error: null })} />
+        {error instanceof FileMissing ? (
+          <MissingFile error={error} />
+        ) : (
+          <ProblemNote error={error} onRetry={() => this.setState({ error: null })} />
+        )}
       </div>
     );
   }

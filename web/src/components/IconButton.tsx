@@ -10,13 +10,17 @@ export interface IconButtonProps extends Omit<ComponentProps<"button">, "childre
   label: string;
   /** Why it cannot be used; undefined when it can. */
   why?: string;
+  /** Something is under way: the button waits. */
+  busy?: boolean;
   tone?: "muted" | "danger";
 }
 
-export function IconButton({ icon, label, why, tone = "muted", className, onClick, ...rest }: IconButtonProps) {
+export function IconButton(props: IconButtonProps) {
+  const { icon, label, why, busy = false, tone = "muted", className, onClick, ...rest } = props;
+  const blocked = why !== undefined || busy;
   const guarded = (event: MouseEvent<HTMLButtonElement>): void => {
-    if (why === undefined) onClick?.(event);
-    else event.preventDefault();
+    if (blocked) event.preventDefault();
+    else onClick?.(event);
   };
   return (
     <Tooltip text={why ?? label}>
@@ -24,7 +28,8 @@ export function IconButton({ icon, label, why, tone = "muted", className, onClic
         type="button"
         {...rest}
         aria-label={label}
-        aria-disabled={why !== undefined || undefined}
+        aria-disabled={blocked || undefined}
+        aria-busy={busy || undefined}
         onClick={guarded}
         className={classes(
           "inline-flex size-7 shrink-0 items-center justify-center rounded-md text-muted transition-colors pointer-coarse:size-9",

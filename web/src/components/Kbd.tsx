@@ -2,7 +2,7 @@
 
 import { isMac } from "@/state/shortcuts";
 
-const NAMES: Record<string, string> = { escape: "Esc", enter: "Enter", arrowup: "↑", arrowdown: "↓" };
+const NAMES: Record<string, string> = { escape: "Esc", enter: "Enter", arrowup: "↑", arrowdown: "↓", arrowleft: "←", arrowright: "→" };
 
 const shown = (key: string): string => {
   const plain = key.replace("mod+", isMac ? "⌘" : "Ctrl ");

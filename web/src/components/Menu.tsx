@@ -47,7 +47,7 @@ export function Menu({ trigger, items, align = "end" }: MenuProps) {
 }
 
 const ITEM =
-  "flex min-h-8 cursor-default items-center gap-2 rounded-md px-2 py-1 text-sm outline-none select-none pointer-coarse:min-h-10 data-[disabled]:opacity-60 data-[highlighted]:bg-accent-soft";
+  "flex min-h-8 cursor-default items-center gap-2 rounded-md px-2 py-1 text-sm outline-none select-none pointer-coarse:min-h-10 data-[highlighted]:bg-accent-soft";
 
 function Row({ item }: { item: MenuItem }) {
   if (item === "line") return <Radix.Separator className="my-1 h-px bg-line" />;
@@ -57,16 +57,18 @@ function Row({ item }: { item: MenuItem }) {
     onSelect: item.onSelect,
     className: classes(ITEM, item.danger === true && "text-bad"),
   };
+  // Only what cannot be chosen is dimmed: the reason must be readable.
+  const dimmed = item.why !== undefined && "opacity-60";
   const words = (
     <span className="min-w-0">
-      {item.label}
+      <span className={classes("block", dimmed)}>{item.label}</span>
       {item.why !== undefined && <span className="block text-xs text-muted">{item.why}</span>}
     </span>
   );
   if (item.checked === undefined) {
     return (
       <Radix.Item {...given}>
-        {item.icon !== undefined && <Icon name={item.icon} size={14} className="text-muted" />}
+        {item.icon !== undefined && <Icon name={item.icon} size={14} className={classes("text-muted", dimmed)} />}
         {words}
       </Radix.Item>
     );

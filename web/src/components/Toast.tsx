@@ -54,7 +54,7 @@ export function ToastProvider({ children }: { children: ReactNode }) {
         {toasts.map((toast) => (
           <OneToast key={toast.id} toast={toast} onClose={() => remove(toast.id)} />
         ))}
-        <Radix.Viewport className="fixed right-3 bottom-16 z-70 flex w-[min(22rem,calc(100vw-1.5rem))] flex-col gap-2 outline-none md:bottom-3" />
+        <Radix.Viewport className="fixed right-3 bottom-[calc(4rem+env(safe-area-inset-bottom))] z-70 flex w-[min(22rem,calc(100vw-1.5rem))] flex-col gap-2 outline-none md:bottom-3" />
       </Radix.Provider>
     </ToastContext>
   );

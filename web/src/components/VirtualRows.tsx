@@ -1,24 +1,24 @@
-/** Many rows, of which only those in sight are drawn. Reaching the end asks for more. */
+/** Many rows, of which only those in sight are drawn. Reaching the end asks for more; if that fails, a button does. */
 
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type Key, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { ProblemNote } from "@/components/ProblemNote";
+import type { RowsEnd } from "@/components/rowsEnd";
 
-interface VirtualRowsProps<T> {
+interface VirtualRowsProps<T> extends RowsEnd {
   items: readonly T[];
   rowKey: (item: T) => Key;
   /** About how high a row is; rows are measured when they are drawn. */
   estimate?: number;
   row: (item: T, place: number) => ReactNode;
   label: string;
-  /** Called when the last rows come into sight and there is more. */
-  onEnd?: () => void;
-  hasMore?: boolean;
   /** Brings this row into sight when it changes: for the keys j and k. */
   focused?: number;
 }
 
 export function VirtualRows<T>(props: VirtualRowsProps<T>) {
-  const { items, rowKey, estimate = 44, row, label, onEnd, hasMore = false, focused } = props;
+  const { items, rowKey, estimate = 44, row, label, focused } = props;
+  const { onEnd, hasMore = false, isBusy = false, endError = null } = props;
   const list = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
   useLayoutEffect(() => {
@@ -37,40 +37,48 @@ export function VirtualRows<T>(props: VirtualRowsProps<T>) {
   });
   const shown = virtual.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
+  const wantsMore = hasMore && !isBusy && endError === null && last >= items.length - 5;
   useEffect(() => {
-    if (hasMore && last >= items.length - 5) onEnd?.();
-  }, [hasMore, last, items.length, onEnd]);
+    if (wantsMore) onEnd?.();
+  }, [wantsMore, items.length, onEnd]);
   useEffect(() => {
     if (focused !== undefined && focused >= 0) virtual.scrollToIndex(focused, { align: "auto" });
   }, [focused, virtual]);
 
   return (
-    <div
-      ref={list}
-      role="list"
-      aria-label={label}
-      className="relative overflow-hidden rounded-b-[7px]"
-      style={{ height: Math.max(0, virtual.getTotalSize() - 1) }}
-    >
-      {shown.map((each) => {
-        const item = items[each.index];
-        return (
-          item !== undefined && (
-            <div
-              key={each.key}
-              role="listitem"
-              aria-posinset={each.index + 1}
-              aria-setsize={hasMore ? -1 : items.length}
-              data-index={each.index}
-              ref={virtual.measureElement}
-              className="absolute inset-x-0 top-0"
-              style={{ transform: `translateY(${each.start - margin}px)` }}
-            >
-              {row(item, each.index)}
-            </div>
-          )
-        );
-      })}
-    </div>
+    <>
+      <div
+        ref={list}
+        role="list"
+        aria-label={label}
+        className="relative overflow-hidden rounded-b-[7px]"
+        style={{ height: Math.max(0, virtual.getTotalSize() - 1) }}
+      >
+        {shown.map((each) => {
+          const item = items[each.index];
+          return (
+            item !== undefined && (
+              <div
+                key={each.key}
+                role="listitem"
+                aria-posinset={each.index + 1}
+                aria-setsize={hasMore ? -1 : items.length}
+                data-index={each.index}
+                ref={virtual.measureElement}
+                className="absolute inset-x-0 top-0"
+                style={{ transform: `translateY(${each.start - margin}px)` }}
+              >
+                {row(item, each.index)}
+              </div>
+            )
+          );
+        })}
+      </div>
+      {endError !== null && (
+        <div className="border-t border-line p-3">
+          <ProblemNote error={endError} onRetry={onEnd} />
+        </div>
+      )}
+    </>
   );
 }

@@ -22,7 +22,8 @@ export function AppShell() {
   const me = useMe();
   const cache = useQueryClient();
   const loggedIn = me.data !== undefined;
-  const path = useRouterState({ select: (state) => state.location.pathname });
+  // Of the page that is drawn: the address is another before its page is there, and a fault would only come again.
+  const path = useRouterState({ select: (state) => state.matches.at(-1)?.pathname });
   const [over, setOver] = useState<"palette" | "keys" | null>(null);
 
   useEffect(() => {
@@ -59,7 +60,7 @@ export function AppShell() {
         <main
           id="main"
           tabIndex={-1}
-          className="mx-auto w-full max-w-[1400px] min-w-0 flex-1 px-4 pt-5 pb-24 focus:outline-none md:px-6 md:pb-10"
+          className="mx-auto w-full max-w-[1400px] min-w-0 flex-1 px-4 pt-5 pb-[calc(6rem+env(safe-area-inset-bottom))] focus:outline-none md:px-6 md:pb-10"
         >
           {loggedIn ? (
             <ErrorBoundary resetKey={path}>

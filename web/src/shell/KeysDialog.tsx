@@ -2,7 +2,7 @@
 
 import { Dialog } from "@/components/Dialog";
 import { Kbd } from "@/components/Kbd";
-import { listShortcuts } from "@/state/shortcuts";
+import { characterKeys, listShortcuts } from "@/state/shortcuts";
 
 interface KeysDialogProps {
   open: boolean;
@@ -11,7 +11,13 @@ interface KeysDialogProps {
 
 export function KeysDialog({ open, onOpenChange }: KeysDialogProps) {
   return (
-    <Dialog open={open} onOpenChange={onOpenChange} title="Keys" wide>
+    <Dialog
+      open={open}
+      onOpenChange={onOpenChange}
+      title="Keys"
+      description={`Keys that are a single character are ${characterKeys.get()}; Settings has the switch.`}
+      wide
+    >
       {open && <Groups />}
     </Dialog>
   );

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { Palette } from "@/shell/Palette";
 import { theme } from "@/state/theme";
 import { renderPage } from "@/testing/render";
-import { stubServer } from "@/testing/server";
+import { problem, stubServer } from "@/testing/server";
 
 function Page() {
   const [open, setOpen] = useState(true);
@@ -13,6 +13,9 @@ function Page() {
     <>
       <Palette open={open} onOpenChange={setOpen} onKeys={() => undefined} />
       {!open && <p>closed</p>}
+      <button type="button" onClick={() => setOpen(true)}>
+        Open
+      </button>
     </>
   );
 }
@@ -63,8 +66,23 @@ it("a number leads to the run", async () => {
 });
 
 it("an action is done without leaving the page, and Escape leaves everything as it is", async () => {
-  await openPalette();
+  const { router } = await openPalette();
   await userEvent.keyboard("theme dark{Enter}");
   await screen.findByText("closed");
   expect(theme.get()).toBe("dark");
+  await userEvent.click(screen.getByRole("button", { name: "Open" }));
+  await userEvent.type(await screen.findByRole("combobox"), "theme light");
+  await userEvent.keyboard("{Escape}");
+  await screen.findByText("closed");
+  expect([theme.get(), router.state.location.pathname]).toEqual(["dark", "/"]);
+  await waitFor(() => expect(document.activeElement).toBe(screen.getByRole("button", { name: "Open" })));
+});
+
+it("a log out that fails is told, though the palette is closed", async () => {
+  stubServer({ "POST /api/logout": problem(503, "the database is away") });
+  renderPage(Page);
+  await userEvent.type(await screen.findByRole("combobox"), "log out{Enter}");
+  await screen.findByText("closed");
+  expect(await screen.findByText("You are still logged in")).toBeDefined();
+  expect(screen.getByText("the database is away")).toBeDefined();
 });

@@ -8,6 +8,8 @@ import { itemsOf } from "@/api/queries/pages";
 import { useSchedules } from "@/api/queries/schedules";
 import { Icon, type IconName } from "@/components/Icon";
 import { Kbd } from "@/components/Kbd";
+import { useReturnFocus } from "@/components/returnFocus";
+import { useProblemToast } from "@/components/Toast";
 import { THEME_LOOK } from "@/shell/Header";
 import { PLACES } from "@/shell/navigation";
 import { THEMES, theme } from "@/state/theme";
@@ -30,12 +32,14 @@ interface Entry {
 }
 
 export function Palette({ open, onOpenChange, onKeys }: PaletteProps) {
+  const returnFocus = useReturnFocus(open);
   return (
     <Radix.Root open={open} onOpenChange={onOpenChange}>
       <Radix.Portal>
         <Radix.Overlay className="enter-veil fixed inset-0 z-40 bg-black/45" />
         <Radix.Content
           aria-describedby={undefined}
+          onCloseAutoFocus={returnFocus}
           className="enter fixed inset-x-2 top-2 z-50 mx-auto flex max-h-[80dvh] max-w-xl flex-col overflow-hidden rounded-xl border border-line bg-raised shadow-raised focus:outline-none sm:top-[14vh]"
         >
           <Radix.Title className="sr-only">Search and commands</Radix.Title>
@@ -49,6 +53,7 @@ export function Palette({ open, onOpenChange, onKeys }: PaletteProps) {
 function useCommands(onKeys: () => void): Entry[] {
   const navigate = useNavigate();
   const logout = useLogout();
+  const problem = useProblemToast();
   const zone = useZone();
   const { allowed } = useMay("operator");
   const making: Entry[] = [
@@ -86,7 +91,14 @@ function useCommands(onKeys: () => void): Entry[] {
       run: () => zone.set(each),
     })),
     { id: "keys", group: "Actions", label: "Show the keys", icon: "keyboard", keys: "?", run: onKeys },
-    { id: "logout", group: "Actions", label: "Log out", icon: "logout", run: () => logout.mutate() },
+    {
+      id: "logout",
+      group: "Actions",
+      label: "Log out",
+      icon: "logout",
+      // The palette is closed before the answer comes: what follows must not hang on it.
+      run: () => void logout.mutateAsync().catch(problem("You are still logged in")),
+    },
   ];
 }
 

@@ -1,5 +1,7 @@
-/** Says that the page does not hear from the server: what is shown stays, and is as old as it says. */
+/** Says that the page does not hear from the server, or cannot load from it: what is shown stays, and is as old as it
+ *  says. */
 
+import { useOldSince } from "@/api/failing";
 import { useConnection } from "@/api/live";
 import { Icon } from "@/components/Icon";
 import { useNow } from "@/state/ticker";
@@ -11,11 +13,13 @@ const GRACE = 1500;
 
 export function StaleBar() {
   const { state, since } = useConnection();
-  if (state !== "stale" || since === null) return null;
-  return <Stale since={since} />;
+  const oldSince = useOldSince();
+  if (state === "stale" && since !== null) return <Stale since={since} why="The server does not answer" />;
+  if (oldSince !== null) return <Stale since={oldSince} why="The server cannot tell what is new" />;
+  return null;
 }
 
-function Stale({ since }: { since: number }) {
+function Stale({ since, why }: { since: number; why: string }) {
   const now = useNow();
   const { resolve } = useZone();
   if (now - since < GRACE) return null;
@@ -26,8 +30,8 @@ function Stale({ since }: { since: number }) {
     >
       <Icon name="unplug" size={14} className="text-warn" />
       <span>
-        <span className="font-medium text-warn">Stale since {formatClock(since, resolve(), true)}.</span> The server
-        does not answer; what you see stays, and is loaded anew when it is back.
+        <span className="font-medium text-warn">Stale since {formatClock(since, resolve(), true)}.</span> {why}; what
+        you see stays, and is loaded anew when it is back.
       </span>
     </div>
   );

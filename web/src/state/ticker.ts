@@ -8,8 +8,11 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 let ahead = 0;
 let current = Date.now();
 
+/** A moment of our clock, by the server's. */
+export const toServerTime = (moment: number): number => moment + ahead;
+
 /** The server's time as far as we know it, in milliseconds. */
-export const serverNow = (): number => Date.now() + ahead;
+export const serverNow = (): number => toServerTime(Date.now());
 
 /** Learn the server's time from an answer; less than a second is the way it took. */
 export function alignClock(now: string): void {

@@ -5,7 +5,7 @@ const css = readFileSync("src/styles/tokens.css", "utf8");
 const [lightText = "", darkText = ""] = css.split(':root[data-theme="dark"]');
 
 const read = (text: string): Map<string, string> =>
-  new Map([...text.matchAll(/--([a-z-]+):\s*(#[0-9a-f]{6});/g)].map((match) => [match[1] ?? "", match[2] ?? ""]));
+  new Map([...text.matchAll(/--([a-z1-4-]+):\s*(#[0-9a-f]{6});/g)].map((match) => [match[1] ?? "", match[2] ?? ""]));
 
 const luminance = (hex: string): number => {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5]
@@ -38,7 +38,9 @@ const textPairs: [string, string][] = [
 ];
 
 const STATES = ["queued", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired", "superseded"];
+const HEAT = ["good", "bad", "idle"].flatMap((tone) => [1, 2, 3, 4].map((level) => `heat-${tone}-${level}`));
 const shapePairs: [string, string][] = [
+  ...HEAT.map((heat): [string, string] => [heat, "surface"]),
   ...STATES.flatMap((state) => ["canvas", "surface"].map((on): [string, string] => [`state-${state}`, on])),
   ...BACKGROUNDS.map((background): [string, string] => ["focus", background]),
   ...BACKGROUNDS.map((background): [string, string] => ["control", background]),

@@ -1,6 +1,6 @@
 /** Things as the server would send them, to be changed by each test. */
 
-import type { Overview, Run, Schedule } from "@/api/types";
+import type { Overview, Policy, Run, Schedule, ShellWork } from "@/api/types";
 
 export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   id: 7,
@@ -9,6 +9,7 @@ export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   task: null,
   state: "running",
   reason: null,
+  cancelling: null,
   trigger: "schedule",
   due_at: "2026-11-16T10:00:00Z",
   last_due_at: null,
@@ -33,6 +34,40 @@ export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   ...changes,
 });
 
+export const samplePolicy = (changes: Partial<Policy> = {}): Policy => ({
+  overlap: "skip",
+  catch_up: "latest",
+  catch_up_window: "1d",
+  catch_up_cap: 1000,
+  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
+  timeout: null,
+  max_age: null,
+  break_after: 3,
+  lane: "cron",
+  priority: 0,
+  session: null,
+  checks: [],
+  gate: null,
+  budget: null,
+  notify: [],
+  keep: { age: "30d", count: 1000 },
+  remaining: null,
+  delete_after_run: false,
+  ...changes,
+});
+
+export const sampleShell = (changes: Partial<ShellWork> = {}): ShellWork => ({
+  kind: "shell",
+  command: "pg_dump",
+  env: {},
+  folder: null,
+  user: null,
+  nice: null,
+  memory: null,
+  cpu: null,
+  ...changes,
+});
+
 export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   id: 1,
   name: "nightly",
@@ -40,26 +75,7 @@ export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   zone: "UTC",
   sentence: "Every day at 03:00.",
   work: { kind: "function", task: "backup", args: [], kwargs: {} },
-  policy: {
-    overlap: "skip",
-    catch_up: "latest",
-    catch_up_window: "24h",
-    catch_up_cap: 1000,
-    retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-    timeout: null,
-    max_age: null,
-    break_after: 3,
-    lane: "cron",
-    priority: 0,
-    session: null,
-    checks: [],
-    gate: null,
-    budget: null,
-    notify: [],
-    keep: { age: "30d", count: 1000 },
-    remaining: null,
-    delete_after_run: false,
-  },
+  policy: samplePolicy(),
   project: null,
   owner: "",
   enabled: true,

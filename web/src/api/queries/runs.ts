@@ -1,11 +1,13 @@
 /** Runs: the ledger, one of them, its output, and its verbs. */
 
-import { useInfiniteQuery, useMutation, useMutationState, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
+import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
+import { type RunPages, freshPage } from "@/api/queries/freshPages";
 import { pagesOf } from "@/api/queries/pages";
-import { hasEnded } from "@/components/stateLook";
 import type { Lines, Run, RunState, Trigger } from "@/api/types";
+import { instantOf } from "@/state/since";
 
 export interface RunFilter {
   schedule?: string;
@@ -15,8 +17,8 @@ export interface RunFilter {
   lane?: string;
   trigger?: Trigger;
   state?: RunState[];
-  from?: string;
-  until?: string;
+  /** How far back, in a word of state/since. */
+  since?: string;
   limit?: number;
 }
 
@@ -24,10 +26,15 @@ const at = (id: number) => ({ path: { id } });
 
 /** Pages of runs, newest first; `itemsOf(query.data)` are those that are loaded. */
 export function useRuns(filter: RunFilter = {}) {
+  const { since, ...rest } = filter;
+  const cache = useQueryClient();
+  const queryKey = [...keys.runs, "list", filter];
   return useInfiniteQuery(
-    pagesOf<Run>([...keys.runs, "list", filter], (cursor, signal) =>
-      api.GET("/api/runs", { params: { query: { ...filter, cursor } }, signal }),
-    ),
+    pagesOf<Run>(queryKey, async (cursor, signal) => {
+      const query = { ...rest, from: instantOf(since), cursor };
+      const load = () => dataOf(api.GET("/api/runs", { params: { query }, signal }));
+      return { data: await freshPage(() => cache.getQueryData<RunPages>(queryKey), cursor, load) };
+    }),
   );
 }
 
@@ -38,9 +45,12 @@ export function useRun(id: number) {
   });
 }
 
-/** The lines of the output after this number, and whether there will be more. */
+const LINES_AT_ONCE = 5000;
+
+/** The next lines of the output after this number, whether there are more of them, and whether the run has ended. */
 export function fetchLines(id: number, after = 0, signal?: AbortSignal): Promise<Lines> {
-  return dataOf(api.GET("/api/runs/{id}/lines", { params: { ...at(id), query: { after } }, signal }));
+  const query = { after, limit: LINES_AT_ONCE };
+  return dataOf(api.GET("/api/runs/{id}/lines", { params: { ...at(id), query }, signal }));
 }
 
 export const outputPath = (id: number): string => `/api/runs/${id}/output`;
@@ -56,39 +66,20 @@ function useSettled() {
   };
 }
 
-const CANCEL = ["runs", "cancel"] as const;
-
-interface Cancel {
-  id: number;
-  reason?: string;
-}
-
 export function useCancelRun() {
   const settled = useSettled();
   return useMutation({
-    mutationKey: CANCEL,
-    // Remembered for as long as a run may take to stop.
-    gcTime: 3_600_000,
-    mutationFn: ({ id, reason }: Cancel) =>
+    mutationFn: ({ id, reason }: { id: number; reason?: string }) =>
       dataOf(api.POST("/api/runs/{id}/cancel", { params: at(id), body: { reason } })),
     onSuccess: settled,
   });
 }
 
-/** Whether it was asked from this page to stop, and has not ended yet. */
-export function useIsCancelling(run: Pick<Run, "id" | "state">): boolean {
-  const asked = useMutationState({
-    filters: { mutationKey: CANCEL },
-    select: ({ state }) => state.status !== "error" && (state.variables as Cancel | undefined)?.id === run.id,
-  });
-  return asked.includes(true) && !hasEnded(run.state);
-}
-
 /** Answers the new run. */
 export function useRetryRun() {
   const settled = useSettled();
-  return useMutation({
-    mutationFn: ({ id }: { id: number }) => dataOf(api.POST("/api/runs/{id}/retry", { params: at(id) })),
-    onSuccess: settled,
-  });
+  const mutationFn = useIntent(({ id }: { id: number }, headers) =>
+    dataOf(api.POST("/api/runs/{id}/retry", { params: at(id), headers })),
+  );
+  return useMutation({ mutationFn, onSuccess: settled });
 }

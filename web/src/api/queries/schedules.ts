@@ -2,6 +2,7 @@
 
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
+import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
 import { pagesOf } from "@/api/queries/pages";
 import type { paths } from "@/api/schema";
@@ -105,15 +106,18 @@ export function useCreateSchedule() {
   });
 }
 
+/** The schedule that a change is made to: one that was removed and added again is another. */
+export type Seen = Pick<Schedule, "id" | "version">;
+
 export function useChangeSchedule(ref: string) {
   const settled = useSettled();
   return useMutation({
-    mutationFn: ({ changes, version }: { changes: ScheduleChanges; version?: number }) =>
+    mutationFn: ({ changes, seen }: { changes: ScheduleChanges; seen?: Seen }) =>
       dataOf(
         api.PATCH("/api/schedules/{ref}", {
           params: at(ref),
           body: changes,
-          headers: version === undefined ? {} : { "If-Match": `"${version}"` },
+          headers: seen === undefined ? {} : { "If-Match": `"${seen.id}.${seen.version}"` },
         }),
       ),
     onSuccess: settled,
@@ -168,9 +172,11 @@ export function useDisable() {
 export function useTrigger() {
   const cache = useQueryClient();
   const settled = useSettled();
+  const mutationFn = useIntent(({ ref, force }: { ref: string; force?: boolean }, headers) =>
+    dataOf(api.POST("/api/schedules/{ref}/trigger", { params: at(ref), body: { force }, headers })),
+  );
   return useMutation({
-    mutationFn: ({ ref, force }: { ref: string; force?: boolean }) =>
-      dataOf(api.POST("/api/schedules/{ref}/trigger", { params: at(ref), body: { force } })),
+    mutationFn,
     onSuccess: () => {
       settled();
       void cache.invalidateQueries({ queryKey: keys.runs });
@@ -180,10 +186,12 @@ export function useTrigger() {
 
 export function useBackfill(ref: string) {
   const cache = useQueryClient();
+  const mutationFn = useIntent((wanted: Backfill, headers) =>
+    dataOf(api.POST("/api/schedules/{ref}/backfill", { params: at(ref), body: wanted, headers })),
+  );
   return useMutation({
-    mutationFn: (wanted: Backfill) =>
-      dataOf(api.POST("/api/schedules/{ref}/backfill", { params: at(ref), body: wanted })),
-    onSuccess: (_answer, wanted) => {
+    mutationFn,
+    onSuccess: (_answer, wanted: Backfill) => {
       if (wanted.dry_run !== true) void cache.invalidateQueries({ queryKey: keys.runs });
     },
   });
@@ -191,8 +199,8 @@ export function useBackfill(ref: string) {
 
 export function useBulk() {
   const settled = useSettled();
-  return useMutation({
-    mutationFn: (wanted: Bulk) => dataOf(api.POST("/api/schedules/bulk", { body: wanted })),
-    onSuccess: () => settled(),
-  });
+  const mutationFn = useIntent((wanted: Bulk, headers) =>
+    dataOf(api.POST("/api/schedules/bulk", { body: wanted, headers })),
+  );
+  return useMutation({ mutationFn, onSuccess: () => settled() });
 }

@@ -2,6 +2,7 @@
 
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, dataOf } from "@/api/client";
+import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
 import { pagesOf } from "@/api/queries/pages";
 import type { NewMessage, Run, SessionEvent } from "@/api/types";
@@ -61,11 +62,10 @@ function useSettled() {
 
 export function useSendMessage() {
   const settled = useSettled();
-  return useMutation({
-    mutationFn: ({ key, message }: { key: string; message: NewMessage }) =>
-      dataOf(api.POST("/api/sessions/{key}/messages", { params: at(key), body: message })),
-    onSuccess: settled,
-  });
+  const mutationFn = useIntent(({ key, message }: { key: string; message: NewMessage }, headers) =>
+    dataOf(api.POST("/api/sessions/{key}/messages", { params: at(key), body: message, headers })),
+  );
+  return useMutation({ mutationFn, onSuccess: settled });
 }
 
 /** Cancels the oldest active run, or with `all` everything, and drops what is queued. */

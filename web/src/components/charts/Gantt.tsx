@@ -1,11 +1,12 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
-import { formatClock, formatTime } from "@/time/format";
+import { formatClock } from "@/time/format";
 import { GanttBars } from "./GanttBars";
 import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, position, rowBars } from "./gantt";
-import { barTimes, barTitle } from "./ganttText";
+import { barTimes, barTitle, tickText } from "./ganttText";
 import { usePan } from "./usePan";
 import { useWidth } from "./useWidth";
+import { zoneOffset } from "./zoneOffset";
 
 interface Props {
   rows: readonly GanttRow[];
@@ -41,7 +42,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   });
   useLayoutEffect(() => virtual.measure(), [virtual, height]);
   const place = useMemo(() => ({ zone, now }), [zone, now]);
-  const ticks = axisTicks(scale, zoneOffset(zone, from), narrow ? 64 : 84);
+  const ticks = axisTicks(scale, (moment) => zoneOffset(zone, moment), narrow ? 64 : 84);
   const nowAt = position(scale, now);
 
   return (
@@ -59,7 +60,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
               className="absolute top-1.5 -translate-x-1/2 text-xs whitespace-nowrap text-muted tabular-nums"
               style={{ left: gutter + position(scale, tick) }}
             >
-              {tickText(tick, zone, span)}
+              {tickText(tick, zone)}
             </span>
           ))}
         {nowAt >= 0 && nowAt <= width && (
@@ -138,31 +139,8 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   );
 }
 
-function tickText(tick: number, zone: string, span: number): string {
-  const clock = formatClock(tick, zone);
-  if (clock !== "00:00" && span <= 86_400_000) return clock;
-  return clock === "00:00" ? formatTime(tick, zone, 0).split(" ").slice(0, 2).join(" ") : clock;
-}
-
 function tooltipPlace(bar: GanttBar, top: number, gutter: number, full: number, height: number) {
   const left = Math.max(4, Math.min(gutter + bar.left, full - 240));
   // Below the row, unless it is one of the last and there is room above.
   return top + 110 > height && top > 80 ? { left, bottom: height - top + 2 } : { left, top: top + 34 };
-}
-
-/** Milliseconds that the zone is ahead of UTC, so that ticks stand at its full hours. */
-function zoneOffset(zone: string, moment: number): number {
-  const parts = new Intl.DateTimeFormat("en-US", {
-    timeZone: zone,
-    hourCycle: "h23",
-    year: "numeric",
-    month: "numeric",
-    day: "numeric",
-    hour: "numeric",
-    minute: "numeric",
-    second: "numeric",
-  }).formatToParts(moment);
-  const of = (type: string) => Number(parts.find((part) => part.type === type)?.value ?? 0);
-  const wall = Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
-  return wall - Math.floor(moment / 1000) * 1000;
 }

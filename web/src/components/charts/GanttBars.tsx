@@ -1,5 +1,6 @@
 import type { CSSProperties, KeyboardEvent } from "react";
 import { classes } from "@/components/classes";
+import { Icon } from "@/components/Icon";
 import type { GanttBar } from "./gantt";
 import { type TextPlace, barTimes, barTitle } from "./ganttText";
 
@@ -12,6 +13,8 @@ interface Props {
   onOpen: (href: string) => void;
   onPoint: (bar: GanttBar | null) => void;
 }
+
+const CROSS_WIDTH = 16;
 
 function lookOf(bar: GanttBar): CSSProperties {
   const colour = `var(--state-${bar.state})`;
@@ -67,7 +70,9 @@ export function GanttBars({ name, bars, place, hrefOf, onOpen, onPoint }: Props)
       tabIndex: index === stop ? 0 : -1,
       onKeyDown: walk,
       className: classes(
-        "absolute top-1.5 h-5 rounded-xs after:absolute after:-inset-y-1.5 after:content-[''] hover:brightness-110 focus-visible:z-10",
+        "absolute rounded-xs after:absolute after:-inset-y-1.5 after:content-[''] hover:brightness-110 focus-visible:z-10",
+        // A failure stands out above and below: colour alone would not tell it.
+        bar.state === "failed" ? "top-0.5 h-7" : "top-1.5 h-5",
         hasRoom(bars, index) ? "after:-inset-x-1.5" : "after:inset-x-0",
       ),
       style: { left: bar.left, width: bar.width, ...lookOf(bar) },
@@ -94,10 +99,16 @@ export function GanttBars({ name, bars, place, hrefOf, onOpen, onPoint }: Props)
           <span
             key={mark.left}
             aria-hidden="true"
-            className="absolute inset-y-0 border-x border-surface"
+            className={classes(
+              "absolute border-x border-surface",
+              mark.state === "failed" && bar.state !== "failed" ? "-inset-y-1" : "inset-y-0",
+            )}
             style={{ left: mark.left - 1, width: mark.width + 2, backgroundColor: `var(--state-${mark.state})` }}
           />
         ))}
+        {bar.state === "failed" && bar.width >= CROSS_WIDTH && (
+          <Icon name="cross" size={12} className="absolute inset-0 m-auto text-surface" />
+        )}
         {counted && (
           <span className="absolute inset-0 m-auto h-4 w-fit rounded-xs bg-surface px-1 text-2xs text-muted">
             {`${bar.count.toLocaleString("en-US")} ${bar.kind}`}

@@ -1,7 +1,15 @@
 import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import type { HistoryDay } from "@/api/types";
 import { useWidth } from "./useWidth";
-import { type HeatMapDay, WEEKDAYS, daySummary, heatMapGrid, historySummary } from "./heatmap";
+import {
+  type HeatMapDay,
+  LEFT,
+  WEEKDAYS,
+  daySummary,
+  heatMapGrid,
+  heatMapLayout,
+  historySummary,
+} from "./heatmap";
 
 interface Props {
   history: readonly HistoryDay[];
@@ -10,29 +18,27 @@ interface Props {
   weeks?: number;
 }
 
-const LEFT = 30;
 const TOP = 18;
-const LEAST = 10;
-const MOST = 19;
-const STRENGTH = [0, 35, 55, 78, 100];
 
 function fillOf(day: HeatMapDay): string {
-  if (day.tone === "empty") return "var(--sunken)";
-  const colour = { good: "var(--state-succeeded)", bad: "var(--state-failed)", idle: "var(--state-skipped)" }[day.tone];
-  return `color-mix(in srgb, ${colour} ${STRENGTH[day.level] ?? 100}%, var(--surface))`;
+  return day.tone === "empty" ? "var(--sunken)" : `var(--heat-${day.tone}-${day.level})`;
+}
+
+/** The sign of a day on which something failed, for whoever cannot tell its colour. */
+function crossIn(x: number, y: number, size: number): string {
+  const [near, far] = [size * 0.28, size * 0.72];
+  return `M${x + near} ${y + near}L${x + far} ${y + far}M${x + far} ${y + near}L${x + near} ${y + far}`;
 }
 
 /** Half a year of runs by day, Monday first. The arrow keys walk over the days; the line below says what each holds. */
-export function HeatMap({ history, today, weeks = 26 }: Props) {
+export function HeatMap({ history, today, weeks: most = 26 }: Props) {
+  const figure = useRef<HTMLElement>(null);
+  const { weeks, pitch } = heatMapLayout(useWidth(figure), most);
   const grid = useMemo(() => heatMapGrid(history, today, weeks), [history, today, weeks]);
   const [chosen, setChosen] = useState<number | null>(null);
   const cells = useRef(new Map<number, SVGRectElement>());
   const last = grid.days.length - 1;
   const reachable = chosen ?? last;
-  const figure = useRef<HTMLElement>(null);
-  const width = useWidth(figure);
-  // As large as there is room for; on a phone a day is still something to touch.
-  const pitch = Math.min(MOST, Math.max(LEAST, Math.floor((width - LEFT) / weeks)));
   const shown = chosen === null ? null : grid.days[chosen];
 
   function walk(event: KeyboardEvent, index: number) {
@@ -97,6 +103,18 @@ export function HeatMap({ history, today, weeks = 26 }: Props) {
             onKeyDown={(event) => walk(event, index)}
           />
         ))}
+        <path
+          aria-hidden="true"
+          data-testid="failed-days"
+          d={grid.days
+            .filter((day) => day.tone === "bad")
+            .map((day) => crossIn(LEFT + day.week * pitch, TOP + day.weekday * pitch, pitch - 3))
+            .join("")}
+          stroke="var(--surface)"
+          strokeWidth={1.4}
+          strokeLinecap="round"
+          className="pointer-events-none"
+        />
       </svg>
       <figcaption className="mt-2 flex flex-wrap items-center justify-between gap-x-4 gap-y-1 text-xs text-muted">
         <span aria-live="polite">
@@ -109,16 +127,19 @@ export function HeatMap({ history, today, weeks = 26 }: Props) {
 }
 
 function Legend() {
-  const swatches: [string, string][] = [
-    ["var(--state-succeeded)", "succeeded"],
-    ["var(--state-failed)", "something failed"],
-    ["var(--state-skipped)", "not executed"],
+  const swatches: [string, string, boolean][] = [
+    ["var(--heat-good-2)", "succeeded", false],
+    ["var(--heat-bad-2)", "something failed", true],
+    ["var(--heat-idle-2)", "not executed", false],
   ];
   return (
     <span aria-hidden="true" className="flex flex-wrap gap-x-3 gap-y-1">
-      {swatches.map(([colour, label]) => (
+      {swatches.map(([colour, label, isCrossed]) => (
         <span key={label} className="inline-flex items-center gap-1">
-          <span className="size-2.5 rounded-xs" style={{ backgroundColor: colour }} />
+          <svg width={11} height={11}>
+            <rect width={11} height={11} rx={2} fill={colour} />
+            {isCrossed && <path d={crossIn(0, 0, 11)} stroke="var(--surface)" strokeWidth={1.4} strokeLinecap="round" />}
+          </svg>
           {label}
         </span>
       ))}

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { RecentRun, RunState, TimelineRun } from "@/api/types";
 import { tableEntries } from "./GanttTable";
 import { axisTicks, dueBars, ganttRows, rowBars, runStretch } from "./gantt";
-import { daySummary, heatMapGrid, historySummary } from "./heatmap";
+import { tickText } from "./ganttText";
+import { LEFT, daySummary, heatMapGrid, heatMapLayout, historySummary } from "./heatmap";
 import { barAt, barHeights, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
+import { zoneOffset } from "./zoneOffset";
 
 const run = (id: number, seconds: number | null, state: RunState = "succeeded"): RecentRun => ({
   id,
@@ -78,6 +80,15 @@ describe("heat map", () => {
     expect(idle).toMatchObject({ tone: "idle" });
   });
 
+  it("draws fewer weeks where there is little room, and hangs over no edge", () => {
+    expect(heatMapLayout(600, 26)).toEqual({ weeks: 26, pitch: 19 });
+    expect(heatMapLayout(300, 26)).toEqual({ weeks: 26, pitch: 10 });
+    const { weeks, pitch } = heatMapLayout(254, 26);
+    expect(LEFT + weeks * pitch).toBeLessThanOrEqual(254);
+    expect([weeks, pitch]).toEqual([22, 10]);
+    expect(heatMapLayout(0, 26).weeks).toBe(26);
+  });
+
   it("says what a day and the whole hold", () => {
     const history = [day("2026-11-16", { succeeded: 9, failed: 1 })];
     expect(daySummary(heatMapGrid(history, "2026-11-16").days.at(-1)!)).toBe(
@@ -109,7 +120,7 @@ describe("timeline", () => {
   it("has one row for each schedule, then the tasks without one", () => {
     const rows = ganttRows(
       [timelineRun({ schedule: null, task: "mail" }), timelineRun({ schedule: "b" })],
-      [{ schedule: "a", at: "2026-11-16T00:40:00Z" }],
+      [{ schedule: "a", at: "2026-11-16T00:40:00Z", zone: "UTC" }],
     );
     expect(rows.map((row) => [row.name, row.loose])).toEqual([
       ["a", false],
@@ -160,8 +171,8 @@ describe("timeline", () => {
         timelineRun({ id: 2, started_at: "2026-11-16T00:20:00Z", finished_at: "2026-11-16T00:21:00Z" }),
       ],
       [
-        { schedule: "a", at: "2026-11-16T00:50:00Z" },
-        { schedule: "a", at: "2026-11-16T00:40:00Z" },
+        { schedule: "a", at: "2026-11-16T00:50:00Z", zone: "UTC" },
+        { schedule: "a", at: "2026-11-16T00:40:00Z", zone: "UTC" },
       ],
     );
     const told = tableEntries(rows, scale.from, scale.span, now).map(
@@ -179,8 +190,27 @@ describe("timeline", () => {
   });
 
   it("puts ticks on round times of the wall clock", () => {
-    const ticks = axisTicks({ from: Date.parse("2026-11-16T00:05:00Z"), span: 86_400_000, width: 800 }, 1_800_000);
+    const ticks = axisTicks({ from: Date.parse("2026-11-16T00:05:00Z"), span: 86_400_000, width: 800 }, () => 1_800_000);
     expect(new Date(ticks[0]!).toISOString()).toBe("2026-11-16T02:30:00.000Z");
     expect((ticks[1]! - ticks[0]!) / 3_600_000).toBe(3);
+  });
+
+  it("keeps ticks at midnight, with their dates, over the night when clocks are put back or forward", () => {
+    const texts = (from: string, zone: string) => {
+      const week = { from: Date.parse(from), span: 604_800_000, width: 700 };
+      return axisTicks(week, (moment) => zoneOffset(zone, moment)).map((tick) => tickText(tick, zone));
+    };
+    const autumn = texts("2026-10-21T22:00:00Z", "Europe/Berlin");
+    expect(autumn).toEqual(["22 Oct", "23 Oct", "24 Oct", "25 Oct", "26 Oct", "27 Oct", "28 Oct"]);
+    const spring = texts("2026-03-26T12:00:00Z", "Europe/Berlin");
+    expect(spring).toEqual(["27 Mar", "28 Mar", "29 Mar", "30 Mar", "31 Mar", "1 Apr", "2 Apr"]);
+    // In Cairo the day of the change begins at 01:00.
+    expect(texts("2026-04-22T12:00:00Z", "Africa/Cairo").slice(0, 3)).toEqual(["23 Apr", "24 Apr", "25 Apr"]);
+  });
+
+  it("leaves out an hour that the clock skips", () => {
+    const night = { from: Date.parse("2026-03-28T23:00:00Z"), span: 4 * 3_600_000, width: 400 };
+    const ticks = axisTicks(night, (moment) => zoneOffset("Europe/Berlin", moment));
+    expect(ticks.map((tick) => tickText(tick, "Europe/Berlin"))).toEqual(["29 Mar", "01:00", "03:00", "04:00", "05:00"]);
   });
 });

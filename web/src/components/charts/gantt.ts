@@ -182,13 +182,21 @@ export function dueBars(due: readonly number[], scale: Scale): GanttBar[] {
   return merged;
 }
 
-/** Round moments for the axis, at least `least` pixels from each other, on the wall clock of `offset` (ms from UTC). */
-export function axisTicks(scale: Scale, offset: number, least = 80): number[] {
+/** Round moments of a zone's wall clock for the axis, at least `least` pixels from each other. `offsetAt` tells how far
+ *  the zone is ahead of UTC at a moment: it changes within the window when clocks are put forward or back. */
+export function axisTicks(scale: Scale, offsetAt: (moment: number) => number, least = 80): number[] {
   const step = TICKS.find((each) => (each / scale.span) * scale.width >= least) ?? 604_800_000;
+  const end = scale.from + scale.span;
   const ticks: number[] = [];
-  const first = Math.ceil((scale.from + offset) / step) * step - offset;
-  for (let at = first; at <= scale.from + scale.span; at += step) ticks.push(at);
-  return ticks;
+  let wall = Math.ceil((scale.from + offsetAt(scale.from)) / step) * step;
+  for (; ; wall += step) {
+    const guess = wall - offsetAt(ticks.at(-1) ?? scale.from);
+    const exact = wall - offsetAt(guess);
+    // A time that the clock skips is the first moment after the gap, as the time after it is too.
+    const at = exact + offsetAt(exact) === wall ? exact : guess;
+    if (at > end) return ticks;
+    if (at >= scale.from && at > (ticks.at(-1) ?? -Infinity)) ticks.push(at);
+  }
 }
 
 /** Where a window of this span begins: with the now line at three quarters, or where somebody panned it to. */

@@ -1,6 +1,6 @@
 // What a bar of the timeline says in words: for its tooltip, for screen readers and for the table.
 
-import { counted, formatDuration, formatTime } from "@/time/format";
+import { counted, dayOf, formatClock, formatDuration, formatTime } from "@/time/format";
 import type { GanttBar } from "./gantt";
 
 export interface TextPlace {
@@ -29,4 +29,10 @@ export function barTimes(bar: GanttBar, { zone, now }: TextPlace): string {
   const took =
     bar.runs.length === 1 && bar.state !== "missed" ? `, ${formatDuration((bar.end - bar.start) / 1000)}` : "";
   return `${start} to ${formatTime(bar.end, zone, now, true)}${took}`;
+}
+
+/** The first moment of a day is told by its date, also where the clock begins it at 01:00; others by the clock. */
+export function tickText(tick: number, zone: string): string {
+  if (dayOf(tick, zone) === dayOf(tick - 1, zone)) return formatClock(tick, zone);
+  return formatTime(tick, zone, 0).split(" ").slice(0, 2).join(" ");
 }

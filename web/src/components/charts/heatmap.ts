@@ -88,6 +88,19 @@ function monthLabels(days: readonly HeatMapDay[]): { week: number; label: string
   return labels;
 }
 
+export const LEFT = 30;
+const LEAST = 10;
+const MOST = 19;
+
+/** How many weeks are drawn, and how far apart: as large as there is room for. Where that is little the oldest weeks
+ *  stay out, so that a day is still something to touch. */
+export function heatMapLayout(width: number, most: number): { weeks: number; pitch: number } {
+  const room = Math.floor((width - LEFT) / LEAST);
+  // Nothing is measured yet.
+  const weeks = width === 0 ? most : Math.max(1, Math.min(most, room));
+  return { weeks, pitch: Math.min(MOST, Math.max(LEAST, Math.floor((width - LEFT) / weeks))) };
+}
+
 /** `Mon 16 Nov 2026: 12 runs, 11 succeeded, 1 failed`. */
 export function daySummary(day: HeatMapDay): string {
   const [year, month, date] = day.date.split("-");

@@ -9,12 +9,15 @@ import { OutputToolbar } from "./OutputToolbar";
 import type { LineStore } from "./lines";
 import { useFollow } from "./useFollow";
 import { useOutputSearch } from "./useOutputSearch";
+import { useWrap } from "./useWrap";
 import "./ansi.css";
 
 interface Props {
   store: LineStore;
   /** Counts up with every addition to the store, which is changed in place. */
   version: number;
+  /** The first of it is not all here yet. */
+  loading: boolean;
   /** The run may still print. */
   live: boolean;
   zone: string;
@@ -26,14 +29,12 @@ interface Props {
 const ROW = 20;
 /** About how wide a letter is, in pixels. */
 const LETTER = 7.2;
-const MANY = 10_000;
 
-export function OutputView({ store, version, live, zone, download, downloadName, className }: Props) {
+export function OutputView(props: Props) {
+  const { store, version, loading, live, zone, download, downloadName, className } = props;
   const view = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  const [chosen, setWrap] = useState<boolean | null>(null);
-  // Wrapped lines are measured one by one: a very long output begins without, and anybody may choose.
-  const wrap = chosen ?? store.count <= MANY;
+  const [wrap, setWrap] = useWrap(store.count, loading);
   const [stamps, setStamps] = useState(false);
   const search = useOutputSearch(store, version);
   const virtual = useVirtualizer({

@@ -22,6 +22,16 @@ describe("LineStore", () => {
     expect(store.allText()).toBe("head\n… 10 bytes cut …\ntail");
   });
 
+  it("shows both ends of a line that was cut in its middle, once", () => {
+    const store = new LineStore();
+    const cut = [line(1, "a"), line(2, "begins"), line(null, "… 700 bytes cut …"), line(2, "ends"), line(3, "z")];
+    expect(store.add(cut)).toBe(true);
+    expect(store.add(cut)).toBe(false);
+    store.add([line(4, "more")]);
+    expect(store.allText()).toBe("a\nbegins\n… 700 bytes cut …\nends\nz\nmore");
+    expect(store.extent).toEqual({ printed: 4, kept: 4 });
+  });
+
   it("gives a line the colour that an earlier line switched on", () => {
     const store = new LineStore();
     store.add([line(1, "\x1b[31mred"), line(2, "still red"), line(3, "\x1b[0mplain")]);

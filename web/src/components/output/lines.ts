@@ -43,6 +43,9 @@ export class LineStore {
           this.kept.push(line);
           this.last = line.number;
           this.numbered += 1;
+        } else if (line.number === this.last && remark !== null && this.kept.length > before) {
+          // The rest of a long line that was cut in its middle has its number, and comes together with it.
+          this.kept.push(remark, line);
         }
         // A remark before a line that was here already was here already too.
         remark = null;

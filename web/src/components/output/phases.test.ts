@@ -1,36 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Attempt, Run } from "@/api/types";
+import { sampleRun } from "@/testing/samples";
 import { leftText, phaseSeconds, phasesOf, secondsLeft } from "./phases";
 
-const base: Run = {
-  id: 7,
-  schedule: "a",
-  schedule_id: 1,
-  task: null,
-  state: "queued",
-  reason: null,
-  trigger: "schedule",
-  due_at: "2026-11-16T10:00:00Z",
-  last_due_at: null,
-  count: 1,
-  ready_at: "2026-11-16T10:00:00Z",
-  started_at: null,
-  finished_at: null,
-  attempt: 0,
-  attempts: [],
-  totals: {},
-  progress: null,
-  result: null,
-  error: null,
-  lane: "cron",
-  priority: 0,
-  session: null,
-  project: null,
-  key: "k",
-  node: null,
-  work: { kind: "unreadable", text: "", reason: "" },
-  zone: "UTC",
-};
+const base = sampleRun({ state: "queued", started_at: null, attempt: 0, node: null });
 const attempt = (start: number, end: number | null, state: string): Attempt => ({
   started_at: new Date(Date.parse(base.due_at) + start * 1000).toISOString(),
   finished_at: end === null ? null : new Date(Date.parse(base.due_at) + end * 1000).toISOString(),

@@ -46,9 +46,14 @@ export function useOutput(id: number, live: boolean): Output {
   const load = useCallback(
     async (signal?: AbortSignal) => {
       try {
-        const answer = await fetchLines(id, store.lastNumber, signal);
-        if (store.add(answer.lines)) setVersion((before) => before + 1);
-        setEnded(answer.ended);
+        let more = true;
+        // A long output comes in portions, each shown when it is there.
+        while (more) {
+          const answer = await fetchLines(id, store.lastNumber, signal);
+          if (store.add(answer.lines)) setVersion((before) => before + 1);
+          setEnded(answer.ended);
+          more = answer.more;
+        }
         setError(null);
       } catch (problem) {
         if (signal?.aborted !== true) setError(problem);

@@ -1,7 +1,8 @@
-import { fireEvent, screen, waitFor, within } from "@testing-library/react";
+import { act, fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { describe, expect, it } from "vitest";
-import type { Schedule } from "@/api/types";
+import { afterEach, describe, expect, it } from "vitest";
+import { browserZone, zoneChoice } from "@/state/zone";
+import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
 import { ME, problem, stubServer } from "@/testing/server";
 import { renderPage } from "@/testing/render";
 import { ScheduleFormPage } from "./ScheduleFormPage";
@@ -19,47 +20,21 @@ const lists = {
   "GET /api/tasks": { items: [{ name: "mail", nodes: ["n1"], schedules: 0 }] },
   "GET /api/lanes": empty,
 };
-const schedule = {
-  id: 1,
+const schedule = sampleSchedule({
+  id: 3,
   name: "backup",
-  timing: "daily 03:00",
-  zone: "UTC",
   sentence: "At 03:00 every day.",
-  project: null,
-  owner: "user",
-  enabled: true,
-  broken: null,
-  note: null,
   version: 4,
-  updated_at: "2026-11-16T10:00:00Z",
-  last_run: null,
-  work: { kind: "shell", command: "pg_dump", env: {}, folder: null, user: null, nice: null, memory: null, cpu: null },
-  policy: {
-    overlap: "skip",
-    catch_up: "latest",
-    catch_up_window: "1d",
-    catch_up_cap: 1000,
-    retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-    timeout: "5m",
-    max_age: null,
-    break_after: 3,
-    lane: "cron",
-    priority: 0,
-    session: null,
-    checks: [],
-    gate: null,
-    budget: null,
-    notify: [],
-    keep: { age: "30d", count: 1000 },
-    remaining: null,
-    delete_after_run: false,
-  },
-} as unknown as Schedule;
+  work: sampleShell(),
+  policy: samplePolicy({ timeout: "5m" }),
+});
 
 const fill = (field: HTMLElement, value: string) => fireEvent.change(field, { target: { value } });
 const open = () => renderPage(ScheduleFormPage, { route: "/schedules/new" });
 const edit = (search = "") =>
   renderPage(ScheduleFormPage, { route: "/schedules/$name/edit", at: `/schedules/backup/edit${search}` });
+
+afterEach(() => zoneChoice.set("browser"));
 
 describe("the form of a new schedule", () => {
   it("creates one from a typed timing, with the preview of the server, and only if the name is free", async () => {
@@ -117,12 +92,20 @@ describe("the form of a new schedule", () => {
   });
 
   it("names the zone of the times in the preview, and lists UTC once", async () => {
-    stubServer({ ...lists, "GET /api/me": { ...ME, zone: "Etc/UTC" }, "GET /api/timings/preview": preview });
-    localStorage.setItem("ostinato.zone", "schedule");
+    const tokyo = { ...preview, zone: "Asia/Tokyo" };
+    stubServer({ ...lists, "GET /api/me": { ...ME, zone: "Etc/UTC" }, "GET /api/timings/preview": tokyo });
     open();
     const user = userEvent.setup();
     await user.type(await screen.findByLabelText("Timing"), "every 5m");
-    expect((await screen.findByText(/^Next, in/)).textContent).toMatch(/^Next, in \S+/);
+    const named = await screen.findByText(/^Next, in/);
+    expect(named.textContent).toBe(`Next, in ${browserZone()}`);
+    act(() => zoneChoice.set("schedule"));
+    expect(named.textContent).toBe("Next, in Asia/Tokyo");
+    const time = document.querySelector('time[datetime="2099-01-01T10:00:00Z"]');
+    expect(time?.textContent).toContain("19:00");
+    // What ticks is not read out.
+    expect(time?.closest("[aria-live]")).toBeNull();
+    expect(screen.getByText("Every 5 minutes.").closest("[aria-live]")).toBeTruthy();
     const zones = screen.getByLabelText("Zone");
     fireEvent.focus(zones);
     await within(zones).findByText("Europe/Paris");
@@ -217,7 +200,7 @@ describe("the form of a schedule that exists", () => {
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     const sent = asked.find((each) => each.method === "PATCH");
     expect(sent?.body).toEqual({ timing: "every 12h" });
-    expect(sent?.headers.get("If-Match")).toBe('"4"');
+    expect(sent?.headers.get("If-Match")).toBe('"3.4"');
   });
 
   it("shows what somebody else changed, and can save over it", async () => {
@@ -228,7 +211,7 @@ describe("the form of a schedule that exists", () => {
       "GET /api/timings/preview": preview,
       "GET /api/schedules/backup": () => ((reads += 1) === 1 ? schedule : theirs),
       "PATCH /api/schedules/backup": (one: { headers: Headers }) =>
-        one.headers.get("If-Match") === '"9"' ? { ...theirs, version: 10 } : problem(412, "version", { version: 9 }),
+        one.headers.get("If-Match") === '"3.9"' ? { ...theirs, version: 10 } : problem(412, "version", { version: 9 }),
     });
     const { router } = edit();
     const user = userEvent.setup();
@@ -239,8 +222,8 @@ describe("the form of a schedule that exists", () => {
     await user.click(screen.getByText("Save over it"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(asked.filter((each) => each.method === "PATCH").map((each) => each.headers.get("If-Match"))).toEqual([
-      '"4"',
-      '"9"',
+      '"3.4"',
+      '"3.9"',
     ]);
   });
 

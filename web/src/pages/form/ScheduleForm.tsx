@@ -6,7 +6,6 @@ import { useMay } from "@/api/queries/me";
 import { useProjects } from "@/api/queries/projects";
 import type { Schedule } from "@/api/types";
 import { Banner } from "@/components/Banner";
-import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { TextField } from "@/components/Field";
 import { PageHeader } from "@/components/PageHeader";
@@ -16,6 +15,7 @@ import { useToast } from "@/components/Toast";
 import { ConflictNote } from "./ConflictNote";
 import { FixBanner } from "./FixBanner";
 import { PolicySection } from "./PolicySection";
+import { SaveBar } from "./SaveBar";
 import { TimingSection } from "./TimingSection";
 import { WorkSection } from "./WorkSection";
 import { firstField } from "./fieldErrors";
@@ -36,13 +36,13 @@ interface Props {
 
 export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props) {
   const [values, setValues] = useState(initial);
-  const saving = useSaving({ schedule, before: initial, enable: fix });
-  const dirty = isDirty(values, initial);
-  const guard = useLeaveGuard(dirty && !saving.busy);
+  const saving = useSaving({ schedule, initial, fix });
+  const dirty = isDirty(values, saving.before);
+  const guard = useLeaveGuard(dirty);
   const form = useRef<HTMLFormElement>(null);
   const navigate = useNavigate();
   const say = useToast();
-  const why = useWhyNot(values, initial, schedule);
+  const why = useWhyNot(values, saving.before, schedule);
 
   // An answer moves the focus to the first field that was not taken; mending one of them must not.
   const wrong = useRef<string | null>(null);
@@ -65,7 +65,7 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
       title:
         schedule === null
           ? `${saved.name} is scheduled`
-          : fix
+          : fix && values.enabled
             ? `${saved.name} is saved and on again`
             : `${saved.name} is saved`,
     });
@@ -97,16 +97,6 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
       />
       <div className="flex max-w-5xl flex-col gap-4 pb-20">
         {fix && schedule !== null && <FixBanner schedule={schedule} />}
-        {saving.theirs !== null && (
-          <ConflictNote
-            before={initial}
-            values={values}
-            theirs={saving.theirs}
-            busy={saving.busy}
-            onLoad={() => saving.theirs !== null && onReload?.(saving.theirs)}
-            onSaveOver={() => void saveOver()}
-          />
-        )}
         {schedule?.owner === "code" && (
           <Banner title="The code declares this schedule">
             It may set what you change here back when the app starts again.
@@ -174,37 +164,43 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
             />
           </div>
         </Card>
+      </div>
+      <SaveBar
+        action={schedule === null ? "Create schedule" : fix && values.enabled ? "Save and re-enable" : "Save"}
+        why={why}
+        busy={saving.busy}
+        dirty={dirty}
+        onCancel={() =>
+          schedule === null
+            ? void navigate({ to: "/schedules" })
+            : void navigate({ to: "/schedules/$name", params: { name: schedule.name } })
+        }
+      >
+        {saving.theirs !== null && (
+          <ConflictNote
+            before={saving.before}
+            values={values}
+            theirs={saving.theirs}
+            busy={saving.busy}
+            onLoad={() => saving.theirs !== null && onReload?.(saving.theirs)}
+            onSaveOver={() => void saveOver()}
+          />
+        )}
         {saving.problem !== null && <ProblemNote error={saving.problem} />}
-      </div>
-      <div className="sticky bottom-0 z-20 -mx-4 flex items-center gap-2 border-t border-line bg-canvas/95 px-4 py-3 backdrop-blur max-md:bottom-14">
-        <Button type="submit" variant="primary" busy={saving.busy} why={why}>
-          {schedule === null ? "Create schedule" : fix ? "Save and re-enable" : "Save"}
-        </Button>
-        <Button
-          variant="ghost"
-          onClick={() =>
-            schedule === null
-              ? void navigate({ to: "/schedules" })
-              : void navigate({ to: "/schedules/$name", params: { name: schedule.name } })
-          }
-        >
-          Cancel
-        </Button>
-        {dirty && <span className="ml-auto text-xs text-muted">Not saved yet</span>}
-      </div>
+      </SaveBar>
       {guard.dialog}
     </form>
   );
 }
 
 /** Why it cannot be saved by whoever is logged in: shell and agent work, and gates, are for admins. */
-function useWhyNot(values: FormValues, initial: FormValues, schedule: Schedule | null): string | undefined {
+function useWhyNot(values: FormValues, before: FormValues, schedule: Schedule | null): string | undefined {
   const operator = useMay("operator");
   const admin = useMay("admin");
-  const kinds = [values.work.kind, ...(schedule === null ? [] : [initial.work.kind])];
+  const kinds = [values.work.kind, ...(schedule === null ? [] : [before.work.kind])];
   const strong = kinds.includes("shell") || kinds.includes("agent");
-  const touched = schedule === null || JSON.stringify(values.work) !== JSON.stringify(initial.work);
-  const gate = values.policy["gate.command"] !== initial.policy["gate.command"];
+  const touched = schedule === null || JSON.stringify(values.work) !== JSON.stringify(before.work);
+  const gate = values.policy["gate.command"] !== before.policy["gate.command"];
   if (operator.reason !== undefined) return operator.reason;
   return (strong && touched) || gate ? admin.reason : undefined;
 }

@@ -57,15 +57,15 @@ export function TimingPreview({ text, zone, onUse }: Props) {
     );
   }
   return (
-    <div
-      aria-live="polite"
-      className={classes("transition-opacity", (query.isPlaceholderData || asked !== text.trim()) && "opacity-60")}
-    >
+    <div className={classes("transition-opacity", (query.isPlaceholderData || asked !== text.trim()) && "opacity-60")}>
       <Box>
-        <p className="font-medium text-ink">{query.data.sentence}</p>
+        {/* Only what the timing means is read out: the countdown below it would be every second. */}
+        <p aria-live="polite" className="font-medium text-ink">
+          {query.data.sentence}
+        </p>
         <NextTimes times={query.data.next} zone={query.data.zone} />
       </Box>
-      {query.data.remarks.length > 0 && <Remarks remarks={query.data.remarks} />}
+      <div aria-live="polite">{query.data.remarks.length > 0 && <Remarks remarks={query.data.remarks} />}</div>
     </div>
   );
 }

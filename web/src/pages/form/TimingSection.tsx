@@ -110,7 +110,8 @@ function ZoneSelect({
       name="zone"
       value={oneName(zone) === oneName(standard) ? "" : oneName(zone)}
       error={error}
-      onChange={onChange}
+      // By its name: an edit that sends no zone would keep the old one.
+      onChange={(next) => onChange(next === "" ? standard : next)}
       onFocus={() => setAll(true)}
       onPointerDown={() => setAll(true)}
       options={[{ value: "", label: `${standard} (default)` }, ...known]}

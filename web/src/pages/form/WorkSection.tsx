@@ -92,7 +92,8 @@ function AdminNote({ what }: { what: string }) {
   return <p className="text-xs text-muted">Only an admin may create or change {what} work.</p>;
 }
 
-const ENVIRONMENT = "One NAME=value on each line. Secrets as references: TOKEN=env:TOKEN or file:PATH.";
+const ENVIRONMENT =
+  'One NAME=value on each line; several lines as NAME="one\\ntwo". Secrets as references: TOKEN=env:TOKEN or file:PATH.';
 
 function Shell({ bind, open }: { bind: Bind; open: boolean }) {
   return (

@@ -1,49 +1,17 @@
 import { describe, expect, it } from "vitest";
-import type { Policy, Schedule } from "@/api/types";
+import type { Schedule } from "@/api/types";
+import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
 import { firstField, formField, placeErrors } from "./fieldErrors";
 import { NEW_VALUES, changeRequest, newRequest, valuesOf } from "./formValues";
 import { NO_POLICY, commandOf } from "./policyFields";
 
-const policy: Policy = {
-  overlap: "skip",
-  catch_up: "latest",
-  catch_up_window: "1d",
-  catch_up_cap: 1000,
-  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-  timeout: "5m",
-  max_age: null,
-  break_after: 3,
-  lane: "cron",
-  priority: 0,
-  session: null,
-  checks: [],
-  gate: null,
-  budget: null,
-  notify: [],
-  keep: { age: "30d", count: 1000 },
-  remaining: null,
-  delete_after_run: false,
-};
-const schedule = {
+const policy = samplePolicy({ timeout: "5m" });
+const schedule = sampleSchedule({
   name: "backup",
-  timing: "daily 03:00",
-  zone: "UTC",
-  project: null,
-  note: null,
-  enabled: true,
-  policy,
   version: 4,
-  work: {
-    kind: "shell",
-    command: "pg_dump site",
-    env: { TOKEN: "env:TOKEN" },
-    folder: null,
-    user: null,
-    nice: null,
-    memory: null,
-    cpu: null,
-  },
-} as unknown as Schedule;
+  policy,
+  work: sampleShell({ command: "pg_dump site", env: { TOKEN: "env:TOKEN" } }),
+});
 
 describe("a new schedule", () => {
   it("sends only what was said", () => {
@@ -123,6 +91,25 @@ describe("an edit", () => {
     expect(changeRequest({ ...before, timing: "daily 04:00" }, before).body).toEqual({ timing: "daily 04:00" });
     expect(changeRequest({ ...before, policy: { ...before.policy, "retry.max": "0" } }, before).body).toEqual({
       policy: { retry: { max: 0 } },
+    });
+  });
+
+  it("sends environment and headers as they were, whatever is in them, when only something else was changed", () => {
+    const env = { KEY: "line one\nNAME=two", PAD: " x ", QUOTED: '"q"', WINDOWS: "a\r\nb", PLAIN: "a=b", EMPTY: "" };
+    const shell = valuesOf({ ...schedule, work: sampleShell({ env }) });
+    const changed = { ...shell, work: { ...shell.work, command: "true" } };
+    expect(changeRequest(changed, shell).body.work).toEqual({ kind: "shell", command: "true", env });
+    const headers = { "X-Note": " padded", Accept: "text/plain" };
+    const http = { kind: "http", method: "GET", url: "http://a", headers, body: null, json: null, expect: ["2xx"] };
+    const call = valuesOf({ ...schedule, work: http as Schedule["work"] });
+    const moved = { ...call, work: { ...call.work, url: "http://b" } };
+    expect(changeRequest(moved, call).body.work).toEqual({ kind: "http", method: "GET", url: "http://b", headers });
+  });
+
+  it("takes quotes that are no JSON for what they are", () => {
+    const values = { ...before, work: { ...before.work, env: 'A="two\\nlines"\nB="a" and "b"\nC=say "hi"' } };
+    expect(changeRequest(values, before).body.work).toMatchObject({
+      env: { A: "two\nlines", B: '"a" and "b"', C: 'say "hi"' },
     });
   });
 

@@ -16,6 +16,7 @@ export function useLeaveGuard(dirty: boolean): LeaveGuard {
     enableBeforeUnload: () => dirty && !allowed.current,
     withResolver: true,
   });
+  const isLoggedOut = blocker.status === "blocked" && blocker.next.pathname === "/login";
   return {
     allow: () => {
       allowed.current = true;
@@ -25,7 +26,11 @@ export function useLeaveGuard(dirty: boolean): LeaveGuard {
         open={blocker.status === "blocked"}
         onOpenChange={() => blocker.reset?.()}
         title="Leave without saving?"
-        text="What you changed here is lost."
+        text={
+          isLoggedOut
+            ? "Your login has ended. To keep what you changed here, log in in another tab, come back and save."
+            : "What you changed here is lost."
+        }
         action="Leave"
         danger
         onConfirm={() => blocker.proceed?.()}

@@ -2,10 +2,11 @@
 
 import { useRef, useState } from "react";
 import { ProblemError } from "@/api/client";
-import { fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
+import { fetchMe } from "@/api/queries/me";
+import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
 import { type FieldErrors, placeErrors } from "./fieldErrors";
-import { type FormValues, changeRequest, newRequest } from "./formValues";
+import { type FormValues, changeRequest, newRequest, valuesOf } from "./formValues";
 import type { LocalErrors } from "./workValues";
 import { fieldOrder } from "./fieldOrder";
 
@@ -17,6 +18,8 @@ export interface Saving {
   problem: unknown;
   /** What is stored now, when somebody else saved first. */
   theirs: Schedule | null;
+  /** What is stored as far as this form knows, as its values. */
+  before: FormValues;
   busy: boolean;
   save: (values: FormValues) => Promise<Schedule | null>;
   saveOver: (values: FormValues) => Promise<Schedule | null>;
@@ -25,15 +28,15 @@ export interface Saving {
 
 interface Given {
   schedule: Schedule | null;
-  before: FormValues;
-  /** Saving also switches a broken schedule on again. */
-  enable: boolean;
+  initial: FormValues;
+  /** It is broken: saving also switches it on again, unless it is to be off. */
+  fix: boolean;
 }
 
 const local = (errors: LocalErrors): FieldErrors =>
   Object.fromEntries(Object.entries(errors).map(([field, message]) => [field, { field, message }]));
 
-export function useSaving({ schedule, before, enable }: Given): Saving {
+export function useSaving({ schedule, initial, fix }: Given): Saving {
   const create = useCreateSchedule();
   const change = useChangeSchedule(schedule?.name ?? "");
   const enabling = useEnable();
@@ -42,7 +45,8 @@ export function useSaving({ schedule, before, enable }: Given): Saving {
   const [problem, setProblem] = useState<unknown>(null);
   const [theirs, setTheirs] = useState<Schedule | null>(null);
   // A change that was saved before enabling was refused counts: the next try begins there.
-  const version = useRef(schedule?.version);
+  const [stored, setStored] = useState({ schedule, before: initial });
+  const isLoggedOut = useRef(false);
 
   function tell(found: FieldErrors): void {
     setErrors(found);
@@ -52,25 +56,30 @@ export function useSaving({ schedule, before, enable }: Given): Saving {
     const { body, errors: wrong } = newRequest(values);
     return { errors: wrong, store: () => create.mutateAsync(body) };
   }
-  function changing(held: Schedule, values: FormValues, wanted: number | undefined) {
-    const { body, errors: wrong } = changeRequest(values, before);
+  function changing(held: Schedule, values: FormValues, wanted: Seen | null) {
+    const { body, errors: wrong } = changeRequest(values, stored.before);
     const isEmpty = Object.keys(body).length === 0;
     return {
       errors: wrong,
-      store: async () => (isEmpty ? held : change.mutateAsync({ changes: body, version: wanted })),
+      store: async () => (isEmpty ? held : change.mutateAsync({ changes: body, seen: wanted ?? undefined })),
     };
   }
 
-  async function send(values: FormValues, wanted: number | undefined): Promise<Schedule | null> {
+  async function send(values: FormValues, wanted: Seen | null): Promise<Schedule | null> {
     setProblem(null);
-    const { errors: wrong, store } = schedule === null ? making(values) : changing(schedule, values, wanted);
+    const held = stored.schedule;
+    const { errors: wrong, store } = held === null ? making(values) : changing(held, values, wanted);
     tell(local(wrong));
     if (Object.keys(wrong).length > 0) return null;
     try {
+      // Somebody who has logged in anew in another tab has another token for writes.
+      if (isLoggedOut.current) await fetchMe();
       let saved = await store();
-      version.current = saved.version;
-      if (enable) saved = await enabling.mutateAsync({ ref: saved.name });
       setTheirs(null);
+      if (fix && values.enabled) {
+        setStored({ schedule: saved, before: { ...valuesOf(saved), enabled: true } });
+        saved = await enabling.mutateAsync({ ref: saved.name });
+      }
       return saved;
     } catch (error) {
       await refused(error, values);
@@ -79,6 +88,7 @@ export function useSaving({ schedule, before, enable }: Given): Saving {
   }
 
   async function refused(error: unknown, values: FormValues): Promise<void> {
+    isLoggedOut.current = error instanceof ProblemError && error.status === 401;
     if (!(error instanceof ProblemError)) {
       setProblem(error);
     } else if (error.status === 412 && schedule === null) {
@@ -103,9 +113,10 @@ export function useSaving({ schedule, before, enable }: Given): Saving {
     answers,
     problem,
     theirs,
+    before: stored.before,
     busy: create.isPending || change.isPending || enabling.isPending,
-    save: (values) => send(values, version.current),
-    saveOver: (values) => send(values, theirs?.version),
+    save: (values) => send(values, stored.schedule),
+    saveOver: (values) => send(values, theirs),
     clear: (field) => {
       if (!(field in errors)) return;
       const { [field]: _gone, ...rest } = errors;

@@ -63,9 +63,11 @@ export const NEW_WORK: WorkValues = {
   kwargs: "",
 };
 
+/** What a line cannot say is a JSON text: more than one line, blanks at its edges, a quote at its beginning. */
+const quoted = (value: string): string => (/[\r\n]|^[\s"]|\s$/.test(value) ? JSON.stringify(value) : value);
 const pairs = (record: Record<string, string>, joiner: string): string =>
   Object.entries(record)
-    .map(([name, value]) => `${name}${joiner}${value}`)
+    .map(([name, value]) => `${name}${joiner}${quoted(value)}`)
     .join("\n");
 const json = (value: unknown): string => JSON.stringify(value, null, 2);
 const text = (value: string | number | null): string => (value === null ? "" : String(value));
@@ -123,6 +125,16 @@ export function workValues(work: Work): WorkValues {
   }
 }
 
+/** The value of a line; between double quotes it is a JSON text. */
+function unquoted(value: string): string {
+  if (!/^".*"$/.test(value)) return value;
+  try {
+    return JSON.parse(value) as string;
+  } catch {
+    return value; // `"a" and "b"` is no JSON: it is what it says
+  }
+}
+
 /** `NAME=value` or `Name: value`, one on each line. */
 function readPairs(given: string, joiner: "=" | ":", field: string, errors: LocalErrors): Record<string, string> {
   const found: Record<string, string> = {};
@@ -130,7 +142,7 @@ function readPairs(given: string, joiner: "=" | ":", field: string, errors: Loca
     if (line.trim() === "") return;
     const at = line.indexOf(joiner);
     if (at < 1) errors[field] = `Line ${index + 1} is not ${joiner === "=" ? "NAME=value" : "Name: value"}.`;
-    else found[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+    else found[line.slice(0, at).trim()] = unquoted(line.slice(at + 1).trim());
   });
   return found;
 }

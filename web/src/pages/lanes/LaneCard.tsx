@@ -25,7 +25,7 @@ export function LaneCard({ lane }: { lane: Lane }) {
   const may = useMay("operator");
   const resume = useResumeLane();
   const problem = useProblemToast();
-  const close = (open: boolean): void => setAsking((now) => (open ? now : null));
+  const close = (): void => setAsking(null);
   return (
     <Card
       title={<span className="font-mono">{lane.name}</span>}
@@ -93,26 +93,25 @@ export function LaneCard({ lane }: { lane: Lane }) {
       {lane.paused && lane.note !== null && lane.note !== "" && (
         <p className="mt-3 rounded-md bg-warn-soft px-3 py-1.5 text-xs break-words">{lane.note}</p>
       )}
-      <PauseDialog lane={lane} open={asking === "pause"} onOpenChange={close} />
-      <ClearDialog lane={lane} open={asking === "clear"} onOpenChange={close} />
-      <RateDialog lane={lane} open={asking === "rate"} onOpenChange={close} />
+      {asking === "pause" && <PauseDialog lane={lane} onClose={close} />}
+      {asking === "clear" && <ClearDialog lane={lane} onClose={close} />}
+      {asking === "rate" && <RateDialog lane={lane} onClose={close} />}
     </Card>
   );
 }
 
 interface AskProps {
   lane: Lane;
-  open: boolean;
-  onOpenChange: (open: boolean) => void;
+  onClose: () => void;
 }
 
-function PauseDialog({ lane, open, onOpenChange }: AskProps) {
+function PauseDialog({ lane, onClose }: AskProps) {
   const [note, setNote] = useState("");
   const pause = usePauseLane();
   return (
     <ConfirmDialog
-      open={open}
-      onOpenChange={onOpenChange}
+      open
+      onOpenChange={onClose}
       title={`Pause lane ${lane.name}?`}
       text="Nothing more starts in it, on any node, until it is resumed. What runs goes on."
       action="Pause"
@@ -129,13 +128,13 @@ function PauseDialog({ lane, open, onOpenChange }: AskProps) {
   );
 }
 
-function ClearDialog({ lane, open, onOpenChange }: AskProps) {
+function ClearDialog({ lane, onClose }: AskProps) {
   const clear = useClearLane();
   const say = useToast();
   return (
     <ConfirmDialog
-      open={open}
-      onOpenChange={onOpenChange}
+      open
+      onOpenChange={onClose}
       title={`Clear the queue of lane ${lane.name}?`}
       text={`${counted(lane.queued, "queued run")} will end as cancelled. What runs goes on. This cannot be taken back.`}
       action="Clear the queue"

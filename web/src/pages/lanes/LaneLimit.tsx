@@ -1,6 +1,6 @@
 /** The limit of a lane, which can be changed where it stands. */
 
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useResizeLane } from "@/api/queries/lanes";
 import { useMay } from "@/api/queries/me";
 import type { Lane } from "@/api/types";
@@ -16,6 +16,13 @@ export function LaneLimit({ lane }: { lane: Lane }) {
   const resize = useResizeLane();
   const say = useToast();
   const problem = useProblemToast();
+  const button = useRef<HTMLButtonElement>(null);
+  const wasOpen = useRef(false);
+  useEffect(() => {
+    // The field that had the focus is gone.
+    if (text === null && wasOpen.current) button.current?.focus();
+    wasOpen.current = text !== null;
+  }, [text]);
 
   const save = (event: FormEvent): void => {
     event.preventDefault();
@@ -35,6 +42,7 @@ export function LaneLimit({ lane }: { lane: Lane }) {
     return (
       <Tooltip text={may.reason ?? "Change the limit"}>
         <button
+          ref={button}
           type="button"
           aria-disabled={may.reason !== undefined || undefined}
           aria-label={`Limit of lane ${lane.name}: ${lane.limit}. Change it`}

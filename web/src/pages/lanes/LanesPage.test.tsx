@@ -47,6 +47,7 @@ it("the limit is changed where it stands", async () => {
   await userEvent.keyboard("5{Enter}");
   await screen.findByText("Lane main has 5 places");
   expect(asked.find((one) => one.method === "PUT")?.body).toEqual({ limit: 5 });
+  expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^Limit of lane main/);
 });
 
 it("a limit that the server refuses goes back, with the reason", async () => {
@@ -88,4 +89,33 @@ it("an error stands in place, with a retry that works", async () => {
   broken = false;
   await userEvent.click(screen.getByRole("button", { name: "Try again" }));
   await screen.findByRole("meter");
+});
+
+it("what was typed and left is not there the next time, and the rate is that of now", async () => {
+  let rate: string | null = null;
+  stubServer({
+    "GET /api/lanes": () => ({ items: [lane({ rate })] }),
+    "PUT /api/lanes/main": problem(422, "no rate", { errors: [{ field: "rate", message: "abc is no rate" }] }),
+  });
+  const { cache } = renderPage(LanesPage);
+  const setRate = async () => {
+    await userEvent.click(await screen.findByRole("button", { name: "More for lane main" }));
+    await userEvent.click(await screen.findByRole("menuitem", { name: "Set the rate…" }));
+    return screen.findByLabelText<HTMLInputElement>("Rate");
+  };
+  await userEvent.type(await setRate(), "abc{Enter}");
+  await screen.findByText("abc is no rate");
+  await userEvent.click(screen.getByRole("button", { name: "Leave it" }));
+  rate = "5/m";
+  await cache.invalidateQueries();
+  await screen.findByText("5/m");
+  const field = await setRate();
+  expect([field.value, field.getAttribute("aria-invalid")]).toEqual(["5/m", null]);
+  await userEvent.keyboard("{Escape}");
+
+  await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+  await userEvent.type(screen.getByLabelText("Note"), "tonight");
+  await userEvent.keyboard("{Escape}");
+  await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+  expect(screen.getByLabelText<HTMLInputElement>("Note").value).toBe("");
 });

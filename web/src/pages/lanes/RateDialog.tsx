@@ -1,4 +1,4 @@
-/** How many runs of a lane may start in a time. */
+/** How many runs of a lane may start in a time. There only while it is asked: it begins with the rate of now. */
 
 import { type FormEvent, useId, useState } from "react";
 import { ProblemError } from "@/api/client";
@@ -11,11 +11,10 @@ import { useToast } from "@/components/Toast";
 
 interface RateDialogProps {
   lane: Lane;
-  open: boolean;
-  onOpenChange: (open: boolean) => void;
+  onClose: () => void;
 }
 
-export function RateDialog({ lane, open, onOpenChange }: RateDialogProps) {
+export function RateDialog({ lane, onClose }: RateDialogProps) {
   const form = useId();
   const [rate, setRate] = useState(lane.rate ?? "");
   const resize = useResizeLane();
@@ -31,20 +30,20 @@ export function RateDialog({ lane, open, onOpenChange }: RateDialogProps) {
           say({
             title: wanted === "none" ? `Lane ${lane.name} has no rate` : `Lane ${lane.name} starts at most ${wanted}`,
           });
-          onOpenChange(false);
+          onClose();
         },
       },
     );
   };
   return (
     <Dialog
-      open={open}
-      onOpenChange={onOpenChange}
+      open
+      onOpenChange={onClose}
       title={`Rate of lane ${lane.name}`}
       description="How many of its runs may start in a time, on all nodes together."
       footer={
         <>
-          <Button onClick={() => onOpenChange(false)}>Leave it</Button>
+          <Button onClick={onClose}>Leave it</Button>
           <Button type="submit" form={form} variant="primary" busy={resize.isPending}>
             Save
           </Button>

@@ -1,9 +1,17 @@
 import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import { LoginPage, safePlace } from "@/pages/login/LoginPage";
+import { LoginPage, loginCommand, safePlace } from "@/pages/login/LoginPage";
 import { renderPage } from "@/testing/render";
 import { ME, problem, stubServer } from "@/testing/server";
+
+it("names the port that the command cannot know", () => {
+  expect(["", "8321", "9411"].map(loginCommand)).toEqual([
+    "ostinato login",
+    "ostinato login",
+    "ostinato login --port 9411",
+  ]);
+});
 
 it("a link with a code logs in once, and the code leaves the address at once", async () => {
   let release: () => void = () => undefined;

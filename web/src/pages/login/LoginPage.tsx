@@ -13,6 +13,12 @@ import { Logo } from "@/shell/Logo";
 export const safePlace = (then: string | undefined): string =>
   then !== undefined && /^\/(?![/\\])/.test(then) && !then.startsWith("/login") ? then : "/";
 
+const USUAL_PORT = "8321";
+
+/** The port is what the command cannot know by itself, where it is not the usual one. */
+export const loginCommand = (port: string): string =>
+  port === "" || port === USUAL_PORT ? "ostinato login" : `ostinato login --port ${port}`;
+
 export function LoginPage() {
   const search: { code?: string; then?: string } = useSearch({ strict: false });
   const navigate = useNavigate();
@@ -69,7 +75,7 @@ export function LoginPage() {
         <div className="flex flex-col gap-2 border-t border-line pt-4 text-sm text-muted">
           <span>or run this where Ostinato runs, for a link that logs you in:</span>
           <span>
-            <Command text="ostinato login" />
+            <Command text={loginCommand(window.location.port)} />
           </span>
         </div>
       </form>

@@ -3,10 +3,10 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Overview } from "@/api/types";
+import type { Overview, RunState } from "@/api/types";
 import { Icon } from "@/components/Icon";
 import { look } from "@/components/stateLook";
-import { type Activity, activityOf, stacked } from "@/pages/overview/activity";
+import { type Activity, activityOf, lastBucket, stacked } from "@/pages/overview/activity";
 import { useIsDark } from "@/state/theme";
 import { useZone } from "@/state/zone";
 import { counted, formatClock } from "@/time/format";
@@ -17,8 +17,10 @@ const STEP = 450;
 
 const color = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const dataOf = (activity: Activity): uPlot.AlignedData => [activity.times, ...stacked(activity).toReversed()];
+
 function optionsFor(
-  activity: Activity,
+  states: readonly RunState[],
   zone: string,
   width: number,
   onPoint: (place: number | null) => void,
@@ -58,7 +60,7 @@ function optionsFor(
     ],
     series: [
       {},
-      ...activity.states.toReversed().map((state) => ({
+      ...states.toReversed().map((state) => ({
         label: state,
         paths: columns,
         points: { show: false },
@@ -76,21 +78,31 @@ export function ActivityChart({ overview }: { overview: Overview }) {
   const isDark = useIsDark();
   const { resolve } = useZone();
   const zone = resolve(overview.zone);
-  const activity = useMemo(() => activityOf(overview), [overview]);
+  // Not of the whole overview: that is another one with every progress of a run.
+  const { activity: known, bucket_seconds: size } = overview;
+  const last = lastBucket(overview);
+  const activity = useMemo(() => activityOf(known, size, last), [known, size, last]);
+  const latest = useRef(activity);
+  latest.current = activity;
+  const chart = useRef<uPlot | null>(null);
 
+  const states = activity.states.join();
   useEffect(() => {
     const place = box.current;
-    if (place === null || activity.states.length === 0) return undefined;
-    const data: uPlot.AlignedData = [activity.times, ...stacked(activity).toReversed()];
-    const chart = new uPlot(optionsFor(activity, zone, place.clientWidth, setPointed), data, place);
-    const sizes = new ResizeObserver(() => chart.setSize({ width: place.clientWidth, height: HEIGHT }));
+    if (place === null || states === "") return undefined;
+    const options = optionsFor(latest.current.states, zone, place.clientWidth, setPointed);
+    const made = new uPlot(options, dataOf(latest.current), place);
+    chart.current = made;
+    const sizes = new ResizeObserver(() => made.setSize({ width: place.clientWidth, height: HEIGHT }));
     sizes.observe(place);
     return () => {
+      chart.current = null;
       sizes.disconnect();
-      chart.destroy();
+      made.destroy();
     };
     // The colours are read anew when the theme changes.
-  }, [activity, zone, isDark]);
+  }, [states, zone, isDark]);
+  useEffect(() => chart.current?.setData(dataOf(activity)), [activity]);
 
   if (activity.states.length === 0) {
     return <p className="py-6 text-center text-sm text-muted">Nothing ended in the last 24 hours.</p>;
@@ -98,7 +110,7 @@ export function ActivityChart({ overview }: { overview: Overview }) {
   return (
     <>
       <div ref={box} aria-hidden="true" />
-      <Legend activity={activity} pointed={pointed} zone={zone} size={overview.bucket_seconds} />
+      <Legend activity={activity} pointed={pointed} zone={zone} size={size} />
     </>
   );
 }

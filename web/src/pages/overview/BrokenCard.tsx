@@ -1,4 +1,5 @@
-/** Schedules that the breaker switched off, with the reason and a way back. */
+/** Schedules that the breaker switched off, with the reason and a way back; and those whose task nobody knows, which
+ *  are still on. */
 
 import { Link } from "@tanstack/react-router";
 import { useMay } from "@/api/queries/me";
@@ -48,9 +49,11 @@ function BrokenRow({ schedule }: { schedule: Schedule }) {
         </Link>
         <p className="line-clamp-2 text-xs break-words text-muted">{schedule.broken}</p>
       </div>
-      <Button size="small" why={may.reason} busy={enable.isPending} onClick={press}>
-        Enable
-      </Button>
+      {!schedule.enabled && (
+        <Button size="small" why={may.reason} busy={enable.isPending} onClick={press}>
+          Enable
+        </Button>
+      )}
     </li>
   );
 }

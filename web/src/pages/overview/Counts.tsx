@@ -31,7 +31,7 @@ export function Counts({ overview }: { overview: Overview }) {
         tone={failed > 0 ? "bad" : undefined}
         value={failed}
         to="/runs"
-        search={{ state: "failed" }}
+        search={{ state: "failed", since: "24h" }}
       />
       <Stat
         label="Broken"

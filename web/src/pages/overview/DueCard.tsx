@@ -11,6 +11,7 @@ const SHOWN = 12;
 export interface DueSchedule {
   schedule: string;
   at: string;
+  zone: string;
   /** How many due times are known. */
   times: number;
 }
@@ -18,9 +19,9 @@ export interface DueSchedule {
 /** One row for each schedule, the soonest first: one that is due every ten seconds does not hide the others. */
 export function bySchedule(due: readonly DueTime[]): DueSchedule[] {
   const found = new Map<string, DueSchedule>();
-  for (const { schedule, at } of due) {
+  for (const { schedule, at, zone } of due) {
     const known = found.get(schedule);
-    if (known === undefined) found.set(schedule, { schedule, at, times: 1 });
+    if (known === undefined) found.set(schedule, { schedule, at, zone, times: 1 });
     else known.times += 1;
   }
   return [...found.values()];
@@ -61,7 +62,7 @@ function DueRow({ due }: { due: DueSchedule }) {
       </Link>
       {due.times > 1 && <span className="text-xs whitespace-nowrap text-muted">and again</span>}
       <span className="ml-auto text-xs text-muted">
-        <Time at={due.at} />
+        <Time at={due.at} zone={due.zone} />
       </span>
       <Countdown to={due.at} className="w-20 text-right text-xs" />
     </li>

@@ -6,8 +6,8 @@ import type { Node, Overview } from "@/api/types";
 import { Banner } from "@/components/Banner";
 import { buttonClass } from "@/components/Button";
 import { Command } from "@/components/Command";
+import { Ago } from "@/components/Time";
 import { useNow } from "@/state/ticker";
-import { formatAge } from "@/time/format";
 
 /** Longer ago it is history, which the page of the nodes tells. */
 const LATELY = 600_000;
@@ -19,12 +19,7 @@ export function EngineBanner({ engine }: { engine: Overview["engine"] }) {
       <Banner
         tone="bad"
         title="No engine is running"
-        actions={
-          <>
-            <Command text="ostinato up" />
-            <Command text="ostinato worker" />
-          </>
-        }
+        actions={<Command text="ostinato worker" />}
       >
         Nothing starts until there is one. Start it on any machine that has this database.
       </Banner>
@@ -46,16 +41,20 @@ export function EngineBanner({ engine }: { engine: Overview["engine"] }) {
 function Lost({ nodes }: { nodes: Node[] }) {
   const now = useNow();
   const lately = nodes
-    .map((node) => ({ id: node.id, age: now - Date.parse(node.seen_at) }))
-    .filter(({ age }) => age < LATELY)
-    .sort((one, other) => one.age - other.age);
+    .filter((node) => now - Date.parse(node.seen_at) < LATELY)
+    .sort((one, other) => Date.parse(other.seen_at) - Date.parse(one.seen_at));
   const [last] = lately;
   if (last === undefined) return null;
   const title =
     lately.length === 1
-      ? `Node ${last.id} was lost ${formatAge(last.age / 1000)} ago: its runs were taken over by others`
-      : `${lately.length} nodes were lost, the last ${formatAge(last.age / 1000)} ago: their runs were taken over by others`;
-  return <Banner tone="warn" title={title} actions={<ToNodes />} />;
+      ? `Node ${last.id} was lost: its runs were taken over by others`
+      : `${lately.length} nodes were lost: their runs were taken over by others`;
+  const aside = (
+    <>
+      last seen <Ago at={last.seen_at} />
+    </>
+  );
+  return <Banner tone="warn" title={title} aside={aside} actions={<ToNodes />} />;
 }
 
 function ToNodes() {

@@ -56,7 +56,13 @@ function FailedRow({ run }: { run: Run }) {
           {run.reason ?? run.error}
         </Link>
       </div>
-      <IconButton icon="refresh" label="Retry" why={may.reason} onClick={press} />
+      <IconButton
+        icon="refresh"
+        label={`Retry run ${run.id}`}
+        why={may.reason}
+        busy={retry.isPending}
+        onClick={press}
+      />
     </li>
   );
 }

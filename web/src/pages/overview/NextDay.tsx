@@ -9,11 +9,13 @@ interface NextDayProps {
   hours: Overview["next24"];
   /** There are too many schedules to count all. */
   estimated: boolean;
+  /** Of the server, where the schedules' own zones are wanted. */
+  zone: string;
 }
 
-export function NextDay({ hours, estimated }: NextDayProps) {
+export function NextDay({ hours, estimated, zone: home }: NextDayProps) {
   const { resolve } = useZone();
-  const zone = resolve();
+  const zone = resolve(home);
   const most = Math.max(1, ...hours.map((hour) => hour.count));
   const total = hours.reduce((sum, hour) => sum + hour.count, 0);
   return (

@@ -12,7 +12,7 @@ it("without an engine the page says so and how to start one", async () => {
   stubServer({ "GET /api/overview": sampleOverview({ engine }) });
   renderPage(OverviewPage);
   expect((await screen.findByRole("alert")).textContent).toContain("No engine is running");
-  expect(screen.getByText("ostinato up")).toBeDefined();
+  expect(screen.getByText("ostinato worker")).toBeDefined();
 });
 
 it("a house without schedules shows the command that makes the first one", async () => {
@@ -30,7 +30,7 @@ it("a running run shows how far it is, and is cancelled after a question", async
   });
   renderPage(OverviewPage);
   expect((await screen.findByRole("progressbar")).getAttribute("aria-valuenow")).toBe("75");
-  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
+  await userEvent.click(screen.getByRole("button", { name: "Cancel run 7" }));
   expect(asked.every((one) => one.method === "GET")).toBe(true);
   await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
@@ -43,7 +43,7 @@ it("a cancel that the server refuses keeps the question open, with the reason", 
     "POST /api/runs/7/cancel": problem(409, "run 7 has ended: succeeded"),
   });
   renderPage(OverviewPage);
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel run 7" }));
   await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
   await screen.findByText("run 7 has ended: succeeded");
   expect(screen.getByRole("dialog")).toBeDefined();
@@ -68,7 +68,7 @@ it("a viewer sees the buttons but cannot use them", async () => {
     "GET /api/overview": sampleOverview({ running: [sampleRun()] }),
   });
   renderPage(OverviewPage);
-  const button = await screen.findByRole("button", { name: "Cancel" });
+  const button = await screen.findByRole("button", { name: "Cancel run 7" });
   await waitFor(() => expect(button.getAttribute("aria-disabled")).toBe("true"));
   await userEvent.click(button);
   expect(screen.queryByRole("dialog")).toBeNull();
@@ -105,7 +105,9 @@ it("a node that was lost minutes ago is told of, one of yesterday is not", async
   });
   renderPage(OverviewPage);
   const alert = await screen.findByRole("alert");
-  expect(alert.textContent).toContain("Node shop-2 was lost 3 m ago: its runs were taken over by others");
+  // What ticks is beside the alert: it is not read out again every minute.
+  expect(alert.textContent).toBe("Node shop-2 was lost: its runs were taken over by others");
+  expect(alert.parentElement?.textContent).toContain("last seen 3 m ago");
   expect(screen.getByRole("link", { name: "Show the nodes" }).getAttribute("href")).toBe("/nodes");
 });
 
@@ -127,18 +129,37 @@ it("the numbers lead to the runs that they count", async () => {
   expect(await leads(/^Running/)).toBe("/runs?state=running");
   expect(await leads(/^Queued/)).toBe("/runs?state=queued");
   expect(await leads(/^Late/)).toBe("/runs?state=queued");
-  expect(await leads(/^Failed/)).toBe("/runs?state=failed");
+  expect(await leads(/^Failed/)).toBe("/runs?state=failed&since=24h");
 });
 
 it("a run that was told to stop says so until it has, and cannot be told twice", async () => {
   stubServer({
-    "GET /api/overview": sampleOverview({ running: [sampleRun()] }),
-    "POST /api/runs/7/cancel": sampleRun(),
+    "GET /api/overview": sampleOverview({ running: [sampleRun({ cancelling: "by ada" })] }),
   });
   renderPage(OverviewPage);
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel" }));
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
   expect(await screen.findByText("cancelling…")).toBeDefined();
-  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
-  expect(screen.getByRole("button", { name: "Cancel" }).getAttribute("aria-disabled")).toBe("true");
+  expect(screen.getByRole("button", { name: "Cancel run 7" }).getAttribute("aria-disabled")).toBe("true");
+});
+
+it("a double click on Retry makes one run, and pressed again after no answer it is the same one", async () => {
+  let answer: () => unknown = () => undefined;
+  const failed = [sampleRun({ state: "failed", error: "exit code 3" }), sampleRun({ id: 8, state: "failed" })];
+  const asked = stubServer({
+    "GET /api/overview": sampleOverview({ failed }),
+    "POST /api/runs/7/retry": () => new Promise((resolve) => (answer = () => resolve(problem(502, "no answer")))),
+  });
+  renderPage(OverviewPage);
+  await screen.findByRole("button", { name: "Retry run 8" });
+  const button = screen.getByRole("button", { name: "Retry run 7" });
+  await userEvent.dblClick(button);
+  const retries = () => asked.filter((one) => one.method === "POST");
+  expect(retries()).toHaveLength(1);
+  expect(button.getAttribute("aria-busy")).toBe("true");
+  answer();
+  await screen.findByText("no answer");
+  await userEvent.click(button);
+  expect(retries()).toHaveLength(2);
+  const [first, second] = retries().map((one) => one.headers.get("Idempotency-Key"));
+  expect(first).toBeTruthy();
+  expect(second).toBe(first);
 });

@@ -2,6 +2,7 @@
 
 import { Link } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
+import { loadFile } from "@/api/files";
 import { useMay } from "@/api/queries/me";
 import { useOverview } from "@/api/queries/overview";
 import type { Overview } from "@/api/types";
@@ -24,7 +25,7 @@ import { RunningCard } from "@/pages/overview/RunningCard";
 import { counted } from "@/time/format";
 
 const ActivityChart = lazy(() =>
-  import("@/pages/overview/ActivityChart").then((module) => ({ default: module.ActivityChart })),
+  loadFile(() => import("@/pages/overview/ActivityChart")).then((module) => ({ default: module.ActivityChart })),
 );
 
 export function OverviewPage() {
@@ -96,7 +97,7 @@ function Cards({ overview }: { overview: Overview }) {
         </div>
         <div className="flex min-w-0 flex-col gap-4">
           <DueCard due={overview.due} />
-          <NextDay hours={overview.next24} estimated={overview.estimated} />
+          <NextDay hours={overview.next24} estimated={overview.estimated} zone={overview.zone} />
         </div>
       </div>
     </>

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import { useMay } from "@/api/queries/me";
-import { useCancelRun, useIsCancelling } from "@/api/queries/runs";
+import { useCancelRun } from "@/api/queries/runs";
 import type { Run } from "@/api/types";
 import { Badge } from "@/components/Badge";
 import { Card } from "@/components/Card";
@@ -49,7 +49,7 @@ export function RunningCard({ runs, total }: RunningCardProps) {
 
 function RunningRow({ run, onStop }: { run: Run; onStop: () => void }) {
   const may = useMay("operator");
-  const isCancelling = useIsCancelling(run);
+  const isCancelling = run.cancelling !== null;
   return (
     <li className="flex items-center gap-3 px-4 py-2.5">
       <div className="min-w-0 flex-1">
@@ -67,7 +67,7 @@ function RunningRow({ run, onStop }: { run: Run; onStop: () => void }) {
       </div>
       <IconButton
         icon="stop"
-        label="Cancel"
+        label={`Cancel run ${run.id}`}
         tone="danger"
         why={may.reason ?? (isCancelling ? "It was told to stop." : undefined)}
         onClick={onStop}

@@ -1,17 +1,14 @@
 import { expect, it } from "vitest";
-import { activityOf, stacked } from "@/pages/overview/activity";
+import { activityOf, lastBucket, stacked } from "@/pages/overview/activity";
 
-const overview = {
-  now: "2026-11-16T10:07:00Z",
-  bucket_seconds: 900,
-  activity: [
-    { at: "2026-11-15T10:15:00Z", states: { succeeded: 2 } },
-    { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 } },
-  ],
-};
+const known = [
+  { at: "2026-11-15T10:15:00Z", states: { succeeded: 2 } },
+  { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 } },
+];
+const activity = activityOf(known, 900, lastBucket({ now: "2026-11-16T10:07:00Z", bucket_seconds: 900 }));
 
 it("the day has all its buckets, also the empty ones, up to the one that is now", () => {
-  const { times, buckets, totals } = activityOf(overview);
+  const { times, buckets, totals } = activity;
   expect(times).toHaveLength(96);
   expect(times[95]).toBe(Date.parse("2026-11-16T10:00:00Z") / 1000);
   expect([buckets[0], buckets[1], buckets[95]]).toEqual([{ succeeded: 2 }, {}, { failed: 1, succeeded: 4 }]);
@@ -22,6 +19,6 @@ it("the day has all its buckets, also the empty ones, up to the one that is now"
 });
 
 it("each state stands on those below it", () => {
-  const [succeeded, failed] = stacked(activityOf(overview));
+  const [succeeded, failed] = stacked(activity);
   expect([succeeded?.[95], failed?.[95]]).toEqual([4, 5]);
 });

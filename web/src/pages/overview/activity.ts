@@ -24,12 +24,16 @@ export interface Activity {
   totals: Map<RunState, number>;
 }
 
-export function activityOf(overview: Pick<Overview, "activity" | "bucket_seconds" | "now">): Activity {
-  const size = overview.bucket_seconds;
-  const last = Math.floor(Date.parse(overview.now) / 1000 / size) * size;
+/** The start of the bucket that is being filled, in seconds. */
+export function lastBucket({ now, bucket_seconds: size }: Pick<Overview, "bucket_seconds" | "now">): number {
+  return Math.floor(Date.parse(now) / 1000 / size) * size;
+}
+
+/** The day up to and with the bucket that starts at `last`. */
+export function activityOf(known: readonly ActivityBucket[], size: number, last: number): Activity {
   const first = last - 86_400 + size;
   const byTime = new Map<number, ActivityBucket["states"]>(
-    overview.activity.map((bucket) => [Math.floor(Date.parse(bucket.at) / 1000), bucket.states]),
+    known.map((bucket) => [Math.floor(Date.parse(bucket.at) / 1000), bucket.states]),
   );
   const times: number[] = [];
   for (let time = first; time <= last; time += size) times.push(time);

@@ -1,10 +1,12 @@
 import { act, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Feed } from "@/api/feed";
 import { LiveClient, setLiveClient } from "@/api/live";
 import type { Run } from "@/api/types";
 import { renderPage } from "@/testing/render";
-import { problem, stubServer } from "@/testing/server";
+import { sampleRun } from "@/testing/samples";
+import { type Asked, problem, stubServer } from "@/testing/server";
 import { RunPage } from "./RunPage";
 
 /** A socket that the test speaks through. */
@@ -37,32 +39,13 @@ beforeEach(() => {
 });
 afterEach(() => client.stop());
 
-const run: Run = {
-  id: 7,
+const run = sampleRun({
   schedule: "backup",
-  schedule_id: 1,
-  task: null,
-  state: "running",
-  reason: null,
   trigger: "manual",
-  due_at: "2026-11-16T10:00:00Z",
-  last_due_at: null,
-  count: 1,
-  ready_at: "2026-11-16T10:00:00Z",
-  started_at: "2026-11-16T10:00:01Z",
-  finished_at: null,
-  attempt: 1,
   attempts: [{ started_at: "2026-11-16T10:00:01Z", finished_at: null, state: "running", error: null, node: "n1" }],
   totals: { copied: 12, errors: 1 },
   progress: { done: 3, total: 4, text: "copying" },
-  result: null,
-  error: null,
-  lane: "cron",
-  priority: 0,
-  session: null,
-  project: null,
   key: "run-7",
-  node: "n1",
   work: {
     kind: "http",
     method: "GET",
@@ -72,8 +55,7 @@ const run: Run = {
     body: null,
     expect: ["2xx"],
   },
-  zone: "UTC",
-} as Run;
+});
 const said = (number: number, text: string) => ({ number, at: null, line: text });
 const open = () => renderPage(RunPage, { route: "/runs/$id", at: "/runs/7" });
 
@@ -81,7 +63,11 @@ describe("the page of a run", () => {
   it("goes on with the output where the first answer ended, and shows each line once", async () => {
     stubServer({
       "GET /api/runs/7": run,
-      "GET /api/runs/7/lines": { lines: [said(1, "first"), said(2, "\u001b[31msecond\u001b[0m <b>")], ended: false },
+      "GET /api/runs/7/lines": {
+        lines: [said(1, "first"), said(2, "\u001b[31msecond\u001b[0m <b>")],
+        more: false,
+        ended: false,
+      },
     });
     client.start();
     act(() => line.onopen?.());
@@ -96,10 +82,51 @@ describe("the page of a run", () => {
     expect(screen.getByText("3 lines")).toBeTruthy();
   });
 
+  it("reads a long output to its end before it follows it", async () => {
+    const portions = [[said(1, "first")], [said(2, "second")], [said(3, "third")]];
+    const asked = stubServer({
+      "GET /api/runs/7": run,
+      "GET /api/runs/7/lines": ({ query }: Asked) => {
+        const after = Number(query.get("after"));
+        return { lines: portions[after] ?? [], more: after < 2, ended: false };
+      },
+    });
+    client.start();
+    act(() => line.onopen?.());
+    open();
+    expect(await screen.findByText("third")).toBeTruthy();
+    expect(screen.getByText("3 lines")).toBeTruthy();
+    await waitFor(() => expect(line.sent).toContainEqual({ type: "subscribe", topic: "output:7", cursor: "3" }));
+    const lines = asked.filter((each) => each.path.endsWith("/lines"));
+    expect(lines.map((each) => each.query.get("after"))).toEqual(["0", "1", "2"]);
+  });
+
+  it("says that the rest of an ended output is missing, and reads on when asked to", async () => {
+    let fails = true;
+    stubServer({
+      "GET /api/runs/7": { ...run, state: "succeeded" },
+      "GET /api/runs/7/lines": ({ query }: Asked) => {
+        if (query.get("after") === "0") return { lines: [said(1, "first")], more: true, ended: true };
+        return fails ? problem(503, "the database is away") : { lines: [said(2, "last")], more: false, ended: true };
+      },
+    });
+    open();
+    expect(await screen.findByText("the database is away")).toBeTruthy();
+    expect(screen.getByText("first")).toBeTruthy();
+    fails = false;
+    await userEvent.click(screen.getByText("Try again"));
+    expect(await screen.findByText("last")).toBeTruthy();
+    expect(screen.queryByText("the database is away")).toBeNull();
+  });
+
   it("searches the output", async () => {
     stubServer({
       "GET /api/runs/7": run,
-      "GET /api/runs/7/lines": { lines: [said(1, "an Error"), said(2, "fine"), said(3, "error again")], ended: false },
+      "GET /api/runs/7/lines": {
+        lines: [said(1, "an Error"), said(2, "fine"), said(3, "error again")],
+        more: false,
+        ended: false,
+      },
     });
     open();
     await screen.findByText("fine");
@@ -112,7 +139,7 @@ describe("the page of a run", () => {
   it("shows progress, totals and what it does, and cancels with a reason", async () => {
     const asked = stubServer({
       "GET /api/runs/7": run,
-      "GET /api/runs/7/lines": { lines: [], ended: false },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: false },
       "POST /api/runs/7/cancel": { ...run, state: "cancelled" },
     });
     open();
@@ -127,8 +154,8 @@ describe("the page of a run", () => {
   it("is being cancelled from the click until it has ended", async () => {
     stubServer({
       "GET /api/runs/7": run,
-      "GET /api/runs/7/lines": { lines: [], ended: false },
-      "POST /api/runs/7/cancel": run,
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: false },
+      "POST /api/runs/7/cancel": { ...run, cancelling: "by ada" },
     });
     const { cache } = open();
     await userEvent.click(await screen.findByText("Cancel"));
@@ -136,14 +163,57 @@ describe("the page of a run", () => {
     const button = await screen.findByRole("button", { name: "Cancelling…" });
     expect(button.getAttribute("aria-disabled")).toBe("true");
     expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Run 7 cancelling…");
-    act(() => cache.setQueryData(["runs", "one", 7], { ...run, state: "cancelled" }));
+    act(() => cache.setQueryData(["runs", "one", 7], { ...run, state: "cancelled", cancelling: null }));
     await waitFor(() => expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Run 7 cancelled"));
     expect(screen.getByText("Retry")).toBeTruthy();
   });
 
+  it("keeps the question and what is typed when the run ends under it", async () => {
+    const asked = stubServer({
+      "GET /api/runs/7": run,
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: false },
+    });
+    const { cache, router } = open();
+    await userEvent.click(await screen.findByText("Cancel"));
+    const reason = await screen.findByLabelText<HTMLInputElement>("Reason (optional)");
+    await userEvent.type(reason, "wro");
+    act(() => cache.setQueryData(["runs", "one", 7], { ...run, state: "succeeded" }));
+    await screen.findByText("Run 7 has ended meanwhile: succeeded.");
+    await userEvent.keyboard("ng shop");
+    expect(reason.value).toBe("wrong shop");
+    await userEvent.click(screen.getByRole("button", { name: "Cancel the run" }));
+    expect(asked.every((each) => each.method === "GET")).toBe(true);
+    await userEvent.keyboard("{Escape}");
+    await waitFor(() => expect(document.activeElement?.textContent).toBe("Retry"));
+    expect(router.state.location.pathname).toBe("/runs/7");
+  });
+
+  it("shows the failed attempt of a run that waits for its next", async () => {
+    const attempt = { started_at: "2026-11-16T10:00:01Z", finished_at: "2026-11-16T10:00:02Z", node: "n1" };
+    let now: Run = run;
+    stubServer({
+      "GET /api/runs/7": () => now,
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: false },
+    });
+    const { cache } = open();
+    await screen.findByRole("heading", { level: 1, name: "Run 7 running" });
+    now = {
+      ...run,
+      state: "queued",
+      attempt: 2,
+      error: "the disk is full",
+      attempts: [{ ...attempt, state: "failed", error: "the disk is full" }],
+    };
+    const { work: _work, result: _result, attempts: _attempts, ...told } = now;
+    const event = { kind: "run_queued", at: now.due_at, run: told, schedule: "backup", session: null, data: {} } as const;
+    act(() => new Feed(cache).hear({ type: "event", topic: "overview", cursor: "1", event }));
+    await screen.findByRole("heading", { level: 1, name: "Run 7 queued" });
+    expect((await screen.findAllByText(/the disk is full/)).length).toBeGreaterThan(0);
+  });
+
   it("says how much of a long output was cut", async () => {
     const lines = [said(1, "first"), { number: null, at: null, line: "… 5 lines were cut …" }, said(7, "last")];
-    stubServer({ "GET /api/runs/7": run, "GET /api/runs/7/lines": { lines, ended: false } });
+    stubServer({ "GET /api/runs/7": run, "GET /api/runs/7/lines": { lines, more: false, ended: false } });
     open();
     expect(await screen.findByText("2 of 7 lines, the rest was cut")).toBeTruthy();
   });
@@ -166,7 +236,7 @@ describe("the page of a run", () => {
     } as Run;
     stubServer({
       "GET /api/runs/7": failed,
-      "GET /api/runs/7/lines": { lines: [], ended: true },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: true },
       "POST /api/runs/7/retry": { ...run, id: 8 },
     });
     const { router } = open();

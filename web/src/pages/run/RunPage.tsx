@@ -155,19 +155,24 @@ function Output({ run }: { run: Run }) {
   const { resolve } = useZone();
   const live = !hasEnded(run.state);
   const output = useOutput(run.id, live);
-  if (output.error !== null && output.store.count === 0)
-    return <ProblemNote error={output.error} onRetry={output.reload} />;
+  const problem = output.error !== null && <ProblemNote error={output.error} onRetry={output.reload} />;
+  if (problem && output.store.count === 0) return problem;
   // What was never executed printed nothing: an empty box would only be in the way.
   if (!live && run.attempts.length === 0 && output.store.count === 0) return null;
   return (
-    <OutputView
-      store={output.store}
-      version={output.version}
-      live={live}
-      zone={resolve(run.zone)}
-      download={outputPath(run.id)}
-      downloadName={`run-${run.id}.txt`}
-      className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
-    />
+    <>
+      {/* The rest of an ended one does not come by itself: what is here would pass for the whole. */}
+      {!live && problem}
+      <OutputView
+        store={output.store}
+        version={output.version}
+        loading={output.loading}
+        live={live}
+        zone={resolve(run.zone)}
+        download={outputPath(run.id)}
+        downloadName={`run-${run.id}.txt`}
+        className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
+      />
+    </>
   );
 }

@@ -9,6 +9,7 @@ import { classes } from "@/components/classes";
 import { SearchField } from "@/components/SearchField";
 import { Select } from "@/components/Select";
 import { STATES } from "@/components/stateLook";
+import { SINCE } from "@/state/since";
 import { NO_FILTERS, type RunFilters, TRIGGERS, isFiltered } from "./runFilters";
 
 interface Props {
@@ -20,7 +21,7 @@ const namesOf = (items: readonly { name: string }[] | undefined, chosen: string)
   ...new Set([...(items ?? []).map((item) => item.name), chosen].filter(Boolean)),
 ];
 
-const REST = ["task", "project", "lane", "session"] as const;
+const REST = ["since", "task", "project", "lane", "session"] as const;
 const isRest = (name: string): boolean => REST.some((each) => each === name);
 
 export function RunFilterBar({ filters, onChange }: Props) {
@@ -36,6 +37,7 @@ export function RunFilterBar({ filters, onChange }: Props) {
   const choices = [
     { name: "state", label: "State", any: "Any state", options: states },
     { name: "trigger", label: "Trigger", any: "Any trigger", options: TRIGGERS },
+    { name: "since", label: "Due", any: "Any time", options: SINCE.slice(1) },
     { name: "task", label: "Task", any: "Any task", options: tasks },
     { name: "project", label: "Project", any: "Any project", options: projects },
     { name: "lane", label: "Lane", any: "Any lane", options: lanes },

@@ -6,6 +6,7 @@ import { RunDuration } from "@/components/Duration";
 import { RunStateBadge } from "@/components/RunStateBadge";
 import { Time } from "@/components/Time";
 import { plainText } from "@/components/output/ansi";
+import { useRowFocus } from "@/state/rowKeys";
 
 const COLUMNS =
   "lg:grid lg:grid-cols-[minmax(0,1.3fr)_7rem_8.5rem_8.5rem_5rem_5rem_minmax(0,1.5fr)] lg:items-center lg:gap-x-3";
@@ -23,11 +24,19 @@ export function RunsHead() {
   );
 }
 
+interface Props {
+  run: Run;
+  focused: boolean;
+  claim: (id: number) => boolean;
+}
+
 /** One run; on a narrow screen its times are named, for there is no head. */
-export function RunRow({ run, focused }: { run: Run; focused: boolean }) {
+export function RunRow({ run, focused, claim }: Props) {
+  const link = useRowFocus(run.id, focused, claim);
   const reason = plainText(run.reason ?? "");
   return (
     <Link
+      ref={link}
       to="/runs/$id"
       params={{ id: String(run.id) }}
       className={classes(

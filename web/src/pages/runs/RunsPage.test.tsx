@@ -1,9 +1,10 @@
-import { screen, waitFor, within } from "@testing-library/react";
+import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { Run } from "@/api/types";
 import { renderPage } from "@/testing/render";
 import { sampleRun } from "@/testing/samples";
-import { stubServer } from "@/testing/server";
+import { type Asked, problem, stubServer } from "@/testing/server";
 import { RunsPage } from "./RunsPage";
 import { NO_FILTERS, filtersOf, queryOf } from "./runFilters";
 
@@ -47,6 +48,13 @@ describe("the page of all runs", () => {
     await waitFor(() => expect(router.state.location.search).toEqual({}));
   });
 
+  it("takes half a name of a schedule for one that has no runs, and not for an error", async () => {
+    stubServer({ ...lists, "GET /api/runs": problem(404, "there is no schedule 'nigh'") });
+    open("?schedule=nigh");
+    expect(await screen.findByText("No run fits these filters")).toBeTruthy();
+    expect(screen.queryByText("there is no schedule 'nigh'")).toBeNull();
+  });
+
   it("leaves words that are no state or trigger out of what it asks", () => {
     expect(queryOf(filtersOf({ state: "failed,expired,odd", trigger: "cat", schedule: "a" }))).toEqual({
       limit: 50,
@@ -54,5 +62,68 @@ describe("the page of all runs", () => {
       schedule: "a",
     });
     expect(queryOf(NO_FILTERS)).toEqual({ limit: 50 });
+  });
+
+  const pageOf = (newest: number, count: number) =>
+    Array.from({ length: count }, (_, place) => sampleRun({ id: newest - place, state: "succeeded" }));
+  /** Runs with these ids and down, in pages of three. */
+  const ledger = (newest: () => number) => (asked: Asked) => {
+    const cursor = asked.query.get("cursor");
+    const from = cursor === null ? newest() : Number(cursor);
+    return { items: pageOf(from, 3), next: from > 5 ? String(from - 3) : null };
+  };
+  const shownIds = () => screen.getAllByRole("listitem").map((item) => Number(/run (\d+)/.exec(item.textContent)?.[1]));
+
+  it("asks for the first page only when something happens, and no run is lost or shown twice", async () => {
+    let newest = 10;
+    const asked = stubServer({ ...lists, "GET /api/runs": ledger(() => newest) });
+    const { cache } = open();
+    await waitFor(() => expect(shownIds()).toEqual([10, 9, 8, 7, 6, 5, 4, 3, 2]));
+    const before = asked.length;
+    newest = 12;
+    await cache.invalidateQueries({ queryKey: ["runs", "list"] });
+    await waitFor(() => expect(shownIds()).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2]));
+    expect(asked.slice(before).map((each) => each.query.get("cursor"))).toEqual([null]);
+    // More than a page at once: everything is loaded anew.
+    newest = 20;
+    await cache.invalidateQueries({ queryKey: ["runs", "list"] });
+    await waitFor(() => expect(shownIds().slice(0, 9)).toEqual([20, 19, 18, 17, 16, 15, 14, 13, 12]));
+  });
+
+  it("counts new runs while somebody reads further down, and shows them at the top", async () => {
+    let newest = 10;
+    stubServer({ ...lists, "GET /api/runs": ledger(() => newest) });
+    const scrolled = vi.spyOn(window, "scrollY", "get").mockReturnValue(0);
+    const { cache } = open();
+    await waitFor(() => expect(shownIds()).toHaveLength(9));
+    const scroll = (to: number) => {
+      scrolled.mockReturnValue(to);
+      fireEvent.scroll(window);
+    };
+    scroll(400);
+    newest = 12;
+    await cache.invalidateQueries({ queryKey: ["runs", "list"] });
+    const button = await screen.findByText("2 new runs");
+    expect(shownIds()[0]).toBe(10);
+    vi.spyOn(window, "scrollTo").mockImplementation(() => scroll(0));
+    await userEvent.click(button);
+    await waitFor(() => expect(shownIds()[0]).toBe(12));
+    expect(screen.queryByText("2 new runs")).toBeNull();
+  });
+
+  it("drops a run that has gone on to another state than the one that is asked for", async () => {
+    stubServer({ ...lists, "GET /api/runs": { items: [sampleRun({ id: 7 }), sampleRun({ id: 6 })], next: null } });
+    const { cache } = open("?state=running");
+    await waitFor(() => expect(shownIds()).toEqual([7, 6]));
+    const patch = (data: { pages: { items: Run[] }[] } | undefined) =>
+      data && {
+        ...data,
+        pages: data.pages.map((page) => ({
+          ...page,
+          items: page.items.map((run) => (run.id === 7 ? { ...run, state: "succeeded" as const } : run)),
+        })),
+      };
+    cache.setQueriesData({ queryKey: ["runs", "list"] }, patch);
+    await waitFor(() => expect(shownIds()).toEqual([6]));
   });
 });

@@ -1,7 +1,8 @@
 /** All runs, newest first: of schedules, of tasks that were enqueued, of sessions. */
 
 import { useNavigate } from "@tanstack/react-router";
-import { useCallback, useState } from "react";
+import { useCallback } from "react";
+import { ProblemError } from "@/api/client";
 import { itemsOf } from "@/api/queries/pages";
 import { useRuns } from "@/api/queries/runs";
 import { Button } from "@/components/Button";
@@ -10,12 +11,15 @@ import { EmptyState } from "@/components/EmptyState";
 import { PageHeader } from "@/components/PageHeader";
 import { ProblemNote } from "@/components/ProblemNote";
 import { SkeletonRows } from "@/components/Skeleton";
+import { endOf } from "@/components/rowsEnd";
 import { VirtualRows } from "@/components/VirtualRows";
-import { useShortcut } from "@/state/shortcuts";
+import { useRowKeys } from "@/state/rowKeys";
 import { useUrlState } from "@/state/urlState";
+import { counted } from "@/time/format";
 import { RunFilterBar } from "./RunFilterBar";
 import { RunRow, RunsHead } from "./RunRow";
 import { NO_FILTERS, type RunFilters, filtersOf, isFiltered, queryOf } from "./runFilters";
+import { useHeldBack } from "./useHeldBack";
 
 export function RunsPage() {
   const [search, setSearch] = useUrlState();
@@ -31,26 +35,31 @@ export function RunsPage() {
 }
 
 function List({ filters, onClear }: { filters: RunFilters; onClear: () => void }) {
-  const query = useRuns(queryOf(filters));
-  const runs = itemsOf(query.data);
-  const [focused, setFocused] = useState(-1);
+  const wanted = queryOf(filters);
+  const query = useRuns(wanted);
+  // A run that has gone on to another state may be on a page that is kept.
+  const runs = itemsOf(query.data).filter((run) => wanted.state?.includes(run.state) ?? true);
+  // Half a name is no error: there is nothing of that name yet.
+  const isUnknown = query.error instanceof ProblemError && query.error.status === 404;
+  const { shown, fresh } = useHeldBack(runs);
   const navigate = useNavigate();
-  const group = "Runs";
-  useShortcut("j", () => setFocused((before) => Math.min(before + 1, runs.length - 1)), { label: "Next run", group });
-  useShortcut("k", () => setFocused((before) => Math.max(before - 1, 0)), { label: "Previous run", group });
-  useShortcut(
-    "o",
-    () => {
-      const run = runs[focused];
-      if (run !== undefined) void navigate({ to: "/runs/$id", params: { id: String(run.id) } });
-    },
-    { label: "Open the run", group },
+  const walked = useRowKeys(
+    shown.map((run) => run.id),
+    (id) => void navigate({ to: "/runs/$id", params: { id: String(id) } }),
+    { noun: "run", group: "Runs" },
   );
   return (
     <>
-      {query.error !== null && (
+      {query.error !== null && !isUnknown && !query.isFetchNextPageError && (
         <div className="mb-3">
           <ProblemNote error={query.error} onRetry={() => void query.refetch()} />
+        </div>
+      )}
+      {fresh > 0 && (
+        <div className="sticky top-14 z-10 flex h-0 justify-center">
+          <Button size="small" className="shadow-raised" onClick={() => window.scrollTo({ top: 0 })}>
+            {counted(fresh, "new run")}
+          </Button>
         </div>
       )}
       <div
@@ -60,19 +69,18 @@ function List({ filters, onClear }: { filters: RunFilters; onClear: () => void }
         )}
       >
         {query.isPending && <SkeletonRows rows={10} />}
-        {query.isSuccess && runs.length === 0 && (isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />)}
+        {(query.isSuccess || isUnknown) && runs.length === 0 && (isFiltered(filters) ? <NoMatch onClear={onClear} /> : <NoRuns />)}
         {runs.length > 0 && (
           <>
             <RunsHead />
             <VirtualRows
               label="Runs"
-              items={runs}
+              items={shown}
               rowKey={(run) => run.id}
               estimate={38}
-              hasMore={query.hasNextPage}
-              onEnd={() => !query.isFetchingNextPage && void query.fetchNextPage()}
-              focused={focused}
-              row={(run, place) => <RunRow run={run} focused={place === focused} />}
+              {...endOf(query)}
+              focused={walked.place}
+              row={(run) => <RunRow run={run} focused={run.id === walked.at} claim={walked.claim} />}
             />
             {query.isFetchingNextPage && <SkeletonRows rows={2} />}
           </>

@@ -4,7 +4,7 @@ import type { RunFilter } from "@/api/queries/runs";
 import type { Trigger } from "@/api/types";
 import { STATES } from "@/components/stateLook";
 
-export const RUN_FILTERS = ["state", "schedule", "task", "project", "lane", "trigger", "session"] as const;
+export const RUN_FILTERS = ["state", "schedule", "task", "project", "lane", "trigger", "session", "since"] as const;
 export type RunFilters = Record<(typeof RUN_FILTERS)[number], string>;
 
 export const TRIGGERS: readonly { value: Trigger; label: string }[] = [
@@ -32,7 +32,7 @@ export function queryOf(filters: RunFilters): RunFilter {
   if (wanted.length > 0) query.state = wanted;
   const known = TRIGGERS.find((each) => each.value === trigger);
   if (known !== undefined) query.trigger = known.value;
-  for (const name of ["schedule", "task", "project", "lane", "session"] as const) {
+  for (const name of ["schedule", "task", "project", "lane", "session", "since"] as const) {
     if (names[name] !== "") query[name] = names[name];
   }
   return query;

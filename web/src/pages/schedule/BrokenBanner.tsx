@@ -1,55 +1,54 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
 import { useMay } from "@/api/queries/me";
 import type { Schedule } from "@/api/types";
 import { Banner } from "@/components/Banner";
 import { Button, buttonClass } from "@/components/Button";
 import { ErrorText } from "@/components/output/ErrorText";
-import { TurnOn } from "../schedules/ScheduleSwitch";
 import { brokenText } from "../schedules/scheduleState";
+import type { Turning } from "../schedules/useTurning";
 
 /** A broken schedule: why, the last error, and the two ways back. */
-export function BrokenBanner({ schedule }: { schedule: Schedule }) {
+export function BrokenBanner({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   const may = useMay("operator");
-  const [turning, setTurning] = useState(false);
   const last = schedule.last_run;
   return (
-    <>
-      <Banner
-        tone="bad"
-        title={`Broken: ${brokenText(schedule)}`}
-        actions={
-          <>
-            <Button why={may.reason} onClick={() => setTurning(true)}>
-              Re-enable
-            </Button>
-            {may.allowed && (
-              <Link
-                to="/schedules/$name/edit"
-                params={{ name: schedule.name }}
-                search={{ fix: "1" }}
-                className={buttonClass("primary")}
-              >
-                Fix and re-enable
-              </Link>
-            )}
-          </>
-        }
-      >
-        {last !== null && (
-          <>
-            <p className="mt-0.5">
-              {last.error === null ? "Look at " : "The last error, of "}
-              <Link to="/runs/$id" params={{ id: String(last.id) }} className="font-medium text-accent hover:underline">
-                run {last.id}
-              </Link>
-              {last.error === null ? ", the last one." : ":"}
-            </p>
-            {last.error !== null && <ErrorText text={last.error} />}
-          </>
-        )}
-      </Banner>
-      {turning && <TurnOn name={schedule.name} onDone={() => setTurning(false)} />}
-    </>
+    <Banner
+      tone="bad"
+      title={`Broken: ${brokenText(schedule)}`}
+      actions={
+        <>
+          <Button
+            why={may.reason}
+            busy={turning.isTurningOn(schedule.name)}
+            onClick={() => turning.turn({ name: schedule.name, to: "on" })}
+          >
+            Re-enable
+          </Button>
+          {may.allowed && (
+            <Link
+              to="/schedules/$name/edit"
+              params={{ name: schedule.name }}
+              search={{ fix: "1" }}
+              className={buttonClass("primary")}
+            >
+              Fix and re-enable
+            </Link>
+          )}
+        </>
+      }
+    >
+      {last !== null && (
+        <>
+          <p className="mt-0.5">
+            {last.error === null ? "Look at " : "The last error, of "}
+            <Link to="/runs/$id" params={{ id: String(last.id) }} className="font-medium text-accent hover:underline">
+              run {last.id}
+            </Link>
+            {last.error === null ? ", the last one." : ":"}
+          </p>
+          {last.error !== null && <ErrorText text={last.error} />}
+        </>
+      )}
+    </Banner>
   );
 }

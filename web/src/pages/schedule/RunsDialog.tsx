@@ -59,7 +59,7 @@ function RunLog({ schedule }: { schedule: string }) {
       {query.error !== null && <ProblemNote error={query.error} onRetry={() => void query.refetch()} />}
       {query.isPending && <SkeletonRows rows={6} />}
       {query.isSuccess && runs.length === 0 && (
-        <EmptyState icon="history" title={state === "" ? "No runs yet" : `No ${state} runs`} />
+        <NoRuns schedule={schedule} state={state} onClear={() => setState("")} />
       )}
       {runs.length > 0 && (
         <ul className="divide-y divide-line rounded-lg border border-line">
@@ -81,6 +81,21 @@ function RunLog({ schedule }: { schedule: string }) {
         </Button>
       )}
     </div>
+  );
+}
+
+function NoRuns({ schedule, state, onClear }: { schedule: string; state: string; onClear: () => void }) {
+  if (state !== "") {
+    const action = <Button onClick={onClear}>Show any state</Button>;
+    return <EmptyState icon="history" title={`No ${state} runs`} action={action} />;
+  }
+  return (
+    <EmptyState
+      icon="history"
+      title="No runs yet"
+      text="Every due time makes a run. To make one now:"
+      command={`ostinato schedule trigger ${/^[\w.:-]+$/.test(schedule) ? schedule : `'${schedule}'`}`}
+    />
   );
 }
 

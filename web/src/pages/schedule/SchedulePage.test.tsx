@@ -1,72 +1,27 @@
 import { fireEvent, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import type { Run, Schedule } from "@/api/types";
 import { renderPage } from "@/testing/render";
+import { sampleRun, sampleSchedule } from "@/testing/samples";
 import { type Asked, problem, stubServer } from "@/testing/server";
 import { SchedulePage } from "./SchedulePage";
 
-const schedule = {
-  id: 1,
+const schedule = sampleSchedule({
   name: "backup",
-  timing: "daily 03:00",
-  zone: "UTC",
   sentence: "At 03:00 every day.",
-  project: null,
-  owner: "user",
-  enabled: true,
-  broken: null,
-  orphaned: false,
-  note: null,
-  off_note: null,
-  version: 4,
   next_run_at: "2099-01-01T03:00:00Z",
-  next_run_reason: null,
-  held_since: null,
-  remaining: null,
-  failures: 0,
-  last_run: null,
-  running: 0,
-  created_at: "2026-11-01T10:00:00Z",
-  updated_at: "2026-11-16T10:00:00Z",
+  version: 4,
   work: { kind: "function", task: "copy", args: ["site"], kwargs: { full: true } },
-  policy: {
-    overlap: "skip",
-    catch_up: "latest",
-    catch_up_window: "1d",
-    catch_up_cap: 1000,
-    retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-    timeout: null,
-    max_age: null,
-    break_after: 3,
-    lane: "cron",
-    priority: 0,
-    session: null,
-    checks: [],
-    gate: null,
-    budget: null,
-    notify: [],
-    keep: { age: "30d", count: 1000 },
-    remaining: null,
-    delete_after_run: false,
-  },
-} as unknown as Schedule;
-const run = {
-  id: 7,
+});
+const run = sampleRun({
   schedule: "backup",
   task: "copy",
   state: "succeeded",
-  reason: null,
-  trigger: "schedule",
   due_at: "2026-11-16T03:00:00Z",
-  count: 1,
   started_at: "2026-11-16T03:00:00Z",
   finished_at: "2026-11-16T03:00:09Z",
   totals: { copied: 12, skipped: 3, errors: 0 },
-  progress: null,
-  error: null,
-  zone: "UTC",
-} as unknown as Run;
+});
 const answers = {
   "GET /api/schedules/backup": schedule,
   "GET /api/schedules/backup/next": { zone: "UTC", next: ["2099-01-01T03:00:00Z"], reason: null },
@@ -136,6 +91,29 @@ describe("the page of a schedule", () => {
     expect(router.state.location.search).toEqual({ runs: "1" });
     expect((await within(dialog).findByText("copied", { exact: false })).textContent).toBe("copied 12");
     expect(within(dialog).getByText("9 s")).toBeTruthy();
+  });
+
+  it("says in the run log what to type when there are no runs, and how to see others", async () => {
+    stubServer({ ...answers, "GET /api/runs": { items: [], next: null } });
+    open("?runs=1");
+    const dialog = await screen.findByRole("dialog");
+    expect(await within(dialog).findByText("ostinato schedule trigger backup")).toBeTruthy();
+    await userEvent.selectOptions(within(dialog).getByLabelText("State"), "failed");
+    await userEvent.click(await within(dialog).findByText("Show any state"));
+    expect(await within(dialog).findByText("No runs yet")).toBeTruthy();
+  });
+
+  it("marks the days on which something failed with more than a colour", async () => {
+    const day = (date: string, states: Record<string, number>) => ({ date, states, seconds: 9 });
+    const today = new Date().toISOString().slice(0, 10);
+    const history = (states: Record<string, number>) => ({ zone: "UTC", days: [day(today, states)] });
+    stubServer({ ...answers, "GET /api/schedules/backup/history": history({ succeeded: 3, failed: 1 }) });
+    const { unmount } = open();
+    expect((await screen.findByTestId("failed-days")).getAttribute("d")).toMatch(/^M/);
+    unmount();
+    stubServer({ ...answers, "GET /api/schedules/backup/history": history({ succeeded: 3 }) });
+    open();
+    expect((await screen.findByTestId("failed-days")).getAttribute("d")).toBe("");
   });
 
   it("looks before it backfills", async () => {

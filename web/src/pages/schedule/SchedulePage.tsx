@@ -1,7 +1,7 @@
 /** One schedule: when it is due, what it did, how it is treated, and everything that can be done with it. */
 
 import { useParams } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import type { ReactNode } from "react";
 import { useMay } from "@/api/queries/me";
 import { useSchedule } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
@@ -15,8 +15,9 @@ import { SkeletonCards } from "@/components/Skeleton";
 import { StateBadge } from "@/components/StateBadge";
 import { Countdown, Time } from "@/components/Time";
 import { useUrlState } from "@/state/urlState";
-import { ScheduleSwitch, TurnOn } from "../schedules/ScheduleSwitch";
+import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
 import { reasonText, scheduleState, stateLook } from "../schedules/scheduleState";
+import { type Turning, useTurning } from "../schedules/useTurning";
 import { BrokenBanner } from "./BrokenBanner";
 import { HistoryCard } from "./HistoryCard";
 import { PolicyCard } from "./PolicyCard";
@@ -41,6 +42,7 @@ export function SchedulePage() {
 function Loaded({ schedule }: { schedule: Schedule }) {
   const [search, setSearch] = useUrlState();
   const may = useMay("operator");
+  const turning = useTurning();
   const state = scheduleState(schedule);
   const showRuns = (open: boolean) => setSearch({ runs: open ? "1" : undefined });
   return (
@@ -51,7 +53,12 @@ function Loaded({ schedule }: { schedule: Schedule }) {
         heading={
           <span className="flex flex-wrap items-center gap-x-3 gap-y-1">
             <span className="min-w-0 break-words">{schedule.name}</span>
-            <ScheduleSwitch schedule={schedule} why={may.reason} />
+            <ScheduleSwitch
+              schedule={schedule}
+              why={may.reason}
+              turningOn={turning.isTurningOn(schedule.name)}
+              onTurn={turning.turn}
+            />
             <Badge {...stateLook(state)} title={schedule.next_run_reason ?? undefined}>
               {state}
             </Badge>
@@ -62,8 +69,8 @@ function Loaded({ schedule }: { schedule: Schedule }) {
         actions={<ScheduleActions schedule={schedule} onRuns={() => showRuns(true)} />}
       />
       <div className="flex flex-col gap-4">
-        {schedule.broken !== null && <BrokenBanner schedule={schedule} />}
-        <Held schedule={schedule} />
+        {schedule.broken !== null && <BrokenBanner schedule={schedule} turning={turning} />}
+        <Held schedule={schedule} turning={turning} />
         <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_22rem]">
           <div className="flex min-w-0 flex-col gap-4">
             <RecentRuns schedule={schedule} onAll={() => showRuns(true)} />
@@ -82,6 +89,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
         </div>
       </div>
       <RunsDialog schedule={schedule.name} open={search["runs"] === "1"} onOpenChange={showRuns} />
+      {turning.dialogs}
     </>
   );
 }
@@ -102,29 +110,31 @@ function Description({ schedule }: { schedule: Schedule }) {
 }
 
 /** Why it is not due although nothing is broken. */
-function Held({ schedule }: { schedule: Schedule }) {
+function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   if (schedule.broken !== null) return null;
   const state = scheduleState(schedule);
   if (state === "paused") return <Banner tone="warn" title={`Paused: ${reasonText(schedule.next_run_reason)}`} />;
   if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares it, so it is not due." />;
-  return state === "off" ? <OffBanner schedule={schedule} /> : null;
+  return state === "off" ? <OffBanner schedule={schedule} turning={turning} /> : null;
 }
 
-function OffBanner({ schedule }: { schedule: Schedule }) {
+function OffBanner({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   const may = useMay("operator");
-  const [turning, setTurning] = useState(false);
   return (
-    <>
-      <Banner
-        title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: it has no due times until somebody enables it."}
-        actions={
-          <Button size="small" icon="check" why={may.reason} busy={turning} onClick={() => setTurning(true)}>
-            Enable
-          </Button>
-        }
-      />
-      {turning && <TurnOn name={schedule.name} onDone={() => setTurning(false)} />}
-    </>
+    <Banner
+      title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: it has no due times until somebody enables it."}
+      actions={
+        <Button
+          size="small"
+          icon="check"
+          why={may.reason}
+          busy={turning.isTurningOn(schedule.name)}
+          onClick={() => turning.turn({ name: schedule.name, to: "on" })}
+        >
+          Enable
+        </Button>
+      }
+    />
   );
 }
 

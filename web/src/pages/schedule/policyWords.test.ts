@@ -1,27 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Policy } from "@/api/types";
+import { samplePolicy } from "@/testing/samples";
 import { policyWords } from "./policyWords";
 
-const policy: Policy = {
-  overlap: "skip",
-  catch_up: "latest",
-  catch_up_window: "1d",
-  catch_up_cap: 1000,
-  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-  timeout: "5m",
-  max_age: null,
-  break_after: 3,
-  lane: "cron",
-  priority: 0,
-  session: null,
-  checks: [],
-  gate: null,
-  budget: null,
-  notify: [],
-  keep: { age: "30d", count: 1000 },
-  remaining: null,
-  delete_after_run: false,
-};
+const policy = samplePolicy({ timeout: "5m" });
 
 describe("policyWords", () => {
   it("folds what is the default, but for what people ask about", () => {

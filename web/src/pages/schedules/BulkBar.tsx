@@ -27,21 +27,20 @@ export function BulkBar({ names, onClear, onDone }: Props) {
   const bulk = useBulk();
   const say = useToast();
   const tell = useProblemToast();
-  const [asking, setAsking] = useState<"disable" | "remove" | null>(null);
-  const [note, setNote] = useState("");
+  const [asking, setAsking] = useState<"trigger" | "disable" | "remove" | null>(null);
   const [answer, setAnswer] = useState<{ action: Action; answer: BulkAnswer } | null>(null);
   const why = may.reason ?? (names.length > MOST ? `At most ${MOST} at once.` : undefined);
   const many = counted(names.length, "schedule");
 
-  async function act(action: Action): Promise<void> {
+  async function act(action: Action, note = ""): Promise<void> {
     const wanted: Bulk = { action, names: [...names] };
-    if (action === "disable" && note.trim() !== "") wanted.note = note.trim();
+    if (note.trim() !== "") wanted.note = note.trim();
     const got = await bulk.mutateAsync(wanted);
     onDone(got.failed.map((each) => each.name));
     if (got.failed.length > 0) setAnswer({ action, answer: got });
     else say({ title: `${counted(got.done.length, "schedule")} ${DONE[action]}` });
   }
-  const at = (action: Action) => () => void act(action).catch(tell("Nothing was done"));
+  const close = () => setAsking(null);
 
   return (
     <>
@@ -49,19 +48,19 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         <div
           role="region"
           aria-label="Selected schedules"
-          className="fixed inset-x-3 bottom-16 z-30 mx-auto flex w-fit max-w-full flex-wrap items-center gap-2 rounded-xl border border-line-strong bg-raised px-3 py-2 shadow-raised md:bottom-5"
+          className="fixed inset-x-3 bottom-[calc(var(--bottom-bar)+0.5rem)] z-30 mx-auto flex w-fit max-w-full flex-wrap items-center gap-2 rounded-xl border border-line-strong bg-raised px-3 py-2 shadow-raised md:bottom-5"
         >
           <span className="px-1 text-sm font-medium tabular-nums">{names.length.toLocaleString("en-US")} selected</span>
-          <Button
-            size="small"
-            icon="play"
-            why={why}
-            busy={bulk.isPending && bulk.variables.action === "trigger"}
-            onClick={at("trigger")}
-          >
+          <Button size="small" icon="play" why={why} onClick={() => setAsking("trigger")}>
             Run now
           </Button>
-          <Button size="small" icon="check" why={why} onClick={at("enable")}>
+          <Button
+            size="small"
+            icon="check"
+            why={why}
+            busy={bulk.isPending && bulk.variables.action === "enable"}
+            onClick={() => void act("enable").catch(tell("Nothing was done"))}
+          >
             Enable
           </Button>
           <Button size="small" icon="pause" why={why} onClick={() => setAsking("disable")}>
@@ -74,18 +73,17 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         </div>
       )}
       <ConfirmDialog
-        open={asking === "disable"}
-        onOpenChange={() => setAsking(null)}
-        title={`Disable ${many}?`}
-        text="They get no new due times until somebody enables them again."
-        action="Disable"
-        onConfirm={() => act("disable")}
-      >
-        <TextField label="Reason (optional)" value={note} onChange={(event) => setNote(event.target.value)} />
-      </ConfirmDialog>
+        open={asking === "trigger"}
+        onOpenChange={close}
+        title={`Run ${many} now?`}
+        text="Each gets a run beside its due times, as soon as there is room in its lane."
+        action={`Run ${many}`}
+        onConfirm={() => act("trigger")}
+      />
+      {asking === "disable" && <DisableMany many={many} onClose={close} onDisable={(note) => act("disable", note)} />}
       <ConfirmDialog
         open={asking === "remove"}
-        onOpenChange={() => setAsking(null)}
+        onOpenChange={close}
         title={`Remove ${many}?`}
         text="This cannot be taken back. Their runs and output are removed with them."
         action={`Remove ${many}`}
@@ -96,5 +94,33 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         <BulkFailures action={answer.action} answer={answer.answer} onClose={() => setAnswer(null)} />
       )}
     </>
+  );
+}
+
+interface DisableManyProps {
+  many: string;
+  onClose: () => void;
+  onDisable: (note: string) => Promise<void>;
+}
+
+/** There only while it is asked: a reason is not kept for the next time. */
+function DisableMany({ many, onClose, onDisable }: DisableManyProps) {
+  const [note, setNote] = useState("");
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={`Disable ${many}?`}
+      text="They get no new due times until somebody enables them again."
+      action="Disable"
+      onConfirm={() => onDisable(note)}
+    >
+      <TextField
+        label="Reason (optional)"
+        value={note}
+        maxLength={500}
+        onChange={(event) => setNote(event.target.value)}
+      />
+    </ConfirmDialog>
   );
 }

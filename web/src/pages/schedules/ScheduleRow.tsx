@@ -7,9 +7,11 @@ import { StateBadge } from "@/components/StateBadge";
 import { Ago, Countdown, Time } from "@/components/Time";
 import { Sparkline } from "@/components/charts/Sparkline";
 import { classes } from "@/components/classes";
+import { useRowFocus } from "@/state/rowKeys";
 import { formatDuration, formatTime } from "@/time/format";
 import { ScheduleSwitch } from "./ScheduleSwitch";
 import { brokenText, reasonText, scheduleState, stateLook } from "./scheduleState";
+import type { Turn } from "./useTurning";
 
 export const COLUMNS =
   "lg:grid-cols-[1.25rem_minmax(12rem,2fr)_11.5rem_minmax(9rem,1fr)_minmax(9rem,1fr)_2.5rem] lg:[grid-template-areas:'check_name_spark_last_next_switch']";
@@ -21,17 +23,23 @@ interface Props {
   zone: string;
   /** Why whoever is logged in may not switch it. */
   why: string | undefined;
-  place: number;
+  /** The page of the list that it came with. */
+  page: number;
+  turningOn: boolean;
   /** Told when the row is drawn and when it is gone. */
-  onDrawn: (place: number, drawn: boolean) => void;
+  onDrawn: (page: number, drawn: boolean) => void;
   onSelect: (name: string, selected: boolean, range: boolean) => void;
+  onTurn: (turn: Turn) => void;
+  claim: (name: string) => boolean;
 }
 
-function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect }: Props) {
+function Row(props: Props) {
+  const { schedule, selected, focused, zone, why, page, turningOn, onDrawn, onSelect, onTurn, claim } = props;
+  const link = useRowFocus(schedule.name, focused, claim);
   useEffect(() => {
-    onDrawn(place, true);
-    return () => onDrawn(place, false);
-  }, [place, onDrawn]);
+    onDrawn(page, true);
+    return () => onDrawn(page, false);
+  }, [page, onDrawn]);
   const state = scheduleState(schedule);
   const { tone, icon } = stateLook(state);
   return (
@@ -55,6 +63,7 @@ function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect 
       <div className="min-w-0 [grid-area:name]">
         <div className="flex min-w-0 items-center gap-2">
           <Link
+            ref={link}
             to="/schedules/$name"
             params={{ name: schedule.name }}
             className="truncate text-sm font-semibold hover:underline"
@@ -75,11 +84,10 @@ function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect 
             <span className="truncate text-xs text-muted max-sm:hidden">{schedule.project}</span>
           )}
         </div>
-        {schedule.broken === null ? (
-          <p className="truncate text-xs text-muted" title={schedule.sentence}>
-            {schedule.sentence || schedule.timing}
-          </p>
-        ) : (
+        <p className="truncate text-xs text-muted" title={sentenceOf(schedule)}>
+          {sentenceOf(schedule)}
+        </p>
+        {schedule.broken !== null && (
           <p className="truncate text-xs text-bad" title={brokenText(schedule)}>
             {brokenText(schedule)}
           </p>
@@ -95,7 +103,7 @@ function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect 
         <Next schedule={schedule} />
       </div>
       <div className="self-start justify-self-end [grid-area:switch] lg:self-center">
-        <ScheduleSwitch schedule={schedule} why={why} />
+        <ScheduleSwitch schedule={schedule} why={why} turningOn={turningOn} onTurn={onTurn} />
       </div>
     </div>
   );
@@ -103,6 +111,12 @@ function Row({ schedule, selected, focused, zone, why, place, onDrawn, onSelect 
 
 /** Redrawn only for its own changes: there may be thousands of neighbours. */
 export const ScheduleRow = memo(Row);
+
+/** An interval has no wall clock, so its sentence does not name the zone. */
+function sentenceOf({ sentence, timing, zone }: Schedule): string {
+  const said = sentence || timing;
+  return said.includes(zone) ? said : said.replace(/\.?$/, (stop) => ` (${zone})${stop}`);
+}
 
 const NOTHING: RecentRun[] = [];
 const describers = new Map<string, (run: RecentRun) => string>();

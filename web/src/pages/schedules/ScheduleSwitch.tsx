@@ -1,67 +1,24 @@
-import { useEffect, useRef, useState } from "react";
-import { ProblemError } from "@/api/client";
-import { useEnable } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
-import { Button } from "@/components/Button";
-import { Dialog } from "@/components/Dialog";
-import { ProblemNote } from "@/components/ProblemNote";
 import { Switch } from "@/components/Switch";
-import { useToast } from "@/components/Toast";
-import { DisableDialog } from "./DisableDialog";
+import type { Turn } from "./useTurning";
 
 interface Props {
   schedule: Schedule;
   /** Why whoever is logged in may not turn it. */
   why: string | undefined;
+  /** It is being switched on. */
+  turningOn: boolean;
+  onTurn: (turn: Turn) => void;
 }
 
-/** On and off. Off asks for a reason; on may be refused, and then says which checks failed. */
-export function ScheduleSwitch({ schedule, why }: Props) {
-  // What it takes to turn it is only there while it is turned: a list has many switches.
-  const [turning, setTurning] = useState<"on" | "off" | null>(null);
-  const on = turning === "on" || (schedule.enabled && schedule.broken === null);
+/** On and off. It only asks: off needs a reason, on may be refused, and the page sees to both. */
+export function ScheduleSwitch({ schedule, why, turningOn, onTurn }: Props) {
   return (
-    <>
-      <Switch
-        checked={on}
-        onChange={(next) => setTurning(next ? "on" : "off")}
-        label={`${schedule.name} on or off`}
-        why={why}
-      />
-      {turning === "off" && <DisableDialog name={schedule.name} open onOpenChange={() => setTurning(null)} />}
-      {turning === "on" && <TurnOn name={schedule.name} onDone={() => setTurning(null)} />}
-    </>
-  );
-}
-
-/** Enables a schedule, once; what stands in the way is told in a dialog. */
-export function TurnOn({ name, onDone }: { name: string; onDone: () => void }) {
-  const { mutateAsync, error } = useEnable();
-  const say = useToast();
-  const asked = useRef(false);
-  useEffect(() => {
-    if (asked.current) return;
-    asked.current = true;
-    // A banner that offered it is gone before the answer is told: what follows must not hang on this component.
-    mutateAsync({ ref: name }).then(
-      () => {
-        say({ title: `${name} is on` });
-        onDone();
-      },
-      () => undefined, // `error` has it
-    );
-  }, [mutateAsync, name, onDone, say]);
-  if (error === null) return null;
-  const checks = error instanceof ProblemError ? Object.keys(error.problem.checks ?? {}).length : 0;
-  return (
-    <Dialog
-      open
-      onOpenChange={(open) => !open && onDone()}
-      title={`${name} stays off`}
-      description={checks > 0 ? "These checks failed. Put them right, then switch it on again." : undefined}
-      footer={<Button onClick={onDone}>Close</Button>}
-    >
-      <ProblemNote error={error} />
-    </Dialog>
+    <Switch
+      checked={turningOn || schedule.enabled}
+      onChange={(next) => onTurn({ name: schedule.name, to: next ? "on" : "off" })}
+      label={`${schedule.name} on or off`}
+      why={why}
+    />
   );
 }

@@ -1,35 +1,25 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import type { Run, Schedule } from "@/api/types";
+import type { Schedule } from "@/api/types";
 import { renderPage } from "@/testing/render";
+import { sampleRun, sampleSchedule } from "@/testing/samples";
 import { type Asked, problem, stubServer } from "@/testing/server";
 import { SchedulesPage } from "./SchedulesPage";
 
 const schedule = (id: number, name: string, changes: Partial<Schedule> = {}): Schedule =>
-  ({
+  sampleSchedule({
     id,
     name,
     timing: "every 5m",
-    zone: "UTC",
     sentence: "Every 5 minutes.",
-    project: null,
-    owner: "user",
-    enabled: true,
-    broken: null,
-    orphaned: false,
-    note: null,
     next_run_at: "2099-01-01T00:00:00Z",
-    next_run_reason: null,
-    last_run: null,
-    running: 0,
-    version: 1,
     recent: [
       { id: 1, state: "succeeded", seconds: 1, at: "2026-11-16T10:00:00Z" },
       { id: 2, state: "failed", seconds: 2, at: "2026-11-16T10:05:00Z" },
     ],
     ...changes,
-  }) as unknown as Schedule;
+  });
 const page = (...items: Schedule[]) => ({ items, next: null, total: items.length });
 const lists = {
   "GET /api/projects": {
@@ -40,14 +30,7 @@ const open = (search = "") => renderPage(SchedulesPage, { route: "/schedules", a
 
 describe("the list of schedules", () => {
   it("shows what each did last, and why one is broken", async () => {
-    const last = {
-      id: 9,
-      state: "failed",
-      reason: null,
-      started_at: "2026-11-16T10:00:00Z",
-      finished_at: "2026-11-16T10:00:03Z",
-      due_at: "2026-11-16T10:00:00Z",
-    } as Run;
+    const last = sampleRun({ id: 9, state: "failed", finished_at: "2026-11-16T10:00:03Z" });
     stubServer({
       ...lists,
       "GET /api/schedules": page(
@@ -58,7 +41,8 @@ describe("the list of schedules", () => {
     open();
     expect(await screen.findByText("backup")).toBeTruthy();
     expect(screen.getAllByLabelText("Last 2 runs: 1 succeeded, 1 failed.")).toHaveLength(2);
-    expect(screen.getByText("3 failures in a row")).toBeTruthy();
+    const broken = screen.getByText("3 failures in a row");
+    expect(broken.parentElement?.textContent).toContain("Every 5 minutes (UTC).");
     expect(screen.getByLabelText("report on or off").getAttribute("aria-checked")).toBe("false");
     expect(screen.getByText("2 schedules")).toBeTruthy();
   });
@@ -152,5 +136,43 @@ describe("the list of schedules", () => {
     await userEvent.click(screen.getByLabelText("report on or off"));
     expect(await screen.findByText("report stays off")).toBeTruthy();
     expect(screen.getByText("disk")).toBeTruthy();
+  });
+
+  it("enables once, however often the button is pressed", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report")),
+      "POST /api/schedules/bulk": () => new Promise(() => undefined),
+    });
+    open();
+    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    const button = screen.getByText("Enable");
+    await userEvent.click(button);
+    await waitFor(() => expect(button.getAttribute("aria-busy")).toBe("true"));
+    await userEvent.click(button);
+    expect(asked.filter((each) => each.method === "POST")).toHaveLength(1);
+  });
+
+  it("asks before it runs many, with their number, and keeps no reason for the next time", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report")),
+      "POST /api/schedules/bulk": { done: ["backup", "report"], failed: [] },
+    });
+    open();
+    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    await userEvent.click(screen.getByText("Disable"));
+    await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
+    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Disable"));
+    expect((await screen.findByLabelText<HTMLInputElement>("Reason (optional)")).value).toBe("");
+    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Run now"));
+    expect(await screen.findByText("Run 2 schedules now?")).toBeTruthy();
+    expect(asked.some((each) => each.method === "POST")).toBe(false);
+    await userEvent.click(screen.getByText("Run 2 schedules"));
+    expect(await screen.findByText("2 schedules started")).toBeTruthy();
+    const sent = asked.find((each) => each.method === "POST");
+    expect(sent?.body).toEqual({ action: "trigger", names: ["backup", "report"] });
   });
 });

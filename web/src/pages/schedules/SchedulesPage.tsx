@@ -11,6 +11,7 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { SkeletonRows } from "@/components/Skeleton";
 import { classes } from "@/components/classes";
 import { VirtualRows } from "@/components/VirtualRows";
+import { useRowKeys } from "@/state/rowKeys";
 import { useShortcut } from "@/state/shortcuts";
 import { useUrlState } from "@/state/urlState";
 import { useZone } from "@/state/zone";
@@ -23,6 +24,7 @@ import { type Filters, filtersOf, isFiltered, queryOf, searchOf } from "./filter
 import { useScheduleRows } from "./useScheduleRows";
 import { useSelection } from "./useSelection";
 import { useSight } from "./useSight";
+import { useTurning } from "./useTurning";
 
 export function SchedulesPage() {
   const [search, setSearch] = useUrlState();
@@ -51,7 +53,7 @@ interface ListProps {
 
 function List({ filters, onChange, onFound }: ListProps) {
   const {
-    rows: schedules,
+    rows,
     total,
     pending,
     error,
@@ -66,7 +68,7 @@ function List({ filters, onChange, onFound }: ListProps) {
   useEffect(() => {
     if (total !== null) onFound(total);
   }, [total, onFound]);
-  const names = useMemo(() => schedules.map((schedule) => schedule.name), [schedules]);
+  const names = useMemo(() => rows.map((row) => row.schedule.name), [rows]);
   const selection = useSelection(names);
   // What is selected must be in the list: an action on rows that nobody sees would be a surprise.
   const { clear } = selection;
@@ -74,26 +76,16 @@ function List({ filters, onChange, onFound }: ListProps) {
   useEffect(() => clear(), [clear, q, state, project, owner]);
   const { resolve } = useZone();
   const navigate = useNavigate();
-  const [focused, setFocused] = useState(-1);
+  const turning = useTurning();
 
-  const group = "Schedules";
-  useShortcut("j", () => setFocused((before) => Math.min(before + 1, schedules.length - 1)), {
-    label: "Next schedule",
-    group,
-  });
-  useShortcut("k", () => setFocused((before) => Math.max(before - 1, 0)), { label: "Previous schedule", group });
-  useShortcut("o", () => open(), { label: "Open the schedule", group });
-  useShortcut("x", () => select(), { label: "Select the schedule", group });
-
-  function open(): void {
-    const name = names[focused];
-    if (name !== undefined) void navigate({ to: "/schedules/$name", params: { name } });
-  }
-  function select(): void {
-    const name = names[focused];
-    if (name !== undefined) selection.toggle(name, !selection.names.has(name), false);
-  }
-  const empty = total === 0 && schedules.length === 0;
+  const words = { noun: "schedule", group: "Schedules" };
+  const walked = useRowKeys(names, (name) => void navigate({ to: "/schedules/$name", params: { name } }), words);
+  useShortcut(
+    "x",
+    () => walked.at !== null && selection.toggle(walked.at, !selection.names.has(walked.at), false),
+    { label: "Select the schedule", group: words.group },
+  );
+  const empty = total === 0 && rows.length === 0;
 
   return (
     <>
@@ -105,17 +97,17 @@ function List({ filters, onChange, onFound }: ListProps) {
       <div
         className={classes(
           "overflow-clip rounded-lg border border-line bg-surface transition-opacity",
-          pending && schedules.length > 0 && "opacity-60",
+          pending && rows.length > 0 && "opacity-60",
         )}
       >
-        {pending && error === null && schedules.length === 0 && <SkeletonRows rows={10} />}
+        {pending && error === null && rows.length === 0 && <SkeletonRows rows={10} />}
         {empty &&
           (isFiltered(filters) ? (
             <NoMatch onClear={() => onChange({ q: "", state: "", project: "", owner: "" })} />
           ) : (
             <NoSchedules />
           ))}
-        {schedules.length > 0 && (
+        {rows.length > 0 && (
           <>
             <ListHead
               sort={filters.sort}
@@ -126,22 +118,25 @@ function List({ filters, onChange, onFound }: ListProps) {
             />
             <VirtualRows
               label="Schedules"
-              items={schedules}
-              rowKey={(schedule) => schedule.id}
+              items={rows}
+              rowKey={(row) => row.schedule.id}
               estimate={57}
               hasMore={hasMore}
               onEnd={more}
-              focused={focused}
-              row={(schedule, place) => (
+              focused={walked.place}
+              row={({ schedule, page }) => (
                 <ScheduleRow
                   schedule={schedule}
                   selected={selection.names.has(schedule.name)}
-                  focused={place === focused}
+                  focused={schedule.name === walked.at}
                   zone={resolve(schedule.zone)}
                   why={may.reason}
-                  place={place}
+                  page={page}
+                  turningOn={turning.isTurningOn(schedule.name)}
                   onDrawn={onDrawn}
                   onSelect={selection.toggle}
+                  onTurn={turning.turn}
+                  claim={walked.claim}
                 />
               )}
             />
@@ -150,6 +145,7 @@ function List({ filters, onChange, onFound }: ListProps) {
         )}
       </div>
       <BulkBar names={[...selection.names]} onClear={selection.clear} onDone={selection.set} />
+      {turning.dialogs}
     </>
   );
 }

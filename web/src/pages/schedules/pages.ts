@@ -7,22 +7,38 @@ export const PAGE_ROWS = 200;
 /** The first page has none. */
 export type Cursors = (string | null)[];
 
-/** The cursors when page `place`, the last one in sight, ends at `next`: what followed from elsewhere is dropped. */
-export function cursorsAfter(cursors: Cursors, place: number, next: string | null): Cursors {
+/** The cursors when page `place` ends at `next`. What followed from elsewhere is dropped; in sight it begins there. */
+export function cursorsAfter(cursors: Cursors, place: number, next: string | null, lastSeen: number): Cursors {
   const following = cursors[place + 1];
   if (following === undefined || following === next) return cursors;
-  return cursors.slice(0, place + 1);
+  const before = cursors.slice(0, place + 1);
+  return place < lastSeen && next !== null ? [...before, next] : before;
 }
 
-/** All rows in order. While schedules move between pages, one may be on two of them: it is shown once. */
-export function uniqueRows(pages: readonly (Page<Schedule> | undefined)[]): Schedule[] {
-  const seen = new Set<number>();
-  const rows: Schedule[] = [];
-  for (const page of pages) {
-    for (const row of page?.items ?? []) {
-      if (!seen.has(row.id)) rows.push(row);
-      seen.add(row.id);
+export interface LoadedPage {
+  page: Page<Schedule> | undefined;
+  /** When it was loaded. */
+  at: number;
+}
+
+export interface PagedRow {
+  schedule: Schedule;
+  /** The page that it came with. */
+  page: number;
+}
+
+/** All rows in order. While schedules move between pages, one may be on two of them: its newest copy is shown. */
+export function pagedRows(pages: readonly LoadedPage[]): PagedRow[] {
+  const newest = new Map<number, { page: number; at: number }>();
+  pages.forEach(({ page, at }, place) => {
+    for (const { id } of page?.items ?? []) {
+      const known = newest.get(id);
+      if (known === undefined || at > known.at) newest.set(id, { page: place, at });
     }
-  }
-  return rows;
+  });
+  return pages.flatMap(({ page }, place) =>
+    (page?.items ?? [])
+      .filter(({ id }) => newest.get(id)?.page === place)
+      .map((schedule) => ({ schedule, page: place })),
+  );
 }

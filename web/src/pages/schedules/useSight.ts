@@ -1,15 +1,13 @@
 import { useCallback, useEffect, useRef } from "react";
-import { PAGE_ROWS } from "./pages";
 
 /** Counts the drawn rows by page and tells when other pages come into sight. */
-export function useSight(onSight: (pages: ReadonlySet<number>) => void): (place: number, drawn: boolean) => void {
+export function useSight(onSight: (pages: ReadonlySet<number>) => void): (page: number, drawn: boolean) => void {
   const counts = useRef(new Map<number, number>());
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const told = useRef("0");
+  const told = useRef("");
   useEffect(() => () => clearTimeout(timer.current), []);
   return useCallback(
-    (place: number, drawn: boolean) => {
-      const page = Math.floor(place / PAGE_ROWS);
+    (page: number, drawn: boolean) => {
       counts.current.set(page, (counts.current.get(page) ?? 0) + (drawn ? 1 : -1));
       // Rows come and go by the dozen while somebody scrolls: told once they rest.
       timer.current ??= setTimeout(() => {

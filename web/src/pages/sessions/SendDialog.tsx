@@ -6,6 +6,7 @@ import { useSendMessage } from "@/api/queries/sessions";
 import { useTasks } from "@/api/queries/tasks";
 import type { NewMessage } from "@/api/types";
 import { Button } from "@/components/Button";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { Dialog } from "@/components/Dialog";
 import { TextArea, TextField } from "@/components/Field";
 import { ProblemNote } from "@/components/ProblemNote";
@@ -39,25 +40,39 @@ interface SendDialogProps {
 export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
   const form = useId();
   const send = useSendMessage();
-  const close = (next: boolean): void => {
-    if (!next) send.reset();
-    onOpenChange(next);
+  const [isTyped, setIsTyped] = useState(false);
+  const [asking, setAsking] = useState(false);
+  const close = (): void => {
+    send.reset();
+    setIsTyped(false);
+    setAsking(false);
+    onOpenChange(false);
   };
+  const leave = (): void => (isTyped ? setAsking(true) : close());
   return (
     <Dialog
       open={open}
-      onOpenChange={close}
+      onOpenChange={leave}
       title={session === undefined ? "Send a message" : `Send to ${session}`}
       footer={
         <>
-          <Button onClick={() => close(false)}>Leave it</Button>
+          <Button onClick={leave}>Leave it</Button>
           <Button type="submit" form={form} variant="primary" icon="send" busy={send.isPending}>
             Send
           </Button>
         </>
       }
     >
-      <SendForm id={form} session={session} send={send} onSent={() => close(false)} />
+      <SendForm id={form} session={session} send={send} onTyped={setIsTyped} onSent={close} />
+      <ConfirmDialog
+        open={asking}
+        onOpenChange={setAsking}
+        title="Leave without sending?"
+        text="What you typed is lost."
+        action="Leave"
+        danger
+        onConfirm={close}
+      />
     </Dialog>
   );
 }
@@ -66,10 +81,12 @@ interface SendFormProps {
   id: string;
   session?: string;
   send: ReturnType<typeof useSendMessage>;
+  /** Whether there is a payload that would be lost. */
+  onTyped: (isTyped: boolean) => void;
   onSent: () => void;
 }
 
-function SendForm({ id, session, send, onSent }: SendFormProps) {
+function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
   const tasks = useTasks().data?.items ?? [];
   const list = useId();
   const [key, setKey] = useState(session ?? "");
@@ -130,7 +147,10 @@ function SendForm({ id, session, send, onSent }: SendFormProps) {
         rows={4}
         error={fields["payload"]}
         value={text}
-        onChange={(event) => setText(event.target.value)}
+        onChange={(event) => {
+          setText(event.target.value);
+          onTyped(event.target.value.trim() !== "");
+        }}
       />
       <Select
         label="Mode"

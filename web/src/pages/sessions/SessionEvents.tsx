@@ -11,6 +11,7 @@ import { QueryView } from "@/components/QueryView";
 import { look } from "@/components/stateLook";
 import { Time } from "@/components/Time";
 import { VirtualRows } from "@/components/VirtualRows";
+import { sendCommand } from "@/pages/sessions/sendCommand";
 
 const KINDS: Record<string, { tone: BadgeTone; icon: IconName }> = {
   enqueued: { tone: "wait", icon: "inbox" },
@@ -39,7 +40,12 @@ export function SessionEvents({ session }: { session: string }) {
       <QueryView query={events}>
         {(items) =>
           items.length === 0 ? (
-            <EmptyState icon="history" title="Nothing happened yet" />
+            <EmptyState
+              icon="history"
+              title="Nothing happened yet"
+              text="What is sent, started, finished and stopped stands here. To send something:"
+              command={sendCommand(session)}
+            />
           ) : (
             <VirtualRows
               items={items.toReversed()}

@@ -10,7 +10,9 @@ import { EmptyState } from "@/components/EmptyState";
 import { QueryView } from "@/components/QueryView";
 import { StateBadge } from "@/components/StateBadge";
 import { Time } from "@/components/Time";
+import { endOf } from "@/components/rowsEnd";
 import { VirtualRows } from "@/components/VirtualRows";
+import { sendCommand } from "@/pages/sessions/sendCommand";
 import { counted } from "@/time/format";
 
 /** The payloads of a message's run; other runs have none. */
@@ -30,7 +32,14 @@ export function SessionMessages({ session }: { session: string }) {
         {(data) => {
           const items = itemsOf(data);
           if (items.length === 0)
-            return <EmptyState icon="inbox" title="Nothing was sent here, or it is past what is kept" />;
+            return (
+              <EmptyState
+                icon="inbox"
+                title="Nothing was sent here, or it is past what is kept"
+                text="To send something, here or from the command line:"
+                command={sendCommand(session)}
+              />
+            );
           return (
             <VirtualRows
               items={items}
@@ -38,8 +47,7 @@ export function SessionMessages({ session }: { session: string }) {
               label="Messages"
               estimate={60}
               row={(run) => <MessageRow run={run} />}
-              hasMore={messages.hasNextPage}
-              onEnd={() => !messages.isFetchingNextPage && void messages.fetchNextPage()}
+              {...endOf(messages)}
             />
           );
         }}

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import type { Session } from "@/api/types";
 import { readPayload } from "@/pages/sessions/SendDialog";
+import { sendCommand } from "@/pages/sessions/sendCommand";
 import { SessionPage } from "@/pages/sessions/SessionPage";
 import { renderPage } from "@/testing/render";
 import { sampleRun } from "@/testing/samples";
@@ -70,4 +71,25 @@ it.each([
   ["{broken", "{broken"],
 ])("%s is the payload %j", (text, payload) => {
   expect(readPayload(text)).toEqual(payload);
+});
+
+it("a message that was typed is not thrown away without a question", async () => {
+  stubServer(answers(session()));
+  open();
+  await userEvent.click(await screen.findByRole("button", { name: "Send" }));
+  await userEvent.type(await screen.findByLabelText("Payload"), "hello");
+  await userEvent.keyboard("{Escape}");
+  await screen.findByText("Leave without sending?");
+  await userEvent.click(screen.getByRole("button", { name: "Keep as it is" }));
+  expect(screen.getByLabelText<HTMLTextAreaElement>("Payload").value).toBe("hello");
+  await userEvent.click(screen.getByRole("button", { name: "Leave it" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Leave" }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+});
+
+it("an empty session says what to type", async () => {
+  stubServer(answers(session()));
+  open();
+  expect(await screen.findByText('ostinato session send dm:42/a "hello" --task TASK')).toBeDefined();
+  expect(sendCommand("it's me")).toBe(`ostinato session send 'it'\\''s me' "hello" --task TASK`);
 });

@@ -5,18 +5,21 @@ import { useAudit } from "@/api/queries/audit";
 import { itemsOf } from "@/api/queries/pages";
 import type { AuditEntry } from "@/api/types";
 import { Badge } from "@/components/Badge";
+import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { EmptyState } from "@/components/EmptyState";
 import { QueryView } from "@/components/QueryView";
 import { SearchField } from "@/components/SearchField";
 import { Select } from "@/components/Select";
 import { Time } from "@/components/Time";
+import { endOf } from "@/components/rowsEnd";
 import { VirtualRows } from "@/components/VirtualRows";
-import { useNow } from "@/state/ticker";
+import { SINCE } from "@/state/since";
 import { useUrlState } from "@/state/urlState";
 
 /** What the address may hold of this tab. */
-export const AUDIT_FILTERS = ["who", "object", "verb", "door", "since"] as const;
+const AUDIT_FILTERS = ["who", "object", "verb", "door", "since"] as const;
+export const NO_AUDIT_FILTERS = Object.fromEntries(AUDIT_FILTERS.map((name) => [name, undefined]));
 
 const NOUNS: Record<string, string[]> = {
   schedule: ["add", "edit", "enable", "disable", "trigger", "backfill", "remove"],
@@ -37,22 +40,13 @@ const VERBS = anyOr("Every verb", [
   "login.link",
   "logout",
 ]);
-const DOORS = anyOr("Every door", ["page", "api", "cli"]);
-const HOURS: Record<string, number> = { "1h": 1, "24h": 24, "7d": 168 };
-const SINCE = [
-  { value: "", label: "Any time" },
-  { value: "1h", label: "Last hour" },
-  { value: "24h", label: "Last 24 hours" },
-  { value: "7d", label: "Last 7 days" },
-];
+const DOORS = anyOr("Every door", ["page", "api", "cli", "engine"]);
 
 export function AuditTab() {
   const [values, change] = useUrlState();
   const { who, object, verb, door, since = "" } = values;
-  const now = useNow(60_000);
-  const hours = HOURS[since];
-  const from = hours === undefined ? undefined : new Date(now - hours * 3_600_000).toISOString();
-  const audit = useAudit({ who, door, verb, object, from });
+  const audit = useAudit({ who, door, verb, object, since });
+  const isFiltered = AUDIT_FILTERS.some((name) => (values[name] ?? "") !== "");
   const byWho = useCallback((text: string) => change({ who: text }), [change]);
   const byObject = useCallback((text: string) => change({ object: text }), [change]);
   const choices = [
@@ -81,21 +75,39 @@ export function AuditTab() {
         <QueryView query={audit}>
           {(data) => {
             const items = itemsOf(data);
-            if (items.length === 0) return <EmptyState icon="history" title="Nothing is recorded like that" />;
+            if (items.length === 0) return <Nothing onClear={isFiltered ? () => change(NO_AUDIT_FILTERS) : undefined} />;
             return (
               <VirtualRows
                 items={items}
                 rowKey={(entry) => entry.id}
                 label="Audit log"
                 row={(entry) => <AuditRow entry={entry} />}
-                hasMore={audit.hasNextPage}
-                onEnd={() => !audit.isFetchingNextPage && void audit.fetchNextPage()}
+                {...endOf(audit)}
               />
             );
           }}
         </QueryView>
       </Card>
     </>
+  );
+}
+
+function Nothing({ onClear }: { onClear: (() => void) | undefined }) {
+  if (onClear !== undefined)
+    return (
+      <EmptyState
+        icon="search"
+        title="Nothing is recorded like that"
+        action={<Button onClick={onClear}>Clear the filters</Button>}
+      />
+    );
+  return (
+    <EmptyState
+      icon="history"
+      title="Nothing is recorded yet"
+      text="Every write is, through whatever door it comes:"
+      command="ostinato schedule trigger NAME"
+    />
   );
 }
 

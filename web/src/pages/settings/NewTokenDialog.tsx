@@ -45,6 +45,7 @@ export function NewTokenDialog({ open, onOpenChange }: NewTokenDialogProps) {
       open={open}
       onOpenChange={close}
       title={made === undefined ? "New token" : `Token ${made.name}`}
+      steady={made !== undefined}
       footer={
         made === undefined ? (
           <>

@@ -4,9 +4,12 @@ import { useLogout, useMe } from "@/api/queries/me";
 import { Badge } from "@/components/Badge";
 import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
+import { Kbd } from "@/components/Kbd";
 import { Segmented } from "@/components/Segmented";
+import { Switch } from "@/components/Switch";
 import { useProblemToast } from "@/components/Toast";
 import { THEME_LOOK } from "@/shell/Header";
+import { characterKeys } from "@/state/shortcuts";
 import { THEMES, theme } from "@/state/theme";
 import { browserZone, useZone, ZONE_LABELS, ZONES } from "@/state/zone";
 
@@ -22,6 +25,7 @@ export function PersonalTab() {
   const problem = useProblemToast();
   const chosen = theme.use();
   const zone = useZone();
+  const keys = characterKeys.use();
   return (
     <div className="grid max-w-3xl gap-4">
       {me !== undefined && (
@@ -73,6 +77,20 @@ export function PersonalTab() {
             />
             <span className="text-xs text-muted">
               The browser's zone is {browserZone()}. Rest on a time to see all of it.
+            </span>
+          </div>
+          <div className="flex flex-col gap-1.5">
+            <span className="text-sm font-medium">Keys</span>
+            <span className="flex items-center gap-2 text-sm">
+              <Switch
+                checked={keys === "on"}
+                onChange={(on) => characterKeys.set(on ? "on" : "off")}
+                label="Keys that are a single character"
+              />
+              Keys that are a single character, such as <Kbd keys="n" /> or <Kbd keys="g s" />
+            </span>
+            <span className="text-xs text-muted">
+              Switch them off if you speak to your computer, or press keys by chance. The palette stays.
             </span>
           </div>
         </div>

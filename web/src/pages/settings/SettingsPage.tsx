@@ -1,15 +1,13 @@
-/** Settings: who am I, how the page looks, tokens and the audit log for those who may see them. */
+/** Settings: who am I, how the page looks, tokens, logins and the audit log for those who may see them. */
 
 import { useMay } from "@/api/queries/me";
 import { PageHeader } from "@/components/PageHeader";
 import { Tabs } from "@/components/Tabs";
-import { AUDIT_FILTERS, AuditTab } from "@/pages/settings/AuditTab";
+import { AuditTab, NO_AUDIT_FILTERS } from "@/pages/settings/AuditTab";
+import { LoginsTab } from "@/pages/settings/LoginsTab";
 import { PersonalTab } from "@/pages/settings/PersonalTab";
 import { TokensTab } from "@/pages/settings/TokensTab";
 import { useUrlState } from "@/state/urlState";
-
-/** The filters of one tab do not go to another. */
-const NO_FILTERS = Object.fromEntries(AUDIT_FILTERS.map((name) => [name, undefined]));
 
 export function SettingsPage() {
   const admin = useMay("admin").allowed;
@@ -19,6 +17,7 @@ export function SettingsPage() {
     ...(admin
       ? [
           { id: "tokens", label: "Tokens", content: <TokensTab /> },
+          { id: "logins", label: "Logins", content: <LoginsTab /> },
           { id: "audit", label: "Audit log", content: <AuditTab /> },
         ]
       : []),
@@ -31,7 +30,8 @@ export function SettingsPage() {
         label="Settings"
         tabs={tabs}
         value={chosen}
-        onChange={(tab) => change({ ...NO_FILTERS, tab: tab === "you" ? undefined : tab })}
+        // The filters of one tab do not go to another.
+        onChange={(tab) => change({ ...NO_AUDIT_FILTERS, tab: tab === "you" ? undefined : tab })}
       />
     </>
   );

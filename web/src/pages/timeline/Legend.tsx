@@ -1,3 +1,5 @@
+import { classes } from "@/components/classes";
+import { Icon } from "@/components/Icon";
 import { look } from "@/components/stateLook";
 
 const STATES = ["succeeded", "failed", "running", "queued", "cancelled", "skipped"];
@@ -9,7 +11,16 @@ export function Legend() {
     <ul aria-label="What the bars mean" className="mt-3 flex flex-wrap gap-x-4 gap-y-1 text-xs text-muted">
       {STATES.map((state) => (
         <li key={state} className="flex items-center gap-1.5">
-          <span aria-hidden="true" className="h-3 w-4 rounded-xs" style={{ backgroundColor: look(state).color }} />
+          <span
+            aria-hidden="true"
+            className={classes(
+              "flex w-4 items-center justify-center rounded-xs text-surface",
+              state === "failed" ? "h-4.5" : "h-3",
+            )}
+            style={{ backgroundColor: look(state).color }}
+          >
+            {state === "failed" && <Icon name="cross" size={12} />}
+          </span>
           {state}
         </li>
       ))}

@@ -74,5 +74,33 @@ describe("the timeline", () => {
     open();
     expect(await screen.findByText(/There is more than can be drawn/)).toBeTruthy();
     expect(screen.getByText("Nothing happened here, and nothing is due")).toBeTruthy();
+    expect(screen.getByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
+  });
+
+  it("offers to clear a search that finds nothing", async () => {
+    stubServer({ ...lists, "GET /api/timeline": timeline() });
+    const { router } = open("?q=nothing");
+    await userEvent.click(await screen.findByText("Clear the search"));
+    await waitFor(() => expect(router.state.location.search).toEqual({}));
+    expect(await screen.findByText("backup")).toBeTruthy();
+  });
+
+  it("tells a failed run from others by its shape, also among many that succeeded", async () => {
+    const second = (id: number, state: string, seconds: number) => {
+      const at = new Date(Date.now() - 1_800_000 + seconds * 1000).toISOString();
+      return run(id, "busy", state, { due_at: at, started_at: at, finished_at: at });
+    };
+    const busy = [second(3, "succeeded", 0), second(4, "failed", 10), second(5, "succeeded", 20)];
+    const runs = [run(1, "backup", "succeeded"), run(2, "report", "failed"), ...busy];
+    stubServer({ ...lists, "GET /api/timeline": timeline({ runs, due: [] }) });
+    open("?span=1h");
+    const failed = await screen.findByLabelText(/^report: failed/);
+    const succeeded = screen.getByLabelText(/^backup: succeeded/);
+    expect(failed.className).toContain("h-7");
+    expect(failed.querySelector("svg")).toBeTruthy();
+    expect(succeeded.className).toContain("h-5");
+    expect(succeeded.querySelector("svg")).toBeNull();
+    const many = screen.getByLabelText(/^busy: 2 succeeded, 1 failed/);
+    expect(many.querySelector("span")?.className).toContain("-inset-y-1");
   });
 });

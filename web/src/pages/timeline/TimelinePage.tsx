@@ -40,6 +40,8 @@ export function TimelinePage() {
 
   useShortcut("[", () => move(-0.5), { label: "Earlier", group: "Timeline" });
   useShortcut("]", () => move(0.5), { label: "Later", group: "Timeline" });
+  useShortcut("arrowleft", () => move(-0.5), { label: "Earlier", group: "Timeline", enabled: !asTable });
+  useShortcut("arrowright", () => move(0.5), { label: "Later", group: "Timeline", enabled: !asTable });
   useShortcut("t", () => go({ ...window, at: null }), { label: "Now", group: "Timeline" });
 
   return (
@@ -87,6 +89,7 @@ export function TimelinePage() {
             words={words}
             asTable={asTable}
             onMove={(milliseconds) => go(panned(window, milliseconds, now))}
+            onClear={() => setSearch({ q: undefined })}
           />
         )}
       </QueryView>
@@ -117,9 +120,10 @@ interface DrawingProps {
   words: string;
   asTable: boolean;
   onMove: (milliseconds: number) => void;
+  onClear: () => void;
 }
 
-function Drawing({ timeline, window, now, words, asTable, onMove }: DrawingProps) {
+function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: DrawingProps) {
   const navigate = useNavigate();
   const { resolve } = useZone();
   const zone = resolve(timeline.zone);
@@ -141,11 +145,7 @@ function Drawing({ timeline, window, now, words, asTable, onMove }: DrawingProps
       )}
       <div className="overflow-hidden rounded-lg border border-line bg-surface">
         {rows.length === 0 ? (
-          <EmptyState
-            icon="timeline"
-            title={words === "" ? "Nothing happened here, and nothing is due" : "No schedule of this name is in sight"}
-            text="Move the window, or choose a longer span."
-          />
+          <Nothing words={words} onClear={onClear} />
         ) : asTable ? (
           <GanttTable
             {...shared}
@@ -161,6 +161,27 @@ function Drawing({ timeline, window, now, words, asTable, onMove }: DrawingProps
       </div>
       {!asTable && <Legend />}
     </>
+  );
+}
+
+function Nothing({ words, onClear }: { words: string; onClear: () => void }) {
+  if (words !== "") {
+    return (
+      <EmptyState
+        icon="timeline"
+        title="No schedule of this name is in sight"
+        text="Move the window, or choose a longer span."
+        action={<Button onClick={onClear}>Clear the search</Button>}
+      />
+    );
+  }
+  return (
+    <EmptyState
+      icon="timeline"
+      title="Nothing happened here, and nothing is due"
+      text="Move the window, or choose a longer span. To make something due:"
+      command={'ostinato schedule add hello "every 5m" --shell "echo hello"'}
+    />
   );
 }
 

@@ -1,0 +1,47 @@
+import { QueryClient, QueryClientProvider, useInfiniteQuery } from "@tanstack/react-query";
+import { render, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { beforeEach, expect, it, vi } from "vitest";
+import { endOf } from "@/components/rowsEnd";
+import { TooltipProvider } from "@/components/Tooltip";
+import { VirtualRows } from "@/components/VirtualRows";
+
+beforeEach(() => {
+  // happy-dom lays nothing out: the window has a height all the same.
+  vi.spyOn(window, "innerHeight", "get").mockReturnValue(800);
+});
+
+it("a next page that fails is asked for once, says why, and comes when it is asked for again", async () => {
+  let broken = true;
+  const load = vi.fn(async (page: number) => {
+    if (page > 1 && broken) throw new Error("the disk is full");
+    return { items: [`row ${page}`], next: page < 2 ? page + 1 : null };
+  });
+  function Page() {
+    const query = useInfiniteQuery({
+      queryKey: ["rows"],
+      queryFn: ({ pageParam }) => load(pageParam),
+      initialPageParam: 1,
+      getNextPageParam: (last) => last.next,
+      retry: false,
+    });
+    const items = query.data?.pages.flatMap((page) => page.items) ?? [];
+    return (
+      <VirtualRows label="Rows" items={items} rowKey={(item) => item} row={(item) => item} {...endOf(query)} />
+    );
+  }
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <TooltipProvider>
+        <Page />
+      </TooltipProvider>
+    </QueryClientProvider>,
+  );
+  await screen.findByText("the disk is full");
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(load.mock.calls).toEqual([[1], [2]]);
+  broken = false;
+  await userEvent.click(screen.getByRole("button", { name: "Try again" }));
+  await screen.findByText("row 2");
+  await waitFor(() => expect(screen.queryByText("the disk is full")).toBeNull());
+});

@@ -1,0 +1,123 @@
+import { fireEvent, screen, waitFor } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { afterEach, describe, expect, it } from "vitest";
+import { whenLoggedOut } from "@/api/client";
+import { renderPage } from "@/testing/render";
+import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
+import { type Asked, ME, problem, stubServer } from "@/testing/server";
+import { ScheduleFormPage } from "./ScheduleFormPage";
+
+const schedule = sampleSchedule({
+  id: 3,
+  name: "backup",
+  zone: "Asia/Tokyo",
+  version: 4,
+  work: sampleShell(),
+  policy: samplePolicy({ timeout: "5m" }),
+});
+const empty = { items: [] };
+const answers = {
+  "GET /api/projects": empty,
+  "GET /api/tasks": empty,
+  "GET /api/lanes": empty,
+  "GET /api/timings/preview": problem(503, "busy"),
+  "GET /api/schedules/backup": schedule,
+};
+const edit = (search = "") =>
+  renderPage(ScheduleFormPage, { route: "/schedules/$name/edit", at: `/schedules/backup/edit${search}` });
+const command = () => screen.findByLabelText<HTMLTextAreaElement>("Command");
+const write = async (text: string) => fireEvent.change(await command(), { target: { value: text } });
+const patches = (asked: Asked[]) => asked.filter((each) => each.method === "PATCH");
+
+afterEach(() => whenLoggedOut(() => undefined));
+
+describe("saving", () => {
+  it("can go back to the default zone", async () => {
+    const asked = stubServer({ ...answers, "PATCH /api/schedules/backup": { ...schedule, version: 5 } });
+    const { router } = edit();
+    await screen.findByText("Europe/Berlin (default)");
+    await userEvent.selectOptions(screen.getByLabelText("Zone"), "Europe/Berlin (default)");
+    await userEvent.click(screen.getByText("Save"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(patches(asked)[0]?.body).toEqual({ zone: "Europe/Berlin" });
+  });
+
+  it("keeps what was typed when the login has ended, and saves it once there is another", async () => {
+    let token = "old";
+    const asked = stubServer({
+      ...answers,
+      "GET /api/me": () => ({ ...ME, csrf: token }),
+      "PATCH /api/schedules/backup": (one: Asked) =>
+        one.headers.get("X-CSRF-Token") === "new" ? { ...schedule, version: 5 } : problem(401, "log in"),
+    });
+    const { router } = edit();
+    whenLoggedOut(() => void router.navigate({ to: "/login" }));
+    await write("true");
+    await userEvent.click(screen.getByText("Save"));
+    expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
+    expect(router.state.location.pathname).toBe("/schedules/backup/edit");
+    await userEvent.click(screen.getByText("Keep as it is"));
+    expect((await command()).value).toBe("true");
+    token = "new";
+    await userEvent.click(screen.getByText("Save"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(patches(asked)).toHaveLength(2);
+  });
+
+  it("says beside the button what stood in its way", async () => {
+    stubServer({ ...answers, "PATCH /api/schedules/backup": problem(503, "the database is away") });
+    edit();
+    await write("true");
+    await userEvent.click(screen.getByText("Save"));
+    const note = await screen.findByText("the database is away");
+    expect(note.closest(".sticky")?.contains(screen.getByText("Save"))).toBe(true);
+  });
+});
+
+describe("a broken schedule that is saved and cannot be switched on", () => {
+  const broken = { ...schedule, enabled: false, broken: "3 failures in a row" };
+
+  it("goes on from what was saved", async () => {
+    let stored = broken;
+    const isSeen = (one: Asked) => one.headers.get("If-Match")?.includes(String(stored.version)) === true;
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": () => stored,
+      "PATCH /api/schedules/backup": (one: Asked) => {
+        if (!isSeen(one)) return problem(412, "version");
+        const work = (one.body as { work: { command: string } }).work;
+        stored = { ...stored, version: stored.version + 1, work: sampleShell({ command: work.command }) };
+        return stored;
+      },
+      "POST /api/schedules/backup/enable": () =>
+        stored.version < 6 ? problem(409, "a check failed") : { ...schedule, version: 7 },
+    });
+    const { router } = edit("?fix=1");
+    await write("false");
+    await userEvent.click(screen.getByText("Save and re-enable"));
+    expect(await screen.findByText("a check failed")).toBeTruthy();
+    expect(screen.queryByText("Not saved yet")).toBeNull();
+    // Back to what it was in the beginning: that is a change now.
+    await write("pg_dump");
+    await userEvent.click(screen.getByText("Save and re-enable"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(patches(asked).map((each) => (each.body as { work: { command: string } }).work.command)).toEqual([
+      "false",
+      "pg_dump",
+    ]);
+  });
+
+  it("stays off when that is chosen", async () => {
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": broken,
+      "PATCH /api/schedules/backup": { ...broken, version: 5 },
+    });
+    const { router } = edit("?fix=1");
+    await userEvent.click(await screen.findByText("Off"));
+    expect(screen.getByText("It is saved switched off.")).toBeTruthy();
+    await userEvent.click(screen.getByText("Save"));
+    await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
+    expect(asked.some((each) => each.path.endsWith("/enable"))).toBe(false);
+  });
+});
