@@ -1,4 +1,5 @@
-"""A folder with an app in it, the command line called as the console script calls it, and an app on a fake clock."""
+"""A folder with an app in it, the command line called as the console script calls it, an app and a server on a fake
+clock."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 from ostinato import Ostinato
 from ostinato.testing import FakeClock
 from tests.doors.command_line import JOBS, CommandLine
+from tests.doors.web import Client, Web, web_on
 
 
 @pytest.fixture
@@ -51,3 +53,22 @@ def opened() -> Iterator[threading.Event]:
     event = threading.Event()
     yield event
     event.set()
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """The server in this process, on a fake clock and a database of its own."""
+    with web_on() as web:
+        yield web
+
+
+@pytest.fixture
+def admin(web: Web) -> Client:
+    """A script with an admin's token."""
+    return web.script("admin")
+
+
+@pytest.fixture
+def operator(web: Web) -> Client:
+    """A script with an operator's token."""
+    return web.script("operator")

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 
 import pytest
 
 from ostinato.clock import Micros
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.models.access import Token
-from tests.doors.web import Client, Web, web_on
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
+from tests.doors.web import Client, Web
 
 
 def _problem(client: Client, method: str, path: str, **parts: object) -> tuple[int, str]:

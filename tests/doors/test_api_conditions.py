@@ -28,11 +28,6 @@ def web(request: pytest.FixtureRequest) -> Iterator[Web]:
         yield web
 
 
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
-
-
 def body(timing: str = "every 5m", **fields: Any) -> dict[str, Any]:
     return {"name": "a", "timing": timing, "work": TASK, **fields}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,22 +9,11 @@ import pytest
 
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 MESSAGE = {"task": "hello", "payload": {"text": "hi"}}
 HOUR = 3_600_000_000
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def operator(web: Web) -> Client:
-    return web.script("operator")
 
 
 def beat(web: Web, id: str, tasks: tuple[str, ...] = (), lease: int = HOUR) -> None:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 from tests.stores.places import raw
 
 LONG = "x" * 500_000
 FIELDS = ["work", "result", "error"]
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
 
 
 def add(web: Web, admin: Client, state: str) -> dict[str, Any]:

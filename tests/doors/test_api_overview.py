@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +9,12 @@ import pytest
 
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 from tests.stores.places import raw
 
 TASK = {"kind": "function", "task": "hello"}
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
 MINUTE = 60_000_000
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
 
 
 def add(client: Client, name: str, timing: str, **fields: Any) -> None:

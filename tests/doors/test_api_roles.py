@@ -3,14 +3,13 @@ is a failure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ostinato.api.app import api_routes
 from ostinato.models.access import Role
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 VIEWER = """
 POST /api/logout
@@ -81,12 +80,6 @@ NEEDED: dict[tuple[str, str], Role] = {
     for role, lines in ((Role.VIEWER, VIEWER), (Role.OPERATOR, OPERATOR), (Role.ADMIN, ADMIN))
     for line in lines.strip().splitlines()
 }
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
 
 
 def test_every_route_is_in_the_table() -> None:

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import pkgutil
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ostinato import Shell
 from ostinato.models.run import Run
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 SHELL = {"kind": "shell", "command": "true"}
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
 
 
 def enqueue(client: Client, **body: Any) -> int:

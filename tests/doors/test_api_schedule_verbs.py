@@ -23,11 +23,6 @@ def web() -> Iterator[Web]:
         yield web
 
 
-@pytest.fixture
-def operator(web: Web) -> Client:
-    return web.script("operator")
-
-
 def add(client: Client, name: str, timing: str = "every 5m", **fields: Any) -> None:
     answer = client.post("/api/schedules", {"name": name, "timing": timing, "work": TASK, **fields})
     assert answer.status_code == 201, answer.text

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 SHELL = {"kind": "shell", "command": "true"}
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
 
 
 def add(client: Client, name: str, timing: str = "every 5m", **fields: Any) -> Any:

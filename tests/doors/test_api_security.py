@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -12,18 +12,12 @@ from ostinato.api.security import LARGEST_BODY
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
-from tests.doors.web import Web, web_on
+from tests.doors.web import Web
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
 
 
 SERVED, REFUSED = 401, 421

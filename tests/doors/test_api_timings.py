@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from ostinato.errors import InvalidInput
 from tests.doors.command_line import CommandLine
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 PREVIEW = "/api/timings/preview"
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
 
 
 @pytest.fixture

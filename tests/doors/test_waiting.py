@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from ostinato.stores.base import Claim
 from tests.doors.command_line import CommandLine
-from tests.doors.web import Client, Web, web_on
+from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 MINUTE = 60_000_000
 NO_ENGINE = "no engine is running: start one with 'ostinato up'"
-
-
-@pytest.fixture
-def web() -> Iterator[Web]:
-    with web_on() as web:
-        yield web
-
-
-@pytest.fixture
-def admin(web: Web) -> Client:
-    return web.script("admin")
 
 
 def beat(web: Web, *, running: int = 0, tasks: tuple[str, ...] = ("hello",)) -> None:

@@ -90,3 +90,10 @@ it("a list that is being loaded is loaded again after that, and not begun anew",
   expect(load).toHaveBeenCalledTimes(2);
   watching();
 });
+
+it("what was loaded before the stream began is loaded again, since nobody told what happened in between", () => {
+  const loaded = vi.spyOn(cache, "invalidateQueries");
+  feed.hear({ type: "subscribed", topic: "overview", cursor: "1" });
+  vi.advanceTimersByTime(200);
+  expect(loaded.mock.calls.map(([filters]) => filters?.queryKey?.[0])).toContain("runs");
+});

@@ -48,10 +48,9 @@ export class Feed {
   }
 
   hear(message: LiveMessage): void {
-    // After an error the topic begins anew: what happened in between was not told.
-    if (message.type === "skipped" || message.type === "error")
-      this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes);
     if (message.type === "event") this.take(message.event);
+    // What happened before the topic began, or in between, was not told: whatever was loaded until now may be older.
+    else this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions);
   }
 
   private take(event: LiveEvent): void {
