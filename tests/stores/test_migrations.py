@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+import apsw
 import pytest
 
 from ostinato.errors import SchemaTooNew, StoreError
@@ -184,6 +185,31 @@ async def test_many_that_open_at_once_migrate_once(shared_place: StorePlace) -> 
         assert (await stores[0].upkeep.status()).schedules == 6
     finally:
         await asyncio.gather(*(store.close() for store in stores))
+
+
+async def test_an_opening_waits_for_another_that_makes_the_file_just_now(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    store = SqliteStore(str(path))
+    opening = asyncio.ensure_future(store.open())
+    await asyncio.wait({opening}, timeout=0.1)
+    assert not opening.done()
+    other.execute("COMMIT")
+    other.close()
+    await opening
+    await store.close()
+
+
+async def test_an_opening_that_is_given_up_can_be_closed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    other = apsw.Connection(str(tmp_path / "new.db"))
+    other.execute("BEGIN IMMEDIATE")
+    store = SqliteStore(str(tmp_path / "new.db"))
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(store.open(), 0.05)
+    other.close()
+    await store.close()
+    assert caplog.records == []
 
 
 async def test_a_newer_database_is_refused_with_the_fix(shared_place: StorePlace) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -28,6 +29,7 @@ _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
 _BUSY_MILLISECONDS = 10_000
 _MIGRATION_MILLISECONDS = 600_000
+_TURN_SECONDS = 0.005
 _READERS = 2
 
 
@@ -107,7 +109,11 @@ class Database:
     def _connect_writer(self) -> apsw.Connection:
         connection = apsw.Connection(self.path)
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        fetch(connection, "PRAGMA journal_mode = WAL")
+        try:
+            _log_ahead(connection)
+        except apsw.Error:
+            connection.close()
+            raise
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA cache_size = -32768")
@@ -161,6 +167,19 @@ def schema_version(connection: apsw.Connection) -> int:
         return 0
     version: int = fetch_value(connection, "SELECT coalesce(max(version), 0) FROM migrations")
     return version
+
+
+def _log_ahead(connection: apsw.Connection) -> None:
+    """Turn a new file to WAL. SQLite does not wait for another that writes to it or turns it just now; so this does."""
+    deadline = time.monotonic() + _BUSY_MILLISECONDS / 1000
+    while True:
+        try:
+            fetch(connection, "PRAGMA journal_mode = WAL")
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_TURN_SECONDS)
 
 
 def _make_private_file(path: str) -> None:

@@ -39,12 +39,10 @@ class Writer:
     async def start(self, first: Operation[None]) -> None:
         """Open the connection on the thread and run `first` outside of any transaction."""
         loop = asyncio.get_running_loop()
-        opened: asyncio.Future[None] = loop.create_future()
-        self._thread = threading.Thread(
-            target=self._run, args=(loop, opened, first), name="ostinato-sqlite-writer", daemon=True
-        )
+        opening = _Job(first, loop.create_future(), loop, wakes=False)
+        self._thread = threading.Thread(target=self._run, args=(opening,), name="ostinato-sqlite-writer", daemon=True)
         self._thread.start()
-        await opened
+        await opening.future
 
     def submit(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
         """Run the operation in the next group; the future is done after the commit, which may wake engines."""
@@ -63,24 +61,31 @@ class Writer:
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
 
-    def _run(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None], first: Operation[None]) -> None:
-        try:
-            connection = self._connect()
-        except apsw.Error as error:
-            loop.call_soon_threadsafe(opened.set_exception, named_error(error))
+    def _run(self, opening: _Job) -> None:
+        connection = self._open(opening)
+        _deliver([opening])
+        if connection is None:
             return
-        try:
-            first(connection)
-        except (apsw.Error, OstinatoError) as error:
-            connection.close()
-            loop.call_soon_threadsafe(opened.set_exception, named_error(error))
-            return
-        loop.call_soon_threadsafe(opened.set_result, None)
         try:
             while self._run_group(connection):
                 pass
         finally:
             connection.close()
+
+    def _open(self, opening: _Job) -> apsw.Connection | None:
+        """The connection, after the first operation on it; None when the opening has an error to tell."""
+        try:
+            connection = self._connect()
+        except apsw.Error as error:
+            opening.error = named_error(error)
+            return None
+        try:
+            opening.operation(connection)
+        except (apsw.Error, OstinatoError) as error:
+            connection.close()
+            opening.error = named_error(error)
+            return None
+        return connection
 
     def _run_group(self, connection: apsw.Connection) -> bool:
         """One transaction over what waits; False when the writer should end."""
