@@ -10,6 +10,7 @@ import { fetchMe } from "@/api/queries/me";
 import { ToastProvider } from "@/components/Toast";
 import { TooltipProvider } from "@/components/Tooltip";
 import { router } from "@/router";
+import { toLogin } from "@/state/toLogin";
 import { followTheme } from "@/state/theme";
 import { mendLanguage } from "@/time/language";
 import "@/styles/main.css";
@@ -26,14 +27,7 @@ const cache = new QueryClient({
   },
 });
 
-whenLoggedOut(() => {
-  const { pathname, href } = router.state.location;
-  if (pathname === "/login") return;
-  // Cleared once the page is left: a form with unsaved changes asks first, and stands on what is loaded.
-  void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true }).then(() => {
-    if (router.state.location.pathname === "/login") cache.clear();
-  });
-});
+whenLoggedOut(toLogin(router, cache));
 
 setLiveClient(
   new LiveClient({

@@ -60,6 +60,21 @@ it("a 401 tells that the login is gone, but not the one of a wrong login", async
   expect(gone).toHaveBeenCalledOnce();
 });
 
+it("a login that ended takes its token for writes with it: that of the next is asked for", async () => {
+  const asked = stubServer({
+    "GET /api/lanes": problem(401, "log in"),
+    "GET /api/me": { ...ME, csrf: "another" },
+    "POST /api/logout": null,
+  });
+  await failing(api.GET("/api/lanes"));
+  await api.POST("/api/logout");
+  expect(asked.map((one) => [one.path, one.headers.get("X-CSRF-Token")])).toEqual([
+    ["/api/lanes", null],
+    ["/api/me", null],
+    ["/api/logout", "another"],
+  ]);
+});
+
 it("a name in a path may hold anything", async () => {
   const asked = stubServer({});
   await failing(api.GET("/api/lanes/{name}", { params: { path: { name: "a/b?c#d é" } } }));

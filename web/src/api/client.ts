@@ -9,10 +9,10 @@ import type { Me } from "@/api/types";
 export { ProblemError } from "@/api/problem";
 
 let csrf: string | null = null;
-let onLoggedOut: () => void = () => undefined;
+let onLoggedOut: (asked: Request) => void = () => undefined;
 
-/** Called when the server does not know us any more. */
-export function whenLoggedOut(handler: () => void): void {
+/** Called with what was asked when the server does not know us any more. */
+export function whenLoggedOut(handler: (asked: Request) => void): void {
   onLoggedOut = handler;
 }
 
@@ -31,11 +31,25 @@ export function queryText(query: Record<string, unknown>): string {
   return search.toString();
 }
 
+const isLogin = (request: Request): boolean => request.url.endsWith("/api/login");
+
+/** The token for writes. It ends with its login: then there may be another, made in another tab of the browser. */
+async function writingToken(): Promise<string | null> {
+  if (csrf === null) {
+    const answer = await fetch(new Request(new URL("/api/me", window.location.origin)));
+    if (answer.ok) rememberCsrf((await answer.json()) as Me);
+  }
+  return csrf;
+}
+
 /** Sends a request; an answer that is not a success is a ProblemError. */
 async function send(request: Request): Promise<Response> {
-  if (request.method !== "GET" && csrf !== null) request.headers.set("X-CSRF-Token", csrf);
   let response: Response;
   try {
+    if (request.method !== "GET" && !isLogin(request)) {
+      const token = await writingToken();
+      if (token !== null) request.headers.set("X-CSRF-Token", token);
+    }
     response = await fetch(request);
   } catch (error) {
     if (request.signal.aborted) throw error;
@@ -43,7 +57,10 @@ async function send(request: Request): Promise<Response> {
   }
   if (response.ok) return response;
   const problem = await readProblem(response);
-  if (problem.status === 401 && !request.url.endsWith("/api/login")) onLoggedOut();
+  if (problem.status === 401 && !isLogin(request)) {
+    rememberCsrf(null);
+    onLoggedOut(request);
+  }
   throw problem;
 }
 

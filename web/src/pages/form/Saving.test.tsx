@@ -2,6 +2,8 @@ import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it } from "vitest";
 import { whenLoggedOut } from "@/api/client";
+import { keys } from "@/api/keys";
+import { toLogin } from "@/state/toLogin";
 import { renderPage } from "@/testing/render";
 import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
 import { type Asked, ME, problem, stubServer } from "@/testing/server";
@@ -43,16 +45,28 @@ describe("saving", () => {
   });
 
   it("keeps what was typed when the login has ended, and saves it once there is another", async () => {
-    let token = "old";
+    let token: string | null = "old";
+    const member = (one: Asked, answer: unknown) =>
+      token === null || (one.method !== "GET" && one.headers.get("X-CSRF-Token") !== token)
+        ? problem(401, "log in")
+        : answer;
     const asked = stubServer({
       ...answers,
-      "GET /api/me": () => ({ ...ME, csrf: token }),
-      "PATCH /api/schedules/backup": (one: Asked) =>
-        one.headers.get("X-CSRF-Token") === "new" ? { ...schedule, version: 5 } : problem(401, "log in"),
+      "GET /api/me": (one: Asked) => member(one, { ...ME, csrf: token }),
+      "GET /api/lanes": (one: Asked) => member(one, empty),
+      "PATCH /api/schedules/backup": (one: Asked) => member(one, { ...schedule, version: 5 }),
     });
-    const { router } = edit();
-    whenLoggedOut(() => void router.navigate({ to: "/login" }));
+    const { router, cache } = edit();
+    whenLoggedOut(toLogin(router, cache));
     await write("true");
+    token = null;
+    // A list that is loaded behind the form finds it out first, and asks; another one does not ask again.
+    void cache.invalidateQueries({ queryKey: keys.lanes });
+    expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
+    await userEvent.click(screen.getByText("Keep as it is"));
+    await cache.invalidateQueries({ queryKey: keys.lanes });
+    expect(screen.queryByText(/Your login has ended/)).toBeNull();
+    // Whoever saves is asked again.
     await userEvent.click(screen.getByText("Save"));
     expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
     expect(router.state.location.pathname).toBe("/schedules/backup/edit");

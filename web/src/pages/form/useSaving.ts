@@ -1,8 +1,7 @@
 /** Saves the form: local checks, the request, and what the server says about it, placed at the fields. */
 
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { ProblemError } from "@/api/client";
-import { fetchMe } from "@/api/queries/me";
 import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
 import { type FieldErrors, placeErrors } from "./fieldErrors";
@@ -46,7 +45,6 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
   const [theirs, setTheirs] = useState<Schedule | null>(null);
   // A change that was saved before enabling was refused counts: the next try begins there.
   const [stored, setStored] = useState({ schedule, before: initial });
-  const isLoggedOut = useRef(false);
 
   function tell(found: FieldErrors): void {
     setErrors(found);
@@ -72,8 +70,6 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     tell(local(wrong));
     if (Object.keys(wrong).length > 0) return null;
     try {
-      // Somebody who has logged in anew in another tab has another token for writes.
-      if (isLoggedOut.current) await fetchMe();
       let saved = await store();
       setTheirs(null);
       if (fix && values.enabled) {
@@ -88,7 +84,6 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
   }
 
   async function refused(error: unknown, values: FormValues): Promise<void> {
-    isLoggedOut.current = error instanceof ProblemError && error.status === 401;
     if (!(error instanceof ProblemError)) {
       setProblem(error);
     } else if (error.status === 412 && schedule === null) {

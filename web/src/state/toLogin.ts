@@ -1,0 +1,21 @@
+import type { QueryClient } from "@tanstack/react-query";
+import type { AnyRouter } from "@tanstack/react-router";
+
+/** What to do when the login has ended: go to the login page, and come back after it.
+ *
+ *  A form with unsaved changes asks first. Whoever stays there is asked again when they save, not by every list that is
+ *  loaded anew behind the form. */
+export function toLogin(router: AnyRouter, cache: QueryClient): (asked: Request) => void {
+  let askedAt: string | null = null;
+  return (asked) => {
+    const { pathname, href } = router.state.location;
+    if (pathname === "/login" || (asked.method === "GET" && href === askedAt)) return;
+    askedAt = href;
+    // Cleared once the page is left: the form stands on what is loaded.
+    void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true }).then(() => {
+      if (router.state.location.pathname !== "/login") return;
+      askedAt = null;
+      cache.clear();
+    });
+  };
+}
