@@ -17,6 +17,7 @@ import pytest
 
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.stores.base import Store
+from ostinato.stores.postgres.store import PostgresStore
 from tests.postgres_server import fresh_database
 from tests.stores.places import PostgresPlace, SqlitePlace, StorePlace
 
@@ -54,6 +55,16 @@ def postgres_database(postgres_admin: psycopg.Connection[Any], postgres_server: 
 def postgres_place(postgres_database: str) -> PostgresPlace:
     """A schema that no other test has."""
     return PostgresPlace(postgres_database, f"test_{uuid.uuid4().hex[:12]}")
+
+
+@pytest.fixture
+def postgres_store(postgres_url: str, runner: asyncio.Runner) -> Iterator[PostgresStore]:
+    """An open store with a database of its own, whose connections a test may end."""
+    store = PostgresStore(postgres_url)
+    runner.run(store.open())
+    runner.run(store.lanes.ensure_lanes({"main": 30, "cron": 30}, []))
+    yield store
+    runner.run(store.close())
 
 
 @pytest.fixture(params=["sqlite", "sqlite-memory", "postgres"])

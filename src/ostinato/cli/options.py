@@ -10,12 +10,14 @@ from cyclopts import Group, Parameter
 __all__ = [
     "NO_COMMON",
     "NO_ENGINE",
+    "NO_MESSAGE",
     "NO_POLICY",
     "NO_WORK",
     "AgentFlags",
     "Common",
     "EngineFlags",
     "HttpFlags",
+    "MessageFlags",
     "PolicyFlags",
     "ProcessFlags",
     "ShellFlags",
@@ -206,7 +208,35 @@ class PolicyFlags:
     """Remove the schedule after its last run."""
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MessageFlags:
+    """How a message waits in its session, and how its run is treated."""
+
+    lane: str | None = None
+    """The lane that its run goes through. [default: that of the task, or main]"""
+    mode: Literal["queue", "followup", "interrupt"] | None = None
+    """Wait for the turn; wait until nothing is under way and go alone; or stop and drop the others. [default: queue]"""
+    max_concurrent: int | None = None
+    """How many runs of the session may be under way at once, from now on. [default: as before, 1 at first]"""
+    cap: int | None = None
+    """How many messages may be queued, a burst as one. [default: 10]"""
+    drop: Literal["old", "new"] | None = None
+    """Which message goes when the queue is full: the oldest of it, or this new one. [default: old]"""
+    debounce: str | None = None
+    """Messages that come within this of each other go into one run, such as 800ms; 0s for none. [default: 800ms]"""
+    debounce_max: str | None = None
+    """How long a burst may be drawn out, such as 5s. [default: ten times the debounce]"""
+    message_id: str | None = None
+    """Sending the same one to the session again does nothing, and prints the same run."""
+    retry: str | None = None
+    """How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: that of the task, or 3]"""
+    priority: int | None = None
+    """Higher goes first in its lane. [default: that of the task, or 0]"""
+
+
 NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
+NO_MESSAGE = MessageFlags()
 NO_POLICY = PolicyFlags()
 NO_WORK = WorkFlags()

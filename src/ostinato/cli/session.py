@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
 from ostinato.cli.console import emit, emit_json, say
 from ostinato.cli.opening import Visit, opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, NO_MESSAGE, Common, MessageFlags
 from ostinato.cli.policy import retry_option
 from ostinato.cli.run import tell_end
 from ostinato.cli.run_view import print_run
@@ -38,16 +39,7 @@ def send(
     /,
     *,
     task: str,
-    lane: str | None = None,
-    mode: Literal["queue", "followup", "interrupt"] | None = None,
-    max_concurrent: int | None = None,
-    cap: int | None = None,
-    drop: Literal["old", "new"] | None = None,
-    debounce: str | None = None,
-    debounce_max: str | None = None,
-    message_id: str | None = None,
-    retry: str | None = None,
-    priority: int | None = None,
+    message: MessageFlags = NO_MESSAGE,
     wait: bool = False,
     timeout: str | None = None,
     common: Common = NO_COMMON,
@@ -62,47 +54,14 @@ def send(
         What the task gets in its list 'payloads': JSON where it is JSON, else text; '-' reads standard input.
     task
         The task that gets it, by its name.
-    lane
-        The lane that its run goes through. [default: that of the task, or main]
-    mode
-        Wait for the turn; wait until nothing is under way and go alone; or stop and drop the others. [default: queue]
-    max_concurrent
-        How many runs of the session may be under way at once, from now on. [default: as before, 1 at first]
-    cap
-        How many messages may be queued, a burst as one. [default: 10]
-    drop
-        Which message goes when the queue is full: the oldest of it, or this new one. [default: old]
-    debounce
-        Messages that come within this of each other go into one run, such as 800ms; 0s for none. [default: 800ms]
-    debounce_max
-        How long a burst may be drawn out, such as 5s. [default: ten times the debounce]
-    message_id
-        Sending the same one to the session again does nothing, and prints the same run.
-    retry
-        How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: that of the task, or 3]
-    priority
-        Higher goes first in its lane. [default: that of the task, or 0]
     wait
         Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
     timeout
         Wait at most so long, such as 30s.
     """
-    given: dict[str, Any] = {
-        "lane": lane,
-        "mode": mode,
-        "max_concurrent": max_concurrent,
-        "cap": cap,
-        "drop": drop,
-        "debounce": debounce,
-        "debounce_max": debounce_max,
-        "message_id": message_id,
-        "priority": priority,
-        **retry_option(retry),
-    }
-    options = {name: value for name, value in given.items() if value is not None}
-    message = json_or_text(_from_stdin() if payload == "-" else payload)
+    content = json_or_text(_from_stdin() if payload == "-" else payload)
     with opened(common) as visit:
-        id = visit.ask(visit.services.sessions.send(key, message, task=task, **options))
+        id = visit.ask(visit.services.sessions.send(key, content, task=task, **_options(message)))
         warn_of_unserved(visit, task)
         if not common.json:
             emit(str(id))
@@ -115,6 +74,12 @@ def send(
             hint = "" if run.ended else f"; 'ostinato run wait {id}' waits for it"
             say(f"run {id} of session {key!r} is {run.state}{hint}")
     return 0
+
+
+def _options(flags: MessageFlags) -> dict[str, Any]:
+    """What was given, and only that."""
+    given = asdict(flags) | {"retry": None} | retry_option(flags.retry)
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _from_stdin() -> str:
