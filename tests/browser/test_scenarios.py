@@ -16,6 +16,8 @@ from tests.browser.server import Server
 
 Play = Callable[..., None]
 
+pytestmark = pytest.mark.timeout(400)  # a scenario has its own bound, which tells more
+
 
 def test_the_link_logs_in_once_and_logging_out_closes_the_door(play: Play) -> None:
     play("log-in")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -115,12 +114,11 @@ def test_so_is_the_grid_of_an_every_in_a_combination(app: Ostinato) -> None:
 
 @pytest.mark.parametrize("timing", ["every 1ms", "* * * * * *", "every 1s or * * * * *", "every 2s except 12-25"])
 def test_far_too_many_are_refused_at_once(app: Ostinato, clock: FakeClock, timing: str) -> None:
+    """Counting them one by one would not end within the bound of a test."""
     _add(app, timing)
-    begin = time.monotonic()
     with pytest.raises(InvalidInput, match="due times from 1990-01-01 00:00 to 2026-01-01 00:00 UTC") as caught:
         app.schedules.backfill("a", datetime(1990, 1, 1, tzinfo=UTC), at(0))
     assert caught.value.field == "from"
-    assert time.monotonic() - begin < 10
 
 
 def test_a_span_from_the_first_day_of_the_calendar_is_looked_at_too(app: Ostinato, clock: FakeClock) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -90,12 +89,10 @@ def test_a_pipe_that_is_gone_or_that_nobody_reads_does_not_hang(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OSTINATO_REPORT", str(cli.folder / "report"))
-    began = time.monotonic()
     assert "nobody listens to reports any more" in cli("report", "--progress", "1").err
     os.mkfifo(cli.folder / "report")
     unread = cli("report", "--progress", "1")
     assert (unread.code, "the run has ended" in unread.err) == (1, True)
-    assert time.monotonic() - began < 5
 
 
 def test_a_full_pipe_is_given_up_with_a_message(cli: CommandLine, pipe: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,18 +327,20 @@ def test_a_broken_line_keeps_its_number_over_the_attempts() -> None:
 
 
 @pytest.mark.parametrize("lines_of_secret", [0, 1, 1_000])
-def test_the_end_of_a_megabyte_of_lines_takes_little_time(lines_of_secret: int) -> None:
+def test_the_end_of_a_megabyte_of_lines_takes_about_as_long_as_its_coming_at_most(lines_of_secret: int) -> None:
     key = "\n".join(hashlib.sha256(str(number).encode()).hexdigest() for number in range(lines_of_secret))
-    mask, took = Mask([key]), []
+    mask, coming, ending = Mask([key]), [], []
     for _ in range(3):
         captured = Captured(1_000_000, mask)
+        begun = time.thread_time()
         for number in range(20_000):
             captured.add(f"line {number} of the work that goes on and on and on\n", later=1)
-        began = time.thread_time()
+        come = time.thread_time()
         parts = captured.take_all()
-        took.append(time.thread_time() - began)
+        coming.append(come - begun)
+        ending.append(time.thread_time() - come)
         assert len(list(output_lines(parts))) > 10_000
-    assert min(took) < (0.07 if lines_of_secret < 2 else 0.25)
+    assert min(ending) < 2 * min(coming)
 
 
 @pytest.mark.parametrize("printed", ["one\ntwo\nthree\n", "one\ntwo\nthree"])
