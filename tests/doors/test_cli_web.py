@@ -175,6 +175,25 @@ def _listen(monkeypatch: pytest.MonkeyPatch, absent: dict[int, int]) -> list[soc
     return asyncio.run(listen())
 
 
+def test_a_small_answer_is_sent_at_once() -> None:
+    """Else it waits some 40 ms, until the other side has acknowledged the head of it."""
+
+    async def accepted() -> int:
+        (listener,) = await server._listen("127.0.0.1", 0)
+        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            told.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(look, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.close()
+            return await told
+
+    assert asyncio.run(accepted()) == 1
+
+
 @pytest.mark.parametrize("reason", [errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT])
 def test_an_address_of_localhost_that_this_machine_has_not_is_left_out(
     monkeypatch: pytest.MonkeyPatch, reason: int

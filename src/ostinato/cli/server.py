@@ -143,7 +143,8 @@ async def _listen(host: str, port: int) -> list[socket.socket]:
 
 
 def _bound(family: int, address: tuple[str | int, ...], *, only_six: bool) -> socket.socket:
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # The loop lets small answers go at once (TCP_NODELAY) only where it is told that this is TCP.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
