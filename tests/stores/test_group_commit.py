@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
+import apsw
 import pytest
 
 from ostinato.errors import StoreError
@@ -11,6 +13,7 @@ from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Glance, Store, Watch
+from ostinato.stores.sqlite.store import SqliteStore
 from tests.stores.builders import HOUR, NOW, beat, change, claim, claim_one, finish, new_run, plan, put
 
 NODE = NodeId("node-1")
@@ -106,6 +109,23 @@ async def test_a_change_before_the_wait_is_not_missed(first: Store, second: Stor
         await seen(watch)
     finally:
         await watch.close()
+
+
+async def test_a_file_that_cannot_be_read_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the glance after it tells why, and the wait does not go on for ever."""
+    store = SqliteStore(str(tmp_path / "jobs.db"))
+    await store.open()
+    watch = await store.watch()
+    try:
+
+        def broken(*_: object) -> int:
+            raise apsw.IOError("the disk is gone")
+
+        monkeypatch.setattr("ostinato.stores.sqlite.watch.fetch_value", broken)
+        await seen(watch)
+    finally:
+        await watch.close()
+        await store.close()
 
 
 async def test_a_glance_says_when_who_has_something_to_do(store: Store) -> None:
