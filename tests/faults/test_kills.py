@@ -50,7 +50,7 @@ def add_schedules(app: Ostinato) -> None:
 
 
 def kill_at_random(cluster: Nodes, seed: int) -> None:
-    """Kill and restart nodes for a while, and so often."""
+    """Kill and restart nodes for SECONDS, and at least KILLS times."""
     chance = random.Random(seed)
     kills = 0
     end = time.monotonic() + SECONDS

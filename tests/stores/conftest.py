@@ -67,6 +67,13 @@ def postgres_store(postgres_url: str, runner: asyncio.Runner) -> Iterator[Postgr
     runner.run(store.close())
 
 
+@pytest.fixture
+def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of one's own to that database."""
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture(params=["sqlite", "sqlite-memory", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
     """Where the database of this test is: any store."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ostinato.errors import StoreError
+from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import Trigger
@@ -111,8 +111,9 @@ async def test_a_change_before_the_wait_is_not_missed(first: Store, second: Stor
         await watch.close()
 
 
-async def test_a_file_that_cannot_be_read_ends_the_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that the glance after it tells why, and the wait does not go on for ever."""
+async def test_a_file_that_cannot_be_read_ends_the_wait_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = SqliteStore(str(tmp_path / "jobs.db"))
     await store.open()
     watch = await store.watch()
@@ -122,7 +123,8 @@ async def test_a_file_that_cannot_be_read_ends_the_wait(tmp_path: Path, monkeypa
             raise apsw.IOError("the disk is gone")
 
         monkeypatch.setattr("ostinato.stores.sqlite.watch.fetch_value", broken)
-        await seen(watch)
+        with pytest.raises(StoreUnavailable, match="the disk is gone"):
+            await seen(watch)
     finally:
         await watch.close()
         await store.close()

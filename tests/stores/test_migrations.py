@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import apsw
@@ -187,27 +191,44 @@ async def test_many_that_open_at_once_migrate_once(shared_place: StorePlace) -> 
         await asyncio.gather(*(store.close() for store in stores))
 
 
-async def test_an_opening_waits_for_another_that_makes_the_file_just_now(tmp_path: Path) -> None:
-    path = tmp_path / "new.db"
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
-    store = SqliteStore(str(path))
+@pytest.fixture
+def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[apsw.Connection, threading.Event]]:
+    """A new file that somebody else writes to, and an event for the first who waits for its end."""
+    waits, sleep = threading.Event(), time.sleep
+
+    def told(seconds: float) -> None:
+        waits.set()
+        sleep(seconds)
+
+    monkeypatch.setattr("ostinato.stores.sqlite.database.time.sleep", told)
+    with closing(apsw.Connection(str(tmp_path / "new.db"))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield other, waits
+
+
+async def test_an_opening_waits_for_another_that_makes_the_file_just_now(
+    held: tuple[apsw.Connection, threading.Event], tmp_path: Path
+) -> None:
+    other, waits = held
+    store = SqliteStore(str(tmp_path / "new.db"))
     opening = asyncio.ensure_future(store.open())
-    await asyncio.wait({opening}, timeout=0.1)
-    assert not opening.done()
+    assert await asyncio.to_thread(waits.wait, 20), "it does not wait"
     other.execute("COMMIT")
-    other.close()
     await opening
     await store.close()
 
 
-async def test_an_opening_that_is_given_up_can_be_closed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    other = apsw.Connection(str(tmp_path / "new.db"))
-    other.execute("BEGIN IMMEDIATE")
+async def test_an_opening_that_is_given_up_can_be_closed(
+    held: tuple[apsw.Connection, threading.Event], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other, waits = held
     store = SqliteStore(str(tmp_path / "new.db"))
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(store.open(), 0.05)
-    other.close()
+    opening = asyncio.ensure_future(store.open())
+    assert await asyncio.to_thread(waits.wait, 20), "it does not wait"
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    other.execute("COMMIT")
     await store.close()
     assert caplog.records == []
 

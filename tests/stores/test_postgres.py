@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import psycopg
@@ -40,12 +40,6 @@ from tests.stores.places import raw
 @pytest.fixture
 def store(postgres_store: PostgresStore) -> PostgresStore:
     return postgres_store
-
-
-@pytest.fixture
-def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        yield connection
 
 
 def hang_up(admin: psycopg.Connection[Any]) -> int:

@@ -4,14 +4,14 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { isPassing, ProblemError, whenLoggedOut } from "@/api/client";
-import { LiveClient, setLiveClient } from "@/api/live";
+import { isPassing, ProblemError, whenLoggedIn, whenLoggedOut } from "@/api/client";
+import { LiveClient, live, setLiveClient } from "@/api/live";
 import { fetchMe } from "@/api/queries/me";
 import { ToastProvider } from "@/components/Toast";
 import { TooltipProvider } from "@/components/Tooltip";
 import { router } from "@/router";
-import { toLogin } from "@/state/toLogin";
 import { followTheme } from "@/state/theme";
+import { toLogin } from "@/state/toLogin";
 import { mendLanguage } from "@/time/language";
 import "@/styles/main.css";
 
@@ -28,6 +28,7 @@ const cache = new QueryClient({
 });
 
 whenLoggedOut(toLogin(router, cache));
+whenLoggedIn(() => live().start());
 
 setLiveClient(
   new LiveClient({

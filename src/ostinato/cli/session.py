@@ -39,7 +39,7 @@ def send(
     /,
     *,
     task: str,
-    message: MessageFlags = NO_MESSAGE,
+    flags: MessageFlags = NO_MESSAGE,
     wait: bool = False,
     timeout: str | None = None,
     common: Common = NO_COMMON,
@@ -59,9 +59,9 @@ def send(
     timeout
         Wait at most so long, such as 30s.
     """
-    content = json_or_text(_from_stdin() if payload == "-" else payload)
+    message = json_or_text(_from_stdin() if payload == "-" else payload)
     with opened(common) as visit:
-        id = visit.ask(visit.services.sessions.send(key, content, task=task, **_options(message)))
+        id = visit.ask(visit.services.sessions.send(key, message, task=task, **_options(flags)))
         warn_of_unserved(visit, task)
         if not common.json:
             emit(str(id))
@@ -78,7 +78,7 @@ def send(
 
 def _options(flags: MessageFlags) -> dict[str, Any]:
     """What was given, and only that."""
-    given = asdict(flags) | {"retry": None} | retry_option(flags.retry)
+    given = {**asdict(flags), "retry": None, **retry_option(flags.retry)}
     return {name: value for name, value in given.items() if value is not None}
 
 

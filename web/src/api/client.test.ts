@@ -1,6 +1,6 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { api, dataOf, ProblemError, queryText, rememberCsrf, whenLoggedOut } from "@/api/client";
-import { ME, problem, stubServer } from "@/testing/server";
+import { api, dataOf, ProblemError, queryText, rememberCsrf, whenLoggedIn, whenLoggedOut } from "@/api/client";
+import { type Asked, ME, problem, stubServer } from "@/testing/server";
 
 beforeEach(() => {
   rememberCsrf(ME);
@@ -73,6 +73,34 @@ it("a login that ended takes its token for writes with it: that of the next is a
     ["/api/me", null],
     ["/api/logout", "another"],
   ]);
+});
+
+it("a token that is refused is asked for anew by the next write, and that a login was found is told", async () => {
+  const found = vi.fn();
+  whenLoggedIn(found);
+  const isNew = (one: Asked) => one.headers.get("X-CSRF-Token") === "another";
+  stubServer({
+    "GET /api/me": { ...ME, csrf: "another" },
+    "POST /api/logout": (one: Asked) => (isNew(one) ? null : problem(403, "X-CSRF-Token")),
+  });
+  expect((await failing(api.POST("/api/logout"))).status).toBe(403);
+  expect(found).not.toHaveBeenCalled();
+  await api.POST("/api/logout");
+  expect(found).toHaveBeenCalledOnce();
+});
+
+it("a write without its token is not sent when the server cannot tell it", async () => {
+  rememberCsrf(null);
+  const asked = stubServer({ "GET /api/me": problem(503, "busy"), "POST /api/logout": null });
+  expect((await failing(api.POST("/api/logout"))).status).toBe(503);
+  expect(asked.map((one) => one.path)).toEqual(["/api/me"]);
+});
+
+it("where no token is needed, none is asked for", async () => {
+  rememberCsrf({ ...ME, csrf: null });
+  const asked = stubServer({ "POST /api/logout": null });
+  await api.POST("/api/logout");
+  expect(asked.map((one) => [one.path, one.headers.get("X-CSRF-Token")])).toEqual([["/api/logout", null]]);
 });
 
 it("a name in a path may hold anything", async () => {

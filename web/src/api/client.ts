@@ -8,16 +8,23 @@ import type { Me } from "@/api/types";
 
 export { ProblemError } from "@/api/problem";
 
-let csrf: string | null = null;
+/** The token for writes: undefined while it is not known, null where none is needed. */
+let csrf: string | null | undefined;
 let onLoggedOut: (asked: Request) => void = () => undefined;
+let onLoggedIn: () => void = () => undefined;
 
 /** Called with what was asked when the server does not know us any more. */
 export function whenLoggedOut(handler: (asked: Request) => void): void {
   onLoggedOut = handler;
 }
 
+/** Called when a login was found that was made elsewhere, such as in another tab. */
+export function whenLoggedIn(handler: () => void): void {
+  onLoggedIn = handler;
+}
+
 export function rememberCsrf(me: Me | null): void {
-  csrf = me?.csrf ?? null;
+  csrf = me === null ? undefined : me.csrf;
 }
 
 /** A query without what is not given: `?q=` would ask for nothing. */
@@ -32,35 +39,43 @@ export function queryText(query: Record<string, unknown>): string {
 }
 
 const isLogin = (request: Request): boolean => request.url.endsWith("/api/login");
+const isWrite = (request: Request): boolean => request.method !== "GET" && !isLogin(request);
 
-/** The token for writes. It ends with its login: then there may be another, made in another tab of the browser. */
-async function writingToken(): Promise<string | null> {
-  if (csrf === null) {
-    const answer = await fetch(new Request(new URL("/api/me", window.location.origin)));
-    if (answer.ok) rememberCsrf((await answer.json()) as Me);
-  }
-  return csrf;
-}
-
-/** Sends a request; an answer that is not a success is a ProblemError. */
-async function send(request: Request): Promise<Response> {
-  let response: Response;
+async function reach(request: Request): Promise<Response> {
   try {
-    if (request.method !== "GET" && !isLogin(request)) {
-      const token = await writingToken();
-      if (token !== null) request.headers.set("X-CSRF-Token", token);
-    }
-    response = await fetch(request);
+    return await fetch(request);
   } catch (error) {
     if (request.signal.aborted) throw error;
     throw unreachable();
   }
+}
+
+/** The token for writes. It ends with its login, and then there may be another, made in another tab of the browser. */
+async function writingToken(): Promise<string | null> {
+  if (csrf === undefined) {
+    const answer = await reach(new Request(new URL("/api/me", window.location.origin)));
+    if (answer.ok) {
+      rememberCsrf((await answer.json()) as Me);
+      onLoggedIn();
+    } else if (answer.status !== 401) {
+      throw await readProblem(answer);
+    }
+  }
+  return csrf ?? null;
+}
+
+/** Sends a request; an answer that is not a success is a ProblemError. */
+async function send(request: Request): Promise<Response> {
+  if (isWrite(request)) {
+    const token = await writingToken();
+    if (token !== null) request.headers.set("X-CSRF-Token", token);
+  }
+  const response = await reach(request);
   if (response.ok) return response;
   const problem = await readProblem(response);
-  if (problem.status === 401 && !isLogin(request)) {
-    rememberCsrf(null);
-    onLoggedOut(request);
-  }
+  // 403 may mean that the token is that of an older login: the next write asks for it.
+  if (problem.status === 401 || problem.status === 403) rememberCsrf(null);
+  if (problem.status === 401 && !isLogin(request)) onLoggedOut(request);
   throw problem;
 }
 

@@ -7,18 +7,16 @@ import { Feed } from "@/api/feed";
 import { live } from "@/api/live";
 import { useMay, useMe } from "@/api/queries/me";
 import { ErrorBoundary } from "@/components/ErrorBoundary";
-import { lazyDialog } from "@/components/lazyDialog";
 import { ProblemNote } from "@/components/ProblemNote";
 import { SkeletonRows } from "@/components/Skeleton";
 import { BottomBar } from "@/shell/BottomBar";
 import { Header } from "@/shell/Header";
+import { KeysDialog } from "@/shell/KeysDialog";
 import { PLACES } from "@/shell/navigation";
+import { Palette } from "@/shell/Palette";
 import { Sidebar } from "@/shell/Sidebar";
 import { StaleBar } from "@/shell/StaleBar";
 import { listenForKeys, useShortcut } from "@/state/shortcuts";
-
-const KeysDialog = lazyDialog(() => import("@/shell/KeysDialog").then((file) => file.KeysDialog));
-const Palette = lazyDialog(() => import("@/shell/Palette").then((file) => file.Palette));
 
 export function AppShell() {
   const me = useMe();
@@ -64,12 +62,6 @@ export function AppShell() {
           tabIndex={-1}
           className="mx-auto w-full max-w-[1400px] min-w-0 flex-1 px-4 pt-5 pb-[calc(6rem+env(safe-area-inset-bottom))] focus:outline-none md:px-6 md:pb-10"
         >
-          <Palette
-            open={over === "palette"}
-            onOpenChange={(open) => setOver(open ? "palette" : null)}
-            onKeys={() => setOver("keys")}
-          />
-          <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
           {loggedIn ? (
             <ErrorBoundary resetKey={path}>
               <Outlet />
@@ -82,6 +74,12 @@ export function AppShell() {
         </main>
       </div>
       <BottomBar />
+      <Palette
+        open={over === "palette"}
+        onOpenChange={(open) => setOver(open ? "palette" : null)}
+        onKeys={() => setOver("keys")}
+      />
+      <KeysDialog open={over === "keys"} onOpenChange={(open) => setOver(open ? "keys" : null)} />
     </div>
   );
 }

@@ -11,11 +11,10 @@ export function toLogin(router: AnyRouter, cache: QueryClient): (asked: Request)
     const { pathname, href } = router.state.location;
     if (pathname === "/login" || (asked.method === "GET" && href === askedAt)) return;
     askedAt = href;
-    // Cleared once the page is left: the form stands on what is loaded.
+    // Done once the page is left, to wherever. What is loaded is not forgotten before: the form stands on it.
     void router.navigate({ to: "/login", search: href === "/" ? {} : { then: href }, replace: true }).then(() => {
-      if (router.state.location.pathname !== "/login") return;
       askedAt = null;
-      cache.clear();
+      if (router.state.location.pathname === "/login") cache.clear();
     });
   };
 }

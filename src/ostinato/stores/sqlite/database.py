@@ -29,7 +29,7 @@ _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
 _BUSY_MILLISECONDS = 10_000
 _MIGRATION_MILLISECONDS = 600_000
-_TURN_SECONDS = 0.005
+_PAUSE_SECONDS = 0.005
 _READERS = 2
 
 
@@ -111,12 +111,12 @@ class Database:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
         try:
             _log_ahead(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA cache_size = -32768")
         except apsw.Error:
             connection.close()
             raise
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA cache_size = -32768")
         return connection
 
     def _migrate(self, connection: apsw.Connection) -> None:
@@ -179,7 +179,7 @@ def _log_ahead(connection: apsw.Connection) -> None:
         except apsw.BusyError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_TURN_SECONDS)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _make_private_file(path: str) -> None:

@@ -11,12 +11,13 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.writer import named_error
 
 __all__ = ["SqliteWatch"]
 
 _POLL_SECONDS = 0.075
 """Three quarters of the promise that another process's schedule is seen within 100 ms. A look is a few microseconds;
-what costs is to wake the loop for it."""
+what costs is the turn of the loop, so there are no more of them than needed."""
 
 
 class SqliteWatch:
@@ -26,9 +27,11 @@ class SqliteWatch:
         self._database = database
         self._signal = Signal()
         self._unlisten = database.listen(self._signal.set)
-        self._connection = None if database.in_memory else database.connect_reader()
+        self._connection = None if database.in_memory else _connect(database)
+        self._version = 0
         self._version = self._data_version()
         self._timer: asyncio.TimerHandle | None = None
+        self._error: apsw.Error | None = None
 
     async def changed(self) -> None:
         self._look_later()
@@ -37,6 +40,8 @@ class SqliteWatch:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+        if self._error is not None:
+            raise named_error(self._error)
 
     def _look_later(self) -> None:
         if self._connection is not None:
@@ -47,10 +52,9 @@ class SqliteWatch:
         before = self._version
         try:
             self._version = self._data_version()
-        except apsw.Error:
-            self._signal.set()  # what is wrong is told by the glance that follows
-            return
-        if self._version == before:
+        except apsw.Error as error:
+            self._error = error
+        if self._version == before and self._error is None:
             self._look_later()
         else:
             self._signal.set()
@@ -73,6 +77,13 @@ class SqliteWatch:
             # Somebody holds the file whole (a recovery, a vacuum): look again soon.
             return self._version
         return version
+
+
+def _connect(database: Database) -> apsw.Connection:
+    """Its looks are on the loop: they wait for nobody."""
+    connection = database.connect_reader()
+    connection.set_busy_timeout(0)
+    return connection
 
 
 def _glance(connection: apsw.Connection, node: NodeId) -> Glance:

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from ostinato.errors import OstinatoError, StoreError, StoreUnavailable
+from ostinato.errors import StoreError, StoreUnavailable
 
 __all__ = ["Operation", "Writer", "named_error"]
 
@@ -74,15 +74,13 @@ class Writer:
 
     def _open(self, opening: _Job) -> apsw.Connection | None:
         """The connection, after the first operation on it; None when the opening has an error to tell."""
+        connection = None
         try:
             connection = self._connect()
-        except apsw.Error as error:
-            opening.error = named_error(error)
-            return None
-        try:
             opening.operation(connection)
-        except (apsw.Error, OstinatoError) as error:
-            connection.close()
+        except BaseException as error:  # whatever it is, its caller learns it
+            if connection is not None:
+                connection.close()
             opening.error = named_error(error)
             return None
         return connection

@@ -1,6 +1,6 @@
 import { fireEvent, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { whenLoggedOut } from "@/api/client";
 import { keys } from "@/api/keys";
 import { toLogin } from "@/state/toLogin";
@@ -46,10 +46,11 @@ describe("saving", () => {
 
   it("keeps what was typed when the login has ended, and saves it once there is another", async () => {
     let token: string | null = "old";
-    const member = (one: Asked, answer: unknown) =>
-      token === null || (one.method !== "GET" && one.headers.get("X-CSRF-Token") !== token)
-        ? problem(401, "log in")
-        : answer;
+    const member = (one: Asked, answer: unknown) => {
+      if (token === null) return problem(401, "log in");
+      const isGood = one.method === "GET" || one.headers.get("X-CSRF-Token") === token;
+      return isGood ? answer : problem(403, "X-CSRF-Token");
+    };
     const asked = stubServer({
       ...answers,
       "GET /api/me": (one: Asked) => member(one, { ...ME, csrf: token }),
@@ -58,6 +59,7 @@ describe("saving", () => {
     });
     const { router, cache } = edit();
     whenLoggedOut(toLogin(router, cache));
+    const navigate = vi.spyOn(router, "navigate");
     await write("true");
     token = null;
     // A list that is loaded behind the form finds it out first, and asks; another one does not ask again.
@@ -65,7 +67,7 @@ describe("saving", () => {
     expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
     await userEvent.click(screen.getByText("Keep as it is"));
     await cache.invalidateQueries({ queryKey: keys.lanes });
-    expect(screen.queryByText(/Your login has ended/)).toBeNull();
+    expect(navigate).toHaveBeenCalledOnce();
     // Whoever saves is asked again.
     await userEvent.click(screen.getByText("Save"));
     expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
@@ -76,6 +78,12 @@ describe("saving", () => {
     await userEvent.click(screen.getByText("Save"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(patches(asked)).toHaveLength(2);
+    // Another time on the same page, with nothing to lose: the way is free.
+    await router.navigate({ to: "/schedules/$name/edit", params: { name: "backup" } });
+    await command();
+    token = null;
+    void cache.invalidateQueries({ queryKey: keys.lanes });
+    await waitFor(() => expect(router.state.location.pathname).toBe("/login"));
   });
 
   it("says beside the button what stood in its way", async () => {

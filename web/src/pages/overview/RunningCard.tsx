@@ -6,13 +6,11 @@ import { useCancelRun } from "@/api/queries/runs";
 import type { Run } from "@/api/types";
 import { Badge } from "@/components/Badge";
 import { Card } from "@/components/Card";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { RunDuration } from "@/components/Duration";
 import { IconButton } from "@/components/IconButton";
-import { lazyDialog } from "@/components/lazyDialog";
 import { ProgressBar } from "@/components/ProgressBar";
 import { RunName } from "@/pages/overview/RunName";
-
-const ConfirmDialog = lazyDialog(() => import("@/components/ConfirmDialog").then((file) => file.ConfirmDialog));
 
 interface RunningCardProps {
   runs: Run[];
