@@ -231,7 +231,7 @@ def small_queues() -> list[Plan]:
     for number in range(3):
         for drop in ("old", "new"):
             options = {"cap": CAP, "drop": drop, "debounce": 0, "max_concurrent": 2 if number == 2 else 1}
-            plans.append(Plan(f"{drop}:{number}", 60, 0.1, 0.1, options))
+            plans.append(Plan(f"{drop}:{number}", 60, 0.1, 0.4, options))
     return plans
 
 

@@ -10,6 +10,7 @@ import contextlib
 import io
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,8 @@ IDLE_SECONDS = 3600.0
 """Without a byte. The run's timeout is shorter; this is for those that have none."""
 MOST_ADDRESSES = 8
 """How many addresses of one host are tried."""
+_RESET = struct.pack("ii", 1, 0)
+"""For SO_LINGER: let the other side know at once, whatever is on its way."""
 
 
 class Stopped(Exception):
@@ -102,6 +105,10 @@ class Line:
         with self._lock:
             held, self._socket = self._socket, None
         if held is not None:
+            if self.is_stopped:
+                # Broken off, not ended: else who still sends may wait a minute for room that nobody makes.
+                with contextlib.suppress(OSError):
+                    held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             held.close()
 
     def _hold(self, held: socket.socket) -> None:
