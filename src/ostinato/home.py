@@ -11,9 +11,9 @@ import asyncio
 import os
 import threading
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
@@ -282,8 +282,34 @@ async def _end_visits(stay: _Stay[Any]) -> None:
         await asyncio.wait(ours)
 
 
+class _Beside(ThreadPoolExecutor):
+    """Where `asyncio.to_thread` runs things at home.
+
+    Python's own pools take nothing more once the main thread has ended; the home may live on by other threads. From
+    then on each call has a thread of its own.
+    """
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        try:
+            return super().submit(fn, *args, **kwargs)
+        except RuntimeError:
+            future: Future[T] = Future()
+            call = partial(fn, *args, **kwargs)
+            threading.Thread(target=_settle, args=(future, call), name="ostinato-beside", daemon=True).start()
+            return future
+
+
+def _settle(future: Future[T], call: Callable[[], T]) -> None:
+    if future.set_running_or_notify_cancel():
+        try:
+            future.set_result(call())
+        except BaseException as error:  # whatever it is, its caller learns it
+            future.set_exception(error)
+
+
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
+    loop.set_default_executor(_Beside())
     try:
         loop.run_forever()
         # Nobody may be left waiting for an answer: who came last is told to call again.

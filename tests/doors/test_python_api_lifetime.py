@@ -145,7 +145,7 @@ def test_a_start_that_failed_can_be_repeated(app: Ostinato, monkeypatch: pytest.
             app.start()
         assert app.health()["ok"] is False
     app.start()
-    assert work.enqueue().wait(timeout=20).result == 1
+    assert work.enqueue().wait(timeout=60).result == 1
     app.stop()
 
 
@@ -200,6 +200,34 @@ def test_a_process_that_ends_drains_first(tmp_path: Path) -> None:
     assert (run.state, run.result) == ("succeeded", follower.id)
     assert app.nodes.list() == []
     app.stop()
+
+
+AFTER_MAIN = """
+import concurrent.futures.thread, sys, threading, time
+from ostinato import Ostinato, Shell
+
+app = Ostinato(sys.argv[1], tz="UTC")
+
+def live_on():
+    # Set when the main thread has ended: Python's own pools are closed from then on.
+    while not concurrent.futures.thread._shutdown:
+        time.sleep(0.001)
+    run = app.enqueue(Shell("echo still here")).wait(timeout=60)
+    print(run.state, app.runs.output(run.id), [node.state for node in app.nodes.list()])
+    app.stop()
+
+app.start()
+threading.Thread(target=live_on).start()
+"""
+
+
+@pytest.mark.parametrize("kind", ["file", "postgres"])
+def test_an_engine_outlives_the_main_thread(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    url = f"sqlite:///{tmp_path / 'jobs.db'}" if kind == "file" else request.getfixturevalue("postgres_url")
+    ended = subprocess.run(
+        [sys.executable, "-c", AFTER_MAIN, url], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "succeeded still here\n ['alive']\n", "")
 
 
 # What a start tells.

@@ -6,7 +6,7 @@ import apsw
 import pytest
 
 from ostinato.errors import StoreError, StoreUnavailable
-from ostinato.stores.sqlite.writer import named_error
+from ostinato.stores.sqlite.jobs import named_error
 
 
 @pytest.mark.parametrize(

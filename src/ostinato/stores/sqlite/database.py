@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import apsw
@@ -15,8 +13,10 @@ import apsw
 from ostinato.errors import StoreError
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.sqlite.jobs import Operation
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.writer import Operation, Writer, named_error
+from ostinato.stores.sqlite.readers import Readers
+from ostinato.stores.sqlite.writer import Writer
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -30,7 +30,6 @@ _inherited_files: set[str] = set()
 _BUSY_MILLISECONDS = 10_000
 _MIGRATION_MILLISECONDS = 600_000
 _PAUSE_SECONDS = 0.005
-_READERS = 2
 
 
 class Database:
@@ -40,9 +39,7 @@ class Database:
         self.path = path
         self.in_memory = path == ":memory:"
         self._writer = Writer(self._connect_writer)
-        self._readers: ThreadPoolExecutor | None = None
-        self._reader = threading.local()
-        self._open_readers: list[apsw.Connection] = []
+        self._readers: Readers | None = None
 
     async def open(self) -> None:
         """Make the file (only its owner may read it), connect and migrate."""
@@ -51,7 +48,7 @@ class Database:
             _make_private_file(self.path)
         await self._writer.start(self._migrate)
         if not self.in_memory:
-            self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="ostinato-sqlite-reader")
+            self._readers = Readers(self.connect_reader)
 
     def write(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
         """Run an operation in the next group commit; `wakes` tells the engines of this process at once."""
@@ -63,20 +60,15 @@ class Database:
         self._writer.listeners.append(entry)
         return lambda: self._writer.listeners.remove(entry)
 
-    async def read(self, operation: Operation[T]) -> T:
+    def read(self, operation: Operation[T]) -> asyncio.Future[T]:
         """Run a query beside the writer."""
-        if self._readers is None:
-            return await self._writer.submit(operation)
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, operation)
+        return (self._writer if self._readers is None else self._readers).submit(operation)
 
     async def close(self) -> None:
         await self._writer.stop()
         if self._readers is not None:
             readers, self._readers = self._readers, None
-            await asyncio.to_thread(readers.shutdown)
-            for connection in self._open_readers:
-                connection.close()
-            self._open_readers.clear()
+            await readers.stop()
         _open_files.pop(self, None)
 
     def _enter(self) -> None:
@@ -95,16 +87,6 @@ class Database:
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
         connection.execute("PRAGMA query_only = ON")
         return connection
-
-    def _read(self, operation: Operation[T]) -> T:
-        connection: apsw.Connection | None = getattr(self._reader, "connection", None)
-        if connection is None:
-            connection = self._reader.connection = self.connect_reader()
-            self._open_readers.append(connection)
-        try:
-            return operation(connection)
-        except apsw.Error as error:
-            raise named_error(error) from error
 
     def _connect_writer(self) -> apsw.Connection:
         connection = apsw.Connection(self.path)

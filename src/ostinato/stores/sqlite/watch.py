@@ -10,8 +10,8 @@ from ostinato.clock import Micros, Signal
 from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
 from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.jobs import named_error
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.writer import named_error
 
 __all__ = ["SqliteWatch"]
 

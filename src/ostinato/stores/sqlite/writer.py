@@ -11,16 +11,16 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apsw
 
-from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.errors import StoreError
+from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 
-__all__ = ["Operation", "Writer", "named_error"]
+__all__ = ["Writer"]
 
 T = TypeVar("T")
-Operation = Callable[[apsw.Connection], T]
 
 _GROUP = 256
 """How many operations share one transaction at most: bounds how long a reader of the future waits."""
@@ -33,13 +33,13 @@ class Writer:
         self._connect = connect
         self.listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = []
         """Who is told, on its own loop, after a commit that gives an engine something to do."""
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def start(self, first: Operation[None]) -> None:
         """Open the connection on the thread and run `first` outside of any transaction."""
         loop = asyncio.get_running_loop()
-        opening = _Job(first, loop.create_future(), loop, wakes=False)
+        opening = Job(first, loop.create_future(), loop, wakes=False)
         self._thread = threading.Thread(target=self._run, args=(opening,), name="ostinato-sqlite-writer", daemon=True)
         self._thread.start()
         await opening.future
@@ -51,7 +51,7 @@ class Writer:
         if self._thread is None:
             future.set_exception(StoreError("the database is closed"))
         else:
-            self._queue.put(_Job(operation, future, loop, wakes))
+            self._queue.put(Job(operation, future, loop, wakes))
         return future
 
     async def stop(self) -> None:
@@ -61,9 +61,9 @@ class Writer:
             self._queue.put(None)
             await asyncio.to_thread(thread.join)
 
-    def _run(self, opening: _Job) -> None:
+    def _run(self, opening: Job) -> None:
         connection = self._open(opening)
-        _deliver([opening])
+        deliver([opening])
         if connection is None:
             return
         try:
@@ -72,7 +72,7 @@ class Writer:
         finally:
             connection.close()
 
-    def _open(self, opening: _Job) -> apsw.Connection | None:
+    def _open(self, opening: Job) -> apsw.Connection | None:
         """The connection, after the first operation on it; None when the opening has an error to tell."""
         connection = None
         try:
@@ -106,10 +106,10 @@ class Writer:
             for loop, listener in tuple(self.listeners):
                 with suppress(RuntimeError):
                     loop.call_soon_threadsafe(listener)
-        _deliver(group)
+        deliver(group)
         return goes_on
 
-    def _commit(self, connection: apsw.Connection, group: list[_Job]) -> None:
+    def _commit(self, connection: apsw.Connection, group: list[Job]) -> None:
         try:
             connection.execute("BEGIN IMMEDIATE")
             for job in group:
@@ -123,59 +123,3 @@ class Writer:
                 return
             for job in group:
                 self._commit(connection, [job])
-
-
-class _Job:
-    __slots__ = ("error", "future", "loop", "operation", "result", "wakes")
-
-    def __init__(
-        self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop, wakes: bool
-    ) -> None:
-        self.operation = operation
-        self.future = future
-        self.loop = loop
-        self.wakes = wakes
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-
-def _deliver(group: list[_Job]) -> None:
-    """Tell each loop its results in one hop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
-    for job in group:
-        by_loop.setdefault(job.loop, []).append(job)
-    for loop, jobs in by_loop.items():
-        # A loop that was closed meanwhile waits for no answer.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(_resolve, jobs)
-
-
-def _resolve(jobs: list[_Job]) -> None:
-    for job in jobs:
-        if job.future.cancelled():
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.result)
-
-
-def named_error(error: BaseException) -> BaseException:
-    """SQLite's error as one of ours, with the fix."""
-    if isinstance(error, apsw.BusyError):
-        named: StoreError = StoreUnavailable("the database is locked by another process; it is tried again")
-    elif isinstance(error, apsw.FullError):
-        named = StoreUnavailable("the disk is full: make room; nothing was written")
-    elif isinstance(error, apsw.IOError):
-        # So says a disk that has no room left for the journal, too.
-        named = StoreUnavailable(f"the disk did not take it ({error}): is it full, or gone? make room, or mend it")
-    elif isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
-        named = StoreError(f"the database cannot be opened for writing: {error}; check the folder and its rights")
-    elif isinstance(error, apsw.NotADBError):
-        named = StoreError("the file is not an SQLite database; choose another with --db or OSTINATO_DB")
-    elif isinstance(error, apsw.Error):
-        named = StoreError(f"SQLite refused: {error}")
-    else:
-        return error
-    named.__cause__ = error
-    return named
