@@ -19,7 +19,7 @@ __all__ = ["Server", "free_port"]
 _LINK = re.compile(r"http://\S+login\S+")
 _PAGE = Path(ostinato.__file__).parent / "api" / "page" / "index.html"
 _READY = "Ctrl-C to stop"
-_PATIENCE = 30.0
+_PATIENCE = 60.0
 
 
 def free_port() -> int:

@@ -22,7 +22,7 @@ from ostinato.wiring import House, open_house
 
 __all__ = ["Api", "Socket", "api_on", "eventually", "listening", "started"]
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

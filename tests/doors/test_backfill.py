@@ -42,7 +42,7 @@ def test_they_run_one_after_the_other_the_oldest_first(app: Ostinato, clock: Fak
     app.start()
     found = app.schedules.backfill("a", at(0, day=2), at(12, day=6), all=True)
     for id in found.runs:
-        assert app.runs.wait(id, timeout=20).state == "succeeded"
+        assert app.runs.wait(id, timeout=60).state == "succeeded"
     assert started == list(found.due) == [at(3, day=day) for day in range(2, 7)]
     assert max(together) == 1
 

@@ -61,7 +61,7 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
         assert link is not None
         assert link[1].startswith(f"{address}/login?code=")
         code = link[1].partition("code=")[2]
-        with httpx.Client(base_url=address, timeout=20) as browser:
+        with httpx.Client(base_url=address, timeout=60) as browser:
             assert browser.get("/api/me").status_code == 401
             login = browser.post("/api/login", json={"code": code})
             assert login.json()["role"] == "admin"
@@ -86,7 +86,7 @@ def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: 
         assert "--db sqlite:///other.db" in named[1]
         link = cli.ok(*shlex.split(named[1])[1:]).out.strip()
         assert link.startswith(f"{address}/login?code=")
-        answer = httpx.post(f"{address}/api/login", json={"code": link.partition("code=")[2]}, timeout=20)
+        answer = httpx.post(f"{address}/api/login", json={"code": link.partition("code=")[2]}, timeout=60)
         assert answer.status_code == 200
         _stop(web)
 
@@ -95,7 +95,7 @@ def test_with_json_a_script_learns_where_it_listens(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0", "--json") as web:
         address = _address(web)
         assert json.loads(web.out) == {"address": address}
-        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
+        assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         _stop(web)
 
 
@@ -115,7 +115,7 @@ def test_the_network_is_let_in_only_when_there_is_a_token(cli: CommandLine) -> N
         address = _address(web)
         assert "every other address of this machine" in web.err
         assert "login?code=" not in web.err
-        answer = httpx.get(f"{address}/api/me", headers={"Authorization": f"Bearer {secret}"}, timeout=20)
+        answer = httpx.get(f"{address}/api/me", headers={"Authorization": f"Bearer {secret}"}, timeout=60)
         assert answer.json()["who"] == "ci"
         _stop(web)
 
@@ -126,16 +126,16 @@ def test_a_socket_is_opened_for_its_own_page_alone(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0") as web:
         address = _address(web)
         stream = address.replace("http", "ws", 1) + "/api/live"
-        with connect(stream, additional_headers=bearer, origin=Origin(address), open_timeout=20) as live:
+        with connect(stream, additional_headers=bearer, origin=Origin(address), open_timeout=60) as live:
             live.send('{"type": "ping"}')
-            assert json.loads(live.recv(timeout=20)) == {"type": "pong"}
+            assert json.loads(live.recv(timeout=60)) == {"type": "pong"}
         port = int(address.rpartition(":")[2])
         for place, origin in ((stream, "https://evil.example"), (f"ws://evil.example:{port}/api/live", None)):
-            line = socket.create_connection(("127.0.0.1", port), timeout=20)
+            line = socket.create_connection(("127.0.0.1", port), timeout=60)
             given = None if origin is None else Origin(origin)
             with (
                 pytest.raises(InvalidStatus) as refused,
-                connect(place, sock=line, additional_headers=bearer, origin=given, open_timeout=20),
+                connect(place, sock=line, additional_headers=bearer, origin=given, open_timeout=60),
             ):
                 pass
             assert refused.value.response.status_code == 403
@@ -147,7 +147,7 @@ def test_it_listens_at_an_ipv6_address(cli: CommandLine) -> None:
     with cli.start("web", "--host", "::1", "--port", "0") as web:
         address = _address(web)
         assert address.startswith("http://[::1]:")
-        assert httpx.get(f"{address}/healthz", timeout=20).status_code == 200
+        assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         _stop(web)
 
 

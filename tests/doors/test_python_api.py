@@ -269,7 +269,7 @@ def test_async_with_runs_the_engine_on_the_running_loop(app: Ostinato) -> None:
         async with app as entered:
             assert entered is app
             id = await job.aio.enqueue()
-            assert (await app.aio.runs.wait(id, timeout=10)).result == "here"
+            assert (await app.aio.runs.wait(id, timeout=60)).result == "here"
             assert loops == [asyncio.get_running_loop()]
             assert (await app.aio.health())["ok"]
             with pytest.raises(OstinatoError, match="would block the event loop"):
@@ -303,7 +303,7 @@ def test_the_async_forms_answer_the_same_as_the_sync_ones(app: Ostinato, clock: 
         assert (await aio.runs.cancel(id)).state is RunState.CANCELLED
         assert len(await aio.runs.list()) == 5
         await adrain(app)
-        await aio.wait_idle(timeout=5)
+        await aio.wait_idle(timeout=60)
         assert "not due" in (await aio.why("other")).answer
         assert await asimulate(app, lasting="1h") == 1
         assert await aio.nodes.list() == []
@@ -331,7 +331,7 @@ def test_many_threads_may_use_one_app(app: Ostinato) -> None:
     app.start()
     results: list[object] = []
     threads = [
-        threading.Thread(target=lambda n=n: results.append(job.enqueue(n).wait(timeout=20).result)) for n in range(20)
+        threading.Thread(target=lambda n=n: results.append(job.enqueue(n).wait(timeout=60).result)) for n in range(20)
     ]
     for thread in threads:
         thread.start()

@@ -156,7 +156,7 @@ def test_wait_answers_the_ended_run_and_times_out_otherwise(app: Ostinato, opene
     with pytest.raises(TimeoutError):
         app.runs.wait(run.id, timeout=0)
     opened.set()
-    assert run.wait(timeout=10).result is True
+    assert run.wait(timeout=60).result is True
 
 
 def test_wait_idle_waits_for_what_is_ready_and_running_and_not_for_the_future(
@@ -165,9 +165,9 @@ def test_wait_idle_waits_for_what_is_ready_and_running_and_not_for_the_future(
     job = app.task("job")(lambda: opened.wait(10))
     app.start()
     job.using(delay="1h").enqueue()
-    app.wait_idle(timeout=5)
+    app.wait_idle(timeout=60)
     job.enqueue()
     with pytest.raises(WaitTimeout, match="1 runs are still queued or running"):
         app.wait_idle(timeout="10ms")
     opened.set()
-    app.wait_idle(timeout=10)
+    app.wait_idle(timeout=60)

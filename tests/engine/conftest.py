@@ -18,7 +18,7 @@ from ostinato.testing import FakeClock
 
 T = TypeVar("T")
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 MakeApp = Callable[..., Ostinato]
 
 

@@ -16,7 +16,7 @@ from ostinato.models.run import Run
 
 CERTIFICATE = Path(__file__).parent / "data" / "test-certificate-and-key.pem"
 """For hooks.test, localhost and 127.0.0.1."""
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def test_runs_of_one_conversation_go_in_turn(agent_app: Ostinato, folder: Path) 
     eventually((folder / "waiting").exists)
     assert sorted(agent_app.runs.get(run.id).state for run in runs) == [RunState.QUEUED, RunState.RUNNING]
     (folder / "go").touch()
-    texts = [agent_app.runs.wait(run.id, timeout=20).result["text"] for run in runs]
+    texts = [agent_app.runs.wait(run.id, timeout=60).result["text"] for run in runs]
     assert sorted(texts) == ["message 1: play:wait", "message 2: play:wait"]
     assert len(set((folder / "waiting").read_text().splitlines())) == 1
 
@@ -318,7 +318,7 @@ def test_a_timeout_ends_the_whole_group(agent_app: Ostinato, fake_clock: FakeClo
     fake_clock.advance("29m")
     assert agent_app.runs.get(run.id).state is RunState.RUNNING
     fake_clock.advance("1m")
-    ended = agent_app.runs.wait(run.id, timeout=20)
+    ended = agent_app.runs.wait(run.id, timeout=60)
     assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 30m")
     assert not _left(folder)
     assert not (folder / ".ostinato").exists()
@@ -331,7 +331,7 @@ def test_a_cancel_ends_what_does_not_listen(agent_app: Ostinato, folder: Path, m
     run = agent_app.schedules.trigger("a")
     eventually((folder / "pids").exists)
     agent_app.runs.cancel(run.id)
-    assert agent_app.runs.wait(run.id, timeout=20).state is RunState.CANCELLED
+    assert agent_app.runs.wait(run.id, timeout=60).state is RunState.CANCELLED
     assert not _left(folder)
 
 

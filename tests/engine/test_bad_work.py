@@ -52,7 +52,7 @@ def test_an_outcome_that_cannot_be_recorded_is_a_failure_and_not_a_run_for_ever(
     tasks = [memory_app.task("async", retry=0)(_async_talker), memory_app.task("sync", retry=0)(_talker)]
     memory_app.start()
     monkeypatch.setattr(RunContext, "take_report", broken)
-    ended = [task.enqueue().wait(timeout=10) for task in tasks]
+    ended = [task.enqueue().wait(timeout=60) for task in tasks]
     assert [run.state for run in ended] == [RunState.FAILED] * 2
     assert {run.reason for run in ended} == {"its outcome could not be recorded: TypeError: what is this?"}
     assert memory_app.health()["running"] == 0
@@ -205,7 +205,7 @@ def test_a_run_whose_check_hangs_can_be_cancelled(
     hang(memory_app, fake_clock, hanging)
     (run,) = memory_app.runs.list()
     memory_app.runs.cancel(run.id)
-    assert memory_app.runs.wait(run.id, timeout=10).state is RunState.CANCELLED
+    assert memory_app.runs.wait(run.id, timeout=60).state is RunState.CANCELLED
 
 
 @pytest.mark.parametrize("kind", ["on_the_loop", "on_a_thread"])

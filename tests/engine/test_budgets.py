@@ -208,9 +208,9 @@ def test_what_others_have_reserved_is_waited_for(app: Ostinato, gate: Gate, fake
         "budget: $0.00 of $1.00 spent today, $1.00 more reserved by what runs",
     )
     gate.open()
-    app.runs.wait(first.id, timeout="10s")
+    app.runs.wait(first.id, timeout="60s")
     fake_clock.advance("30s")
-    assert app.runs.wait(second.id, timeout="10s").state is RunState.SUCCEEDED
+    assert app.runs.wait(second.id, timeout="60s").state is RunState.SUCCEEDED
 
 
 def test_a_held_schedule_says_so_when_asked_why(app: Ostinato, costly: list[float], fake_clock: FakeClock) -> None:

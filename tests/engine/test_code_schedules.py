@@ -104,7 +104,7 @@ def test_a_persons_own_schedule_is_never_orphaned(shared_db: str, make_app: Make
 def test_a_task_declared_after_the_start_is_executed(app: Ostinato) -> None:
     app.start()
     job = app.task("late")(lambda: "better than never")
-    assert job.enqueue().wait(timeout=10).result == "better than never"
+    assert job.enqueue().wait(timeout=60).result == "better than never"
 
 
 def test_a_schedule_declared_after_the_start_is_made_too(app: Ostinato, fake_clock: FakeClock) -> None:

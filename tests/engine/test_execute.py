@@ -68,7 +68,7 @@ def test_a_started_engine_executes_beside_its_other_work(app: Ostinato) -> None:
 
     app.start()
     assert app.execute("job").result == 3
-    assert job.enqueue().wait(timeout="10s").result == 3
+    assert job.enqueue().wait(timeout="60s").result == 3
 
 
 @on_shared

@@ -314,7 +314,7 @@ def test_a_run_enqueued_by_another_process_is_executed(shared_db: str, make_app:
     engine.task("job")(lambda: "done")
     engine.start()
     handle = other.task("job")(lambda: "never here").enqueue()
-    assert handle.wait(timeout=10).result == "done"
+    assert handle.wait(timeout=60).result == "done"
 
 
 @on_shared

@@ -167,7 +167,7 @@ def test_a_cancel_ends_the_gate(memory_app: Ostinato) -> None:
     eventually(lambda: "ready" in memory_app.runs.output(run.id))
     pids = [int(word) for word in memory_app.runs.output(run.id).split()[:2]]
     run.cancel()
-    assert run.wait(timeout=10).state is RunState.CANCELLED
+    assert run.wait(timeout=60).state is RunState.CANCELLED
     eventually(lambda: not any(lives(pid) for pid in pids))
     assert "worked" not in memory_app.runs.output(run.id)
 

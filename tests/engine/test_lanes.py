@@ -58,7 +58,7 @@ def test_a_full_lane_does_not_hold_up_another(db: str, make_app: MakeApp, gate: 
     app.start()
     job.enqueue_many([()] * 5)
     gate.entered()
-    assert quick.enqueue().wait(timeout=10).result == "quick"
+    assert quick.enqueue().wait(timeout=60).result == "quick"
 
 
 def test_a_node_runs_no_more_than_its_slots(db: str, make_app: MakeApp, gate: Gate) -> None:
@@ -156,7 +156,7 @@ def test_a_run_for_a_moment_starts_at_that_moment_on_a_started_engine(app: Ostin
     settle(app)
     assert run.get().state is RunState.QUEUED
     fake_clock.advance("1h")
-    assert run.wait(timeout=10).started_at == MIDNIGHT + timedelta(hours=2)
+    assert run.wait(timeout=60).started_at == MIDNIGHT + timedelta(hours=2)
 
 
 def test_a_batch_is_all_or_nothing(app: Ostinato) -> None:

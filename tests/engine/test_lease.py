@@ -93,7 +93,7 @@ def test_a_node_whose_first_beat_under_its_new_name_fails_takes_work_after_the_n
     app.with_engine(lost)
     run = job.enqueue()
     assert app.with_engine(lambda engine: engine.dispatcher.claim()) == 1
-    assert run.wait(timeout=10).result == "done"
+    assert run.wait(timeout=60).result == "done"
 
 
 def test_a_drained_node_whose_first_beat_under_its_new_name_fails_stays_drained(app: Ostinato) -> None:

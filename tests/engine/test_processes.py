@@ -38,7 +38,7 @@ def test_on_timeout_it_is_killed_with_all_that_it_started(
     run = job.enqueue(str(note))
     eventually(note.exists)
     fake_clock.advance("5m")
-    ended = run.wait(timeout=20)
+    ended = run.wait(timeout=60)
     assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 5m")
     pids = [int(pid) for pid in note.read_text().split()]
     eventually(lambda: not any(_lives(pid) for pid in pids))
@@ -51,7 +51,7 @@ def test_a_cancel_kills_it_too(memory_app: Ostinato, tmp_path: Path) -> None:
     run = job.enqueue(str(note))
     eventually(note.exists)
     run.cancel()
-    assert run.wait(timeout=20).state is RunState.CANCELLED
+    assert run.wait(timeout=60).state is RunState.CANCELLED
     eventually(lambda: not any(_lives(int(pid)) for pid in note.read_text().split()))
 
 

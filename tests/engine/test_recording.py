@@ -51,10 +51,10 @@ def test_an_outcome_that_cannot_be_stored_is_told_and_holds_up_nobody(
 
     monkeypatch.setattr(runs, "finish_runs", picky)
     bad, *good = job.enqueue_many([("bad",), *[("good",)] * 20])
-    ended = bad.wait(timeout=10)
+    ended = bad.wait(timeout=60)
     assert ended.state is RunState.FAILED
     assert ended.reason == "its outcome could not be stored: ValueError: no such thing is ever stored"
-    assert {handle.wait(timeout=10).state for handle in good} == {RunState.SUCCEEDED}
+    assert {handle.wait(timeout=60).state for handle in good} == {RunState.SUCCEEDED}
     assert app.health()["unwritten"] == 0
 
 
@@ -85,7 +85,7 @@ def test_a_report_is_written_when_the_store_is_back(
     gate.entered()
     eventually(lambda: refused)
     gate.open()
-    run.wait(timeout=10)
+    run.wait(timeout=60)
     eventually(lambda: app.runs.output(run.id).count("line") == 2)
 
 

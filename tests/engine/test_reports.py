@@ -112,7 +112,7 @@ def test_it_can_be_read_while_the_script_runs(app: Ostinato, tmp_path: Path) -> 
     eventually(lambda: run.get().progress == Progress(1, 2))
     assert (run.get().state, run.get().totals) == (RunState.RUNNING, {"copied": 1})
     go.touch()
-    assert run.wait(timeout=10).progress == Progress(2, 2)
+    assert run.wait(timeout=60).progress == Progress(2, 2)
 
 
 def test_errors_in_totals_count_as_a_failure(memory_app: Ostinato, fake_clock: FakeClock) -> None:
@@ -181,10 +181,10 @@ def test_a_folder_that_somebody_tidied_away_is_made_again(memory_app: Ostinato, 
         Shell(f'rm -r "$(dirname "$OSTINATO_REPORT")"; echo ready; until [ -e {go} ]; do sleep 0.02; done')
     )
     eventually(lambda: "ready" in memory_app.runs.output(first.id))
-    second = memory_app.enqueue(Shell("""echo '{"totals": {"a": 1}}' > $OSTINATO_REPORT""")).wait(timeout=10)
+    second = memory_app.enqueue(Shell("""echo '{"totals": {"a": 1}}' > $OSTINATO_REPORT""")).wait(timeout=60)
     assert second.totals == {"a": 1}
     go.touch()
-    assert first.wait(timeout=10).state is RunState.SUCCEEDED
+    assert first.wait(timeout=60).state is RunState.SUCCEEDED
     eventually(lambda: report._places.folder is None)
 
 

@@ -125,7 +125,7 @@ def test_an_app_can_be_started_again_after_a_stop(db: str, make_app: MakeApp) ->
     job = app.task("job")(lambda: "again")
     for _ in range(3):
         app.start()
-        assert job.enqueue().wait(timeout=10).result == "again"
+        assert job.enqueue().wait(timeout=60).result == "again"
         app.stop()
 
 
@@ -251,7 +251,7 @@ def test_a_node_that_learns_of_its_lost_lease_stops_its_work_and_goes_on_under_a
     eventually(lambda: app.health()["node"] != name)
     assert app.runs.get(run.id).state is RunState.FAILED
     assert app.health()["running"] == 0
-    assert job.enqueue().wait(timeout=10).result == "as a new node"
+    assert job.enqueue().wait(timeout=60).result == "as a new node"
 
 
 def test_a_node_that_slept_does_not_take_itself_for_lost(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
@@ -263,7 +263,7 @@ def test_a_node_that_slept_does_not_take_itself_for_lost(app: Ostinato, fake_clo
     settle(app)
     assert run.get().state is RunState.RUNNING
     gate.open()
-    assert run.wait(timeout=10).result == "slept well"
+    assert run.wait(timeout=60).result == "slept well"
 
 
 # Tasks that nobody knows, and rows that nobody can read.
@@ -338,7 +338,7 @@ def test_what_a_stopping_node_puts_back_is_taken_by_the_next_one_at_once(shared_
     other.start()
     other.task("job")(lambda: "by the other node")
     app.stop(grace=0)
-    assert other.runs.wait(run.id, timeout=10).result == "by the other node"
+    assert other.runs.wait(run.id, timeout=60).result == "by the other node"
 
 
 @on_shared

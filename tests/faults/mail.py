@@ -206,7 +206,7 @@ def is_busy(app: Ostinato) -> bool:
     return bool(app.runs.list(state=[RunState.QUEUED, RunState.RUNNING], limit=1))
 
 
-def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 20) -> None:
+def wait_until(is_so: Callable[[], bool], what: str, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < end, f"waited {seconds:g} s in vain: {what}"

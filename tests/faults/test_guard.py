@@ -19,7 +19,7 @@ import pytest
 from ostinato import Ostinato, RunState
 from ostinato.config import Settings
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 NODE = """
 import os, sys, time
 from ostinato import Ostinato, Shell

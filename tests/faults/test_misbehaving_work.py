@@ -75,7 +75,7 @@ def test_a_hung_process_is_killed_with_all_that_it_started(app: Ostinato) -> Non
     ended = run.wait(60)
     assert ended.state is RunState.FAILED
     assert ended.reason == "timed out after 3s"
-    _, alive = psutil.wait_procs(grandchildren, timeout=10)
+    _, alive = psutil.wait_procs(grandchildren, timeout=60)
     assert not alive, "what the function started outlived it"
 
 
@@ -149,7 +149,7 @@ def test_a_process_does_not_outlive_a_kill_of_its_node() -> None:
     finally:
         node.kill()
         node.wait(10)
-    _, alive = psutil.wait_procs(family, timeout=10)
+    _, alive = psutil.wait_procs(family, timeout=60)
     for survivor in alive:
         survivor.kill()
     assert not alive, "a process outlived its node"

@@ -451,7 +451,7 @@ async def test_what_people_do_at_the_doors_notifies_nobody(postgres_place: Postg
             await use_the_doors(store)
             # They come in the order of their commits: this is the first if nothing came before.
             await raw(store, f"SELECT pg_notify('{channel}', 'the first')")
-            heard = [notify.payload async for notify in listening.notifies(timeout=20, stop_after=1)]
+            heard = [notify.payload async for notify in listening.notifies(timeout=60, stop_after=1)]
             assert heard == ["the first"]
     finally:
         await store.close()

@@ -16,7 +16,7 @@ from ostinato.execution.executors.group import ProcessGroup
 __all__ = ["PATIENCE", "Heard", "bounded", "ended", "is_gone", "soon", "started"]
 
 T = TypeVar("T")
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 class Heard:

@@ -345,7 +345,7 @@ def job():
 
 def works():
     app.start()
-    assert job.enqueue().wait(timeout=20).result == os.getpid()
+    assert job.enqueue().wait(timeout=60).result == os.getpid()
     app.stop()
 
 def is_refused():
@@ -365,7 +365,7 @@ memory.start()
 in_child(is_refused)             # started
 in_child(lambda: in_child(is_refused))
 in_child(lambda: memory.start().stop())  # not a file: the child has one of its own
-assert job.enqueue().wait(timeout=20).result == os.getpid()
+assert job.enqueue().wait(timeout=60).result == os.getpid()
 app.stop()
 in_child(works)                  # closed before the fork
 works()
