@@ -17,7 +17,7 @@ export async function startChromium() {
   return chromium.launch({
     executablePath: CHROMIUM,
     env: environment(),
-    timeout: 30_000,
+    timeout: 90_000,
     args: [
       "--no-sandbox", // root, and containers without user namespaces, can have none
       "--no-zygote",

@@ -20,7 +20,7 @@ await scenario(async ({ page, logIn, cli, stopServer, startServer, forgive }) =>
 
   await cli("schedule", "add", "cleanup", "daily 04:00", "--shell", "true");
   await startServer();
-  await stale.waitFor({ state: "hidden", timeout: 30_000 });
+  await stale.waitFor({ state: "hidden", timeout: 90_000 });
   await page.getByRole("link", { name: "cleanup" }).waitFor(); // what changed meanwhile is there, without a reload
 
   await stopServer();
@@ -33,5 +33,5 @@ await scenario(async ({ page, logIn, cli, stopServer, startServer, forgive }) =>
   await page.getByRole("link", { name: "Lanes" }).first().click();
   await page.getByText("This part of the page could not be loaded.").waitFor();
   await startServer();
-  await page.getByRole("heading", { level: 1, name: "Lanes" }).waitFor({ timeout: 30_000 });
+  await page.getByRole("heading", { level: 1, name: "Lanes" }).waitFor({ timeout: 90_000 });
 });

@@ -4,9 +4,11 @@ import { eventually, expect, scenario } from "./scenario.mjs";
 
 const COUNT = 10_000;
 const MOST_ROWS = 120;
-// Chromium draws without a graphics card here, beside a busy server: a halt that a person would call one is longer.
-const LONGEST_FRAME_MS = 1000;
-const USUAL_FRAME_MS = 150;
+// How many times as long as a frame of a plain document may one take, the usual and the longest. Chromium draws without
+// a graphics card here, beside a busy server; what makes the list halt does so in each round.
+const USUAL_TIMES = 8;
+const LONGEST_TIMES = 60;
+const ROUNDS = 3;
 
 await scenario(async ({ page, logIn }) => {
   await logIn();
@@ -16,21 +18,19 @@ await scenario(async ({ page, logIn }) => {
   const rows = page.getByRole("listitem").filter({ has: page.getByRole("switch") });
   expect((await rows.count()) < MOST_ROWS, "few rows are in the document at the top");
   const drawn = page.getByRole("img", { name: /^Last 60 runs: \d+ succeeded, \d+ failed/ });
-  expect((await drawn.count()) > 5, "the last runs of many are drawn");
+  await eventually("the last runs of many are drawn", async () => (await drawn.count()) > 5);
 
-  // As a hand turns a wheel, over two pages of the list.
-  await page.mouse.move(640, 600);
-  await watchFrames(page);
-  for (let turn = 0; turn < 40; turn += 1) {
-    await page.mouse.wheel(0, 600);
-    await page.waitForTimeout(40);
+  const plain = await plainFrame(page.context());
+  const seen = [];
+  let isSmooth = false;
+  while (!isSmooth && seen.length < ROUNDS) {
+    const frames = await framesOfScrolling(page);
+    const [usual, longest] = [frames[Math.floor(frames.length / 2)], frames.at(-1)];
+    isSmooth = frames.length > 20 && usual < USUAL_TIMES * plain && longest < LONGEST_TIMES * plain;
+    seen.push(`${frames.length} frames, usual ${usual} ms, longest ${longest} ms`);
   }
-  const frames = await framesSeen(page);
-  expect((await drawn.count()) > 5, "the last runs are drawn further down too");
-  expect(frames.length > 20, `frames were drawn while it scrolled: ${frames.length}`);
-  const [usual, longest] = [frames[Math.floor(frames.length / 2)], frames.at(-1)];
-  expect(longest < LONGEST_FRAME_MS, `the longest frame took ${longest} ms`);
-  expect(usual < USUAL_FRAME_MS, `every other frame took longer than ${usual} ms`);
+  expect(isSmooth, `it scrolls smoothly (a plain frame: ${plain} ms): ${seen.join("; ")}`);
+  await eventually("the last runs are drawn further down too", async () => (await drawn.count()) > 5);
 
   // Somebody looks at one and goes back. The click must not scroll by itself to a row that is drawn out of sight.
   await atRest(page);
@@ -76,6 +76,26 @@ async function atRest(page) {
     }
     return place;
   });
+}
+
+/** How long the usual frame takes in a document of as many rows that does nothing. */
+async function plainFrame(context) {
+  const page = await context.newPage();
+  await page.setContent(`<ul>${"<li>a row</li>".repeat(COUNT)}</ul>`);
+  const frames = await framesOfScrolling(page);
+  await page.close();
+  return frames[Math.floor(frames.length / 2)];
+}
+
+/** The milliseconds between frames, the shortest first, while a hand turns the wheel: in the list, over two pages. */
+async function framesOfScrolling(page) {
+  await page.mouse.move(640, 600);
+  await watchFrames(page);
+  for (let turn = 0; turn < 40; turn += 1) {
+    await page.mouse.wheel(0, 600);
+    await page.waitForTimeout(40);
+  }
+  return framesSeen(page);
 }
 
 /** Notes how long each frame takes, from now on. */

@@ -10,7 +10,7 @@ import { startChromium } from "./chromium.mjs";
 export const BASE = process.env.PAGE_URL;
 const LINK = process.env.PAGE_LOGIN;
 const FOLDER = process.env.PAGE_ARTIFACTS;
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 /** Play one scenario, and end the process with its verdict. `options` are those of a Playwright context. */
 export async function scenario(play, options = {}) {
