@@ -16,7 +16,9 @@ from tests.postgres_server import fresh_database, server_url, stop_server
 
 # The same examples in every run, so that a failure is the change's and not the dice's.
 # HYPOTHESIS_PROFILE=explore looks further, with new examples each time.
-hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+hypothesis.settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

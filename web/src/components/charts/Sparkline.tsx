@@ -1,6 +1,6 @@
 import { type MouseEvent, memo, useRef } from "react";
 import type { RecentRun } from "@/api/types";
-import { barAt, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
+import { barAt, FOOT, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
 
 interface Props {
   runs: readonly RecentRun[];
@@ -10,7 +10,7 @@ interface Props {
 }
 
 const PITCH = 3;
-const HEIGHT = 22;
+const HEIGHT = 24;
 
 function Bars({ runs, describe, slots = 60 }: Props) {
   const title = useRef<HTMLTitleElement>(null);
@@ -36,7 +36,7 @@ function Bars({ runs, describe, slots = 60 }: Props) {
       onMouseMove={point}
     >
       <title ref={title}>{summary}</title>
-      <path d={`M0 ${HEIGHT - 1}h${slots * PITCH}v1H0z`} fill="var(--line)" />
+      <path d={`M0 ${HEIGHT - FOOT - 1}h${slots * PITCH}v1H0z`} fill="var(--line)" />
       {statePaths(bars, PITCH - 1).map(({ state, path }) => (
         <path key={state} d={path} fill={`var(--state-${state})`} />
       ))}
@@ -46,5 +46,6 @@ function Bars({ runs, describe, slots = 60 }: Props) {
   );
 }
 
-/** The last 60 runs: one bar each, coloured by state, as high as its time was long. Redrawn only for new runs. */
+/** The last 60 runs: one bar each, coloured by state, as high as its time was long; one that failed hangs below the
+ * line. Redrawn only for new runs. */
 export const Sparkline = memo(Bars);

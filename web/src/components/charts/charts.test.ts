@@ -44,9 +44,16 @@ describe("sparkline", () => {
     expect(barAt(bars, 57.5 / 60, 60)?.run.id).toBe(1);
     expect(barAt(bars, 0.1, 60)).toBeNull();
     expect(statePaths(bars, 2)).toEqual([
-      { state: "succeeded", path: "M171 8h2v12h-2zM177 8h2v12h-2z" },
-      { state: "failed", path: "M174 8h2v12h-2z" },
+      { state: "succeeded", path: "M171 7h2v10h-2zM177 7h2v10h-2z" },
+      { state: "failed", path: "M174 7h2v13h-2z" },
     ]);
+  });
+
+  it("lets what failed hang below the line, so that it is seen without its colour", () => {
+    const states: RunState[] = ["succeeded", "failed", "missed", "cancelled", "running"];
+    const bars = sparklineBars(states.map((state, index) => run(index, 1, state)), 60, 3, 20);
+    expect(bars.filter((bar) => bar.y + bar.height === 20).map((bar) => bar.run.state)).toEqual(["failed"]);
+    expect(new Set(bars.filter((bar) => bar.run.state !== "failed").map((bar) => bar.y + bar.height)).size).toBe(1);
   });
 
   it("says the same in words", () => {

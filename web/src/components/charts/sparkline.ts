@@ -9,6 +9,8 @@ export interface SparklineBar {
   height: number;
 }
 
+/** How far the bar of a failed run reaches below the line that the others stand on: seen without its colour, too. */
+export const FOOT = 3;
 const LEAST = 0.22;
 const MIDDLE = 0.6;
 
@@ -35,10 +37,12 @@ export function sparklineBars(
 ): SparklineBar[] {
   const shown = runs.slice(-slots);
   const heights = barHeights(shown);
+  const line = height - FOOT;
   const first = slots - shown.length;
   return shown.map((run, index) => {
-    const bar = Math.max(2, Math.round((heights[index] ?? LEAST) * height));
-    return { run, x: (first + index) * pitch, y: height - bar, height: bar };
+    const bar = Math.max(2, Math.round((heights[index] ?? LEAST) * line));
+    const foot = run.state === "failed" ? FOOT : 0;
+    return { run, x: (first + index) * pitch, y: line - bar, height: bar + foot };
   });
 }
 
