@@ -117,6 +117,16 @@ def test_a_manual_run_counts_for_after_finish_too(app: Ostinato, fake_clock: Fak
     assert app.schedules.get("job").next_run_at == at(1, 30)
 
 
+def test_no_due_time_after_finish_comes_while_a_manual_run_goes_on(app: Ostinato, fake_clock: FakeClock) -> None:
+    app.task("job")(lambda: fake_clock.advance("3h"))
+    app.schedules.add("job", "every 1h after finish", "job")
+    app.schedules.trigger("job")
+    assert app.schedules.get("job").next_run_reason == "running: the next due time is set when it ends"
+    drain(app)
+    assert states(app) == ["succeeded"]
+    assert app.schedules.get("job").next_run_at == at(4)
+
+
 def test_a_one_time_schedule_is_finished_afterwards(app: Ostinato, fake_clock: FakeClock) -> None:
     app.task("job")(lambda: None)
     app.schedules.add("job", At(at(6)), "job")

@@ -304,6 +304,29 @@ async def test_the_next_due_time_counts_from_the_end_of_the_last_run_of_any_trig
     assert (await schedule(store)).next_run_at == from_micros(DUE + 2 + HOUR)
 
 
+async def test_a_due_time_that_counts_from_a_finish_waits_for_runs_by_hand(store: Store) -> None:
+    id = await put(store, after_finish=HOUR, next_at=NOW + HOUR)
+    first = await store.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL), 0)
+    assert first is not None
+    for ended_at in (DUE + 1, DUE + 2):
+        waiting = await schedule(store)
+        assert waiting.next_run_at is None
+        assert waiting.next_run_reason == "running: the next due time is set when it ends"
+        (run,) = (await store.runs.claim_runs(claim(now=DUE))).runs
+        await store.runs.finish_runs([finish(run, finished_at=ended_at)])
+        assert (await schedule(store)).next_run_at == from_micros(ended_at + HOUR)
+        await store.runs.repeat_run(first, DUE)
+    assert (await schedule(store)).next_run_at is None
+
+
+async def test_a_run_by_hand_does_not_touch_a_due_time_on_a_grid(store: Store) -> None:
+    id = await put(store, next_at=NOW + HOUR)
+    first = await store.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL), 0)
+    assert first is not None
+    await store.runs.repeat_run(first, DUE)
+    assert (await schedule(store)).next_run_at == from_micros(NOW + HOUR)
+
+
 async def test_no_due_time_follows_for_what_is_disabled(store: Store) -> None:
     id = await put(store, after_finish=HOUR)
     run = await fired(store, id, DUE)

@@ -255,7 +255,8 @@ class RunStore(Protocol):
         ...
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
-        """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit)."""
+        """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit). A due time that
+        counts from a finish waits for its end."""
         ...
 
     async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:

@@ -17,7 +17,7 @@ from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers
 from ostinato.stores.postgres.turns import TELL, give_turns, lock_sessions_of
 
-__all__ = ["count_from_finish", "end_queued", "lock_ends"]
+__all__ = ["count_from_finish", "end_queued", "lock_ends", "wait_for_finish"]
 
 _LOCK_OF_RUNS = """
 SELECT id FROM schedules WHERE after_finish IS NOT NULL
@@ -67,3 +67,14 @@ async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId
     """Set the next due time of schedules that count from the end of their last run; the caller has locked them."""
     if finished:
         await connection.execute(_COUNT, (numbers(finished), numbers(finished.values())))
+
+
+async def wait_for_finish(connection: Connection, schedule_id: ScheduleId | None) -> None:
+    """A run of this schedule was queued out of turn: if it counts from the end of its last run, that is to come.
+
+    Whoever ends another run of it meanwhile holds the lock that this takes, or waits for it and sees the new one.
+    """
+    await connection.execute(
+        "UPDATE schedules SET next_at = NULL WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL",
+        (schedule_id,),
+    )

@@ -16,7 +16,7 @@ from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts,
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.ends import end_queued
+from ostinato.stores.postgres.ends import end_queued, wait_for_finish
 from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.look import look
@@ -49,7 +49,7 @@ INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, 
                   session, mode, waiting)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', %s, %s, project,
        CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
-FROM runs WHERE id = %s RETURNING id, session
+FROM runs WHERE id = %s RETURNING id, session, schedule_id
 """
 _START = """
 UPDATE runs SET state = 'running', token = 1, attempt = 1, node = %s, started_at = %s WHERE id = %s
@@ -122,6 +122,7 @@ class PostgresRuns:
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])
+            await wait_for_finish(connection, run.schedule_id)
             if run.session is not None and run.mode is not None:
                 await let_in(connection, run.session, [id], run.ready_at)
             else:
@@ -146,10 +147,11 @@ class PostgresRuns:
             rows = await fetch(connection, _REPEAT, (now, now, id))
             if not rows:
                 return None
-            new, session = RunId(rows[0][0]), rows[0][1]
+            new, session, schedule_id = rows[0]
+            await wait_for_finish(connection, schedule_id)
             if session is not None:
-                await let_in(connection, session, [new], now)
-            return new
+                await let_in(connection, session, [RunId(new)], now)
+            return RunId(new)
 
         sessions = await self._sessions_of([id])
         return await self._database.write(repeat, wakes=True, repeatable=False, sessions=sessions)

@@ -16,7 +16,7 @@ from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.turns import give_turns
 
-__all__ = ["count_from_finish", "end_queued"]
+__all__ = ["count_from_finish", "end_queued", "wait_for_finish"]
 
 
 def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
@@ -46,4 +46,12 @@ def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, fini
         "AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND NOT EXISTS "
         "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
         (finished_at, schedule_id),
+    )
+
+
+def wait_for_finish(connection: apsw.Connection, schedule_id: ScheduleId | None) -> None:
+    """A run of this schedule was queued out of turn: if it counts from the end of its last run, that is to come."""
+    connection.execute(
+        "UPDATE schedules SET next_at = NULL WHERE id = ? AND after_finish IS NOT NULL AND held_since IS NULL",
+        (schedule_id,),
     )

@@ -17,7 +17,7 @@ from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts,
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.ends import end_queued
+from ostinato.stores.sqlite.ends import end_queued, wait_for_finish
 from ostinato.stores.sqlite.finishes import finish_now
 from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
 from ostinato.stores.sqlite.look import look
@@ -42,7 +42,7 @@ INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, 
                   session, mode, waiting)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', ?1, ?1, project,
        CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
-FROM runs WHERE id = ?2 RETURNING id, session
+FROM runs WHERE id = ?2 RETURNING id, session, schedule_id
 """
 _CLAIMED = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ?"
 
@@ -78,6 +78,7 @@ class SqliteRuns:
                 if active > allowed:
                     return None
             (id,) = insert_all(connection, [run])
+            wait_for_finish(connection, run.schedule_id)
             if run.session is not None:
                 let_in(connection, run.session, [id], run.ready_at)
             return id
@@ -101,10 +102,11 @@ class SqliteRuns:
             rows = fetch(connection, _REPEAT, (now, id))
             if not rows:
                 return None
-            new, session = RunId(rows[0][0]), rows[0][1]
+            new, session, schedule_id = rows[0]
+            wait_for_finish(connection, schedule_id)
             if session is not None:
-                let_in(connection, session, [new], now)
-            return new
+                let_in(connection, session, [RunId(new)], now)
+            return RunId(new)
 
         return await self._database.write(repeat, wakes=True)
 
