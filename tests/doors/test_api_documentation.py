@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,9 +15,11 @@ import pytest
 
 from ostinato.api.app import create_app
 from ostinato.api.house import ApiHouse
+from tests.doors.web import BASE, Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rest.md"
-PATHS: dict[str, dict[str, Any]] = create_app(cast(ApiHouse, None)).openapi()["paths"]
+DOCUMENT: dict[str, Any] = create_app(cast(ApiHouse, None)).openapi()
+PATHS: dict[str, dict[str, Any]] = DOCUMENT["paths"]
 OPERATIONS = [
     (method.upper(), path, operation)
     for path, item in PATHS.items()
@@ -60,6 +64,46 @@ def test_every_parameter_of_a_query_is_on_the_page(method: str, path: str, opera
     text = PAGE.read_text(encoding="utf-8")
     given = [one["name"] for one in operation.get("parameters", []) if one["in"] == "query"]
     assert [name for name in given if f"`{name}`" not in text and f"`{name}=" not in text] == []
+
+
+def test_every_request_on_the_page_is_granted(admin: Client) -> None:
+    text = PAGE.read_text(encoding="utf-8").replace("\\\n", " ")
+    commands = [shlex.split(line) for line in re.findall(r"^\$ (curl .+)$", text, re.MULTILINE)]
+    assert len(commands) >= 3
+    for words in commands:
+        (path,) = (word.removeprefix(BASE) for word in words if word.startswith(BASE))
+        body = json.loads(words[words.index("--json") + 1]) if "--json" in words else None
+        answer = admin.send("GET" if body is None and "POST" not in words else "POST", path, json=body)
+        assert answer.is_success, f"{words}: {answer.text}"
+
+
+def test_every_kind_of_work_on_the_page_is_taken(admin: Client) -> None:
+    (sample,) = re.findall(r"^```json\n(\[.+?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for work in json.loads(sample):
+        answer = admin.post("/api/schedules", {"name": work["kind"], "timing": "every 5m", "work": work})
+        assert answer.status_code == 201, answer.text
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=lambda value: str(value)[:40])
+def test_beside_every_time_of_an_answer_stands_its_zone(method: str, path: str, operation: dict[str, Any]) -> None:
+    if path == "/api/runs/{id}/lines":
+        return  # The run has it.
+    for status, answer in operation["responses"].items():
+        for media in answer.get("content", {}).values() if status.startswith("2") else ():
+            assert list(_times_without_zone(media["schema"])) == []
+
+
+def _times_without_zone(schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """The times of an answer that have no zone in their object or around it."""
+    if "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    if schema.get("format") == "date-time":
+        yield path
+    fields = schema.get("properties", {})
+    for name, inner in fields.items() if "zone" not in fields else ():
+        yield from _times_without_zone(inner, f"{path}.{name}")
+    for inner in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else ())):
+        yield from _times_without_zone(inner, path)
 
 
 def test_every_operation_has_a_name_of_its_own_and_a_tag() -> None:

@@ -86,7 +86,7 @@ def test_a_message_is_queued_in_its_session(operator: Client) -> None:
     assert ([run["id"] for run in messages["items"]], messages["next"]) == ([1], None)
     (event,) = operator.get("/api/sessions/dm%3A4%2F2/events").json()["items"]
     assert (event["kind"], event["run"]) == ("enqueued", 1)
-    assert operator.get(f"/api/sessions/dm%3A4%2F2/events?after={event['id']}").json() == {"items": []}
+    assert operator.get(f"/api/sessions/dm%3A4%2F2/events?after={event['id']}").json()["items"] == []
 
 
 def test_the_newest_events_can_be_asked_for(operator: Client) -> None:
@@ -219,3 +219,17 @@ def test_tasks_say_who_knows_them_and_how_many_schedules_call_them(web: Web, ope
         {"name": "other", "nodes": ["node-1"], "schedules": 0},
         {"name": "unknown", "nodes": [], "schedules": 1},
     ]
+
+
+def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_path: Path) -> None:
+    web.set(tz="Europe/Berlin")
+    beat(web, "n1")
+    made = [
+        admin.post("/api/projects", {"name": "blog", "folder": str(tmp_path)}),
+        admin.post("/api/tokens", {"name": "ci", "role": "viewer"}),
+    ]
+    assert admin.post("/api/sessions/chat/messages", MESSAGE).status_code == 201
+    read = ("lanes", "lanes/main", "sessions", "sessions/chat", "sessions/chat/events", "nodes", "projects")
+    asked = [admin.get(f"/api/{path}") for path in (*read, "projects/blog", "tokens", "logins", "audit")]
+    done = [admin.post(f"/api/{path}") for path in ("lanes/main/pause", "lanes/main/resume", "nodes/n1/drain")]
+    assert [answer.json()["zone"] for answer in (*made, *asked, *done)] == ["Europe/Berlin"] * 16

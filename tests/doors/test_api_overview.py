@@ -58,6 +58,8 @@ def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Cli
         web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
     counts = admin.get("/api/overview").json()["counts"]
     assert counts["schedules"] == 7
+    assert counts["schedules"] == sum(counts[state] for state in ("on", "off", "broken", "finished", "orphaned"))
+    assert (counts["finished"], counts["orphaned"]) == (1, 2)
     for state, names in (("on", {"on", "paused"}), ("off", {"off"}), ("broken", {"broken"})):
         page = admin.get(f"/api/schedules?state={state}").json()
         assert {schedule["name"] for schedule in page["items"]} == names
@@ -98,8 +100,19 @@ def test_the_first_due_time_of_each_schedule_within_the_hour_is_told(admin: Clie
 def test_of_many_schedules_the_first_fifty_are_told(admin: Client) -> None:
     for number in range(1, 53):
         add(admin, f"{number}", f"every {number}m")
-    due = admin.get("/api/overview").json()["due"]
-    assert [one["schedule"] for one in due] == [f"{number}" for number in range(1, 51)]
+    overview = admin.get("/api/overview").json()
+    assert [one["schedule"] for one in overview["due"]] == [f"{number}" for number in range(1, 51)]
+    assert overview["counts"]["due"] == 52
+
+
+def test_what_is_overdue_stands_first_among_what_is_due(web: Web, admin: Client) -> None:
+    add(admin, "often", "every 20m")
+    add(admin, "after", "every 10m after finish")
+    web.clock.advance("15m")
+    overview = admin.get("/api/overview").json()
+    due = [(one["at"][11:16], one["schedule"]) for one in overview["due"]]
+    assert due == [("00:10", "after"), ("00:20", "often")]
+    assert overview["counts"]["due"] == 2
 
 
 def test_the_next_hours_are_counted(web: Web, admin: Client) -> None:

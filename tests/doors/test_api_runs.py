@@ -78,6 +78,18 @@ def test_what_is_wrong_is_told_at_its_field(admin: Client, body: Any, field: str
     assert [error["field"] for error in answer.json()["errors"]] == [field]
 
 
+def test_one_answer_names_every_wrong_field(admin: Client) -> None:
+    body = {"work": {"kind": "shell", "command": ""}, "key": "message:1", "delay": "5x", "policy": {"lane": ""}}
+    answer = admin.post("/api/runs", body)
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == ["work.command", "key", "delay", "policy.lane"]
+
+
+def test_a_wrong_state_is_told_by_the_name_of_its_parameter(admin: Client) -> None:
+    answer = admin.get("/api/runs?state=queued&state=odd")
+    assert [error["field"] for error in answer.json()["errors"]] == ["state"]
+
+
 def test_shell_work_agents_and_gates_are_an_admins(web: Web, admin: Client) -> None:
     operator = web.script("operator")
     assert operator.post("/api/runs", {"work": TASK}).status_code == 201

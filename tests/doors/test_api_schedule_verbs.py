@@ -65,16 +65,19 @@ def test_what_is_not_there_is_404_for_every_verb(operator: Client) -> None:
 
 
 def test_a_backfill_queues_due_times_that_nobody_ran(web: Web, operator: Client) -> None:
-    add(operator, "a", "every 1h")
+    add(operator, "a", "every 1h", zone="Asia/Tokyo")
     web.clock.advance("5h30m")
     span = {"from": "2026-01-01T02:00:00Z", "until": "2026-01-01T04:59:59Z"}
     due = ["2026-01-01T02:00:00Z", "2026-01-01T03:00:00Z", "2026-01-01T04:00:00Z"]
     dry = operator.post("/api/schedules/a/backfill", {**span, "dry_run": True})
-    assert (dry.status_code, dry.json()) == (200, {"due": due, "runs": [], "left_out": 0})
+    assert (dry.status_code, dry.json()) == (200, {"due": due, "runs": [], "left_out": 0, "zone": "Asia/Tokyo"})
     done = operator.post("/api/schedules/a/backfill", span)
-    assert (done.status_code, done.json()) == (201, {"due": due, "runs": [1, 2, 3], "left_out": 0})
+    assert (done.status_code, done.json()) == (
+        201,
+        {"due": due, "runs": [1, 2, 3], "left_out": 0, "zone": "Asia/Tokyo"},
+    )
     again = operator.post("/api/schedules/a/backfill", span).json()
-    assert again == {"due": [], "runs": [], "left_out": 3}
+    assert again == {"due": [], "runs": [], "left_out": 3, "zone": "Asia/Tokyo"}
     runs = operator.get("/api/schedules/a/runs").json()["items"]
     assert [(run["due_at"], run["trigger"]) for run in runs] == [(at, "manual") for at in reversed(due)]
     assert ("operator", "api", "schedule.backfill", "a") in web.audit()
@@ -120,10 +123,10 @@ def test_no_more_next_times_are_told_than_remain(operator: Client) -> None:
 
 
 def test_why_answers_for_a_moment(web: Web, operator: Client) -> None:
-    add(operator, "a", "daily 03:00")
+    add(operator, "a", "daily 12:00", zone="Asia/Tokyo")
     web.clock.advance("1d")
     why = operator.get("/api/schedules/a/why?at=2026-01-01T03:00:00Z").json()
-    assert why["due_at"] == "2026-01-01T03:00:00Z"
+    assert (why["due_at"], why["zone"]) == ("2026-01-01T03:00:00Z", "Asia/Tokyo")
     assert "no engine is running" in why["answer"]
     assert operator.get("/api/schedules/a/why?at=2026-01-01").status_code == 422
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64encode
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,90 @@ def test_a_number_finds_a_schedule_unless_one_is_called_so(admin: Client) -> Non
 def test_what_is_wrong_is_told_at_its_field(admin: Client, fields: Any, field: str, position: int | None) -> None:
     body = {"name": "a", "timing": "every 5m", "work": TASK, **fields}
     assert refused(admin, "POST", "/api/schedules", body) == [(field, position)]
+
+
+WRONG = {
+    "timing": "every 5x",
+    "zone": "Nope/X",
+    "work": {"kind": "shell", "command": ""},
+    "policy": {"timeout": "5x", "retry": "abc", "budget": {"per_day_usd": -1}},
+}
+WRONG_FIELDS = {"timing", "zone", "work.command", "policy.timeout", "policy.retry", "policy.budget"}
+
+
+def test_one_answer_names_every_wrong_field(admin: Client) -> None:
+    answer = admin.post("/api/schedules", {"name": " x", **WRONG})
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/invalid-input")
+    errors = {error["field"]: error for error in answer.json()["errors"]}
+    assert set(errors) == {"name", *WRONG_FIELDS}
+    assert (errors["timing"]["position"], errors["timing"]["hint"]) == (7, "every 5m")
+    assert all(f"{field}: {error['message']}" in answer.json()["detail"] for field, error in errors.items())
+    assert admin.get("/api/schedules").json()["total"] == 0
+
+
+def test_one_answer_names_every_wrong_change(admin: Client) -> None:
+    before = add(admin, "a")
+    assert {field for field, _ in refused(admin, "PATCH", "/api/schedules/a", WRONG)} == WRONG_FIELDS
+    assert admin.get("/api/schedules/a").json() == before
+
+
+def test_what_alone_is_wrong_is_told_as_what_it_is(admin: Client) -> None:
+    answer = admin.post("/api/schedules", {"name": "a", "timing": "every 5x", "work": TASK}).json()
+    assert (answer["type"], answer["detail"]) == ("/problems/timing-error", "5 has no unit 'x' (w, d, h, m, s or ms)")
+
+
+def test_a_timing_that_counts_from_now_is_taken(admin: Client) -> None:
+    assert add(admin, "a", "in 30m")["next_run_at"] == "2026-01-01T00:30:00Z"
+    assert refused(admin, "POST", "/api/schedules", {"name": "b", "timing": "in 5x", "work": TASK})[0][0] == "timing"
+
+
+def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:
+    add(admin, "a", policy={"budget": {"per_run_usd": 1, "per_day_usd": 5}})
+    for part in ({}, {"per_run_usd": None}):
+        assert change(admin, "a", {"policy": {"budget": part}}).status_code == 200
+    assert admin.get("/api/schedules/a").json()["policy"]["budget"]["per_day_usd"] == 5
+    assert refused(admin, "PATCH", "/api/schedules/a", {"policy": {"budget": {"per_day_usd": None}}}) == [
+        ("policy.budget", None)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ({"retry": "abc"}, "give a number of retries, or an object with max, base, longest, spread"),
+        ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread"),
+        ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread"),
+        ({"gate": 5}, "give a command, or an object with command, timeout"),
+        ({"keep": "30d"}, "it must be an object"),
+    ],
+    ids=str,
+)
+def test_a_value_of_another_kind_is_told_what_is_taken(admin: Client, policy: Any, message: str) -> None:
+    body = {"name": "a", "timing": "every 5m", "work": TASK, "policy": policy}
+    (error,) = admin.post("/api/schedules", body).json()["errors"]
+    assert error["message"] == message
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"work": {"kind": "agent", "prompt": " "}},
+        {"work": {"kind": "shell", "command": ""}},
+        {"work": {"kind": "shell", "command": "true", "env": {"": "x"}}},
+        {"policy": {"budget": {}}},
+        {"policy": {"timeout": "0s"}},
+    ],
+    ids=str,
+)
+def test_a_hint_is_not_python(admin: Client, wrong: Any) -> None:
+    (error,) = admin.post("/api/schedules", {"name": "a", "timing": "every 5m", "work": TASK, **wrong}).json()["errors"]
+    assert not re.search(r"'|\bNone\b|\w\(", error["hint"])
+
+
+def test_a_request_without_a_method_gets(admin: Client) -> None:
+    work = {"kind": "http", "url": "https://example.com"}
+    assert add(admin, "a", work=work)["work"]["method"] == "GET"
+    assert add(admin, "a", work={**work, "method": "post"})["work"]["method"] == "POST"
 
 
 def test_a_schedule_of_an_unknown_project_is_refused(admin: Client) -> None:
@@ -348,6 +433,8 @@ def test_the_last_runs_come_with_a_list_if_they_are_asked_for(web: Web, admin: C
     assert "recent" not in admin.get("/api/schedules").json()["items"][0]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=501", "sort=age", "state=odd", "recent=101", "sorted=name"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=501", "sort=age", "state=odd", "owner=ada", "recent=101", "sorted=name"]
+)
 def test_a_query_that_nobody_understands_is_refused(admin: Client, query: str) -> None:
     assert admin.get(f"/api/schedules?{query}").status_code == 422

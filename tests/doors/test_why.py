@@ -68,6 +68,16 @@ def test_why_it_did_not_run_before_it_was_made(app: Ostinato) -> None:
     assert "the schedule was made at 2026-01-01 00:00:00 UTC" in answer
 
 
+def test_why_it_did_not_run_before_it_was_made_though_it_is_not_due_now(app: Ostinato) -> None:
+    hourly(app)
+    app.schedules.disable("job", note="holiday")
+    answer = app.why("job", at=datetime(2025, 12, 31, 23, tzinfo=UTC)).answer
+    assert answer == (
+        "It was not due at 2025-12-31 23:00:00 UTC: the schedule was made at 2026-01-01 00:00:00 UTC. "
+        "It is not due: disabled: holiday."
+    )
+
+
 def test_why_it_is_disabled(app: Ostinato, clock: FakeClock) -> None:
     hourly(app)
     app.schedules.disable("job", note="holiday")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -21,7 +22,7 @@ BERLIN = "Europe/Berlin"
 
 
 class _Schedules:
-    """The one question that a forecast asks of a store."""
+    """The two questions that a forecast asks of a store."""
 
     def __init__(self, *timings: str, remaining: int | None = None, overdue: Micros = 0) -> None:
         self.reads = 0
@@ -35,6 +36,9 @@ class _Schedules:
         self.reads += 1
         found = sorted((one for one in self.due if one.next_at <= horizon), key=lambda one: one.next_at)
         return Due(found[:limit], None)
+
+    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
+        return Counter(one.next_at // bucket * bucket for one in self.due if since <= one.next_at < until)
 
 
 def _due(name: str, text: str, remaining: int | None, overdue: Micros) -> DueSchedule:
@@ -131,9 +135,11 @@ def test_it_looks_at_the_store_every_few_seconds_and_remembers_what_it_counted()
 
 
 def test_with_too_many_schedules_it_says_that_it_is_an_estimate() -> None:
-    store = _Schedules(*["every 10m"] * 3_000)
+    store = _Schedules(*["every 10m"] * 3_000, *["every 3h"] * 20, *["every 25h"] * 7)
     hours = asyncio.run(Forecast(store).hours(NOW))  # type: ignore[arg-type]
     assert (hours.estimated, hours.counts[1][1]) == (True, 18_000)
+    # Of those that were not read, only the next due time is known.
+    assert [hours.counts[hour][1] - 18_000 for hour in (2, 3, 4, 6)] == [0, 20, 0, 0]
 
 
 def test_a_timing_that_counts_from_a_finish_and_one_that_cannot_be_read_count_once() -> None:
@@ -186,11 +192,3 @@ def test_with_more_schedules_than_are_looked_at_it_says_that_there_may_be_more()
     store = _Schedules(*["at 2026-03-28T12:00"] * 3_000, "weekly tue 12:00")
     since, until = NOW + 24 * HOUR, NOW + 96 * HOUR
     assert asyncio.run(soonest(store, NOW, until, 50, since=since)) == ([], True)  # type: ignore[arg-type]
-
-
-def test_once_each_the_fast_ones_push_nobody_out() -> None:
-    store = _Schedules("every 1s", "every 7m", "every 40m or daily 12:00", "every 2h")
-    found, more = asyncio.run(soonest(store, NOW, NOW + HOUR, 3, once=True))  # type: ignore[arg-type]
-    assert ([due.schedule for due in found], more) == (["0", "1", "2"], False)
-    walked = _walked(store, NOW + HOUR)
-    assert [due.at for due in found] == [min(at for at, name in walked if name == due.schedule) for due in found]

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ostinato.api.problems import PROBLEM_JSON
 
-__all__ = ["empty_answer", "json_answer", "problems"]
+__all__ = ["empty_answer", "json_answer", "problems", "zoned"]
 
 _MEANINGS = {
     401: "Not logged in",
@@ -30,6 +30,11 @@ _MEANINGS = {
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value as JSON."""
     return Response(msgspec.json.encode(value), status, headers, "application/json")
+
+
+def zoned(shape: Mapping[str, Any], zone: str) -> dict[str, Any]:
+    """An answer, and beside its times the zone of whoever they belong to."""
+    return {**shape, "zone": zone}
 
 
 def empty_answer() -> Response:

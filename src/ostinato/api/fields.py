@@ -19,8 +19,10 @@ _PLACES = frozenset({"body", "query", "path", "header", "cookie"})
 
 def dotted(location: Sequence[str | int]) -> str:
     """The path of a field from where the check of a request found it: without the part of the request it is in, and
-    without the kind by which work was told apart."""
-    parts = list(location[1:] if location and location[0] in _PLACES else location)
+    without the kind by which work was told apart. A parameter that is repeated is the same each time."""
+    place, *parts = location if location and location[0] in _PLACES else ("", *location)
+    if place == "query":
+        parts = parts[:1]
     if len(parts) > 1 and parts[0] == "work" and parts[1] in _KINDS:
         del parts[1]
     return ".".join(str(part) for part in parts)

@@ -97,6 +97,7 @@ _PHRASES = {
 _WORDS = {
     "missing": "it is missing",
     "extra_forbidden": "there is no such field",
+    "model_attributes_type": "it must be an object",
     "too_short": "give at least {min_length}",
     "too_long": "give {max_length} at most",
     "string_too_long": "it may have {max_length} characters",
@@ -144,10 +145,9 @@ def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[st
     match error:
         case TimingError():
             shape["detail"] = error.message
-            shape["errors"] = [_field(error.field, error.message, error.hint, error.position)]
+            shape["errors"] = [_of_house(error)]
         case InvalidInput() if error.field:
-            message = str(error).removesuffix(f"; {error.hint}") if error.hint else str(error)
-            shape["errors"] = [_field(error.field, message, error.hint)]
+            shape["errors"] = [_of_house(error)]
         case ChecksFailed():
             shape["checks"] = error.failures
         case VersionConflict():
@@ -167,6 +167,12 @@ def _detail(error: OstinatoError) -> str:
 def outcome_unknown() -> dict[str, Any]:
     """What is told of a request that was begun and did not come to its end."""
     return problem(500, "outcome-unknown", _UNKNOWN)
+
+
+def _of_house(error: TimingError | InvalidInput) -> dict[str, Any]:
+    if isinstance(error, TimingError):
+        return _field(error.field, error.message, error.hint, error.position)
+    return _field(error.field, str(error).removesuffix(f"; {error.hint}") if error.hint else str(error), error.hint)
 
 
 def _field(field: str, message: str, hint: str, position: int | None = None) -> dict[str, Any]:
@@ -215,10 +221,20 @@ async def _house_error(request: Request, error: Exception) -> Response:
 
 
 async def _wrong_request(_: Request, error: Exception) -> Response:
+    """Everything that is wrong with a request, together; what a model refuses alone is told as anywhere else."""
     assert isinstance(error, RequestValidationError)
-    errors = [_of_pydantic(one) for one in error.errors()]
+    found = error.errors()
+    if len(found) == 1 and (refusal := _refusal(found[0])) is not None:
+        return error_answer(refusal)
+    errors = [_of_pydantic(one) for one in found]
     listed = "; ".join(f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in errors)
     return problem_answer(problem(422, "invalid-input", listed) | {"errors": errors})
+
+
+def _refusal(one: Mapping[str, Any]) -> TimingError | InvalidInput | None:
+    """What a model said, if it was one that did not take a field."""
+    said = one.get("ctx", {}).get("error")
+    return said if isinstance(said, (TimingError, InvalidInput)) else None
 
 
 def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,6 +243,8 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
         return _field("", f"the body is not valid JSON: {one['ctx']['error']}", "", int(one["loc"][-1]))
     if one["loc"] == ("body",):
         return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
+    if (refusal := _refusal(one)) is not None:
+        return _of_house(refusal)
     context = one.get("ctx", {})
     message = _WORDS.get(one["type"], str(one["msg"])).format(**context)
     if one["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:

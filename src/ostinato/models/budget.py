@@ -54,7 +54,9 @@ class Budget:
                 f"budget.per_day_runs cannot be {runs!r}", field="budget", hint="give a whole number from 1"
             )
         if self.per_run_usd is None and self.per_day_usd is None and runs is None:
-            raise InvalidInput("an empty budget bounds nothing", field="budget", hint="Budget(per_day_usd=5)")
+            raise InvalidInput(
+                "an empty budget bounds nothing", field="budget", hint="give per_run_usd, per_day_usd or per_day_runs"
+            )
         if self.per_run_usd is not None and self.per_day_usd is not None and self.per_run_usd > self.per_day_usd:
             raise InvalidInput(
                 f"a run may cost {self.per_run_usd:g} but a day only {self.per_day_usd:g}: none would ever start",

@@ -214,7 +214,7 @@ def _positive_duration(name: str, value: Duration) -> timedelta:
     result = parse_duration(value, field=name)
     if not result:
         raise InvalidInput(
-            f"{name} cannot be zero", field=name, hint="give a duration such as 30s, or None for no limit"
+            f"{name} cannot be zero", field=name, hint="give a duration such as 30s, or none for no limit"
         )
     return result
 
@@ -281,7 +281,7 @@ def _gate(value: Any) -> Gate:
     try:
         return Gate(**value) if isinstance(value, Mapping) else Gate(value)
     except TypeError as error:
-        hint = "give a command, or {'command': …, 'timeout': '30s'}"
+        hint = "give a command, or its fields, command and timeout"
         raise InvalidInput(f"gate cannot be {value!r}", field="gate", hint=hint) from error
 
 

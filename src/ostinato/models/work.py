@@ -113,7 +113,7 @@ class Agent:
 
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str) or not self.prompt.strip():
-            raise InvalidInput("an agent needs a prompt", field="prompt", hint="Agent('Summarise new issues')")
+            raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise new issues")
         name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
         if self.context not in ("isolated", "group") and (name == self.context or not name.strip()):
             raise InvalidInput(
@@ -127,7 +127,7 @@ class Agent:
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
             check_flag_value(what, getattr(self, what))
-        check_kind("allowed_tools", self.allowed_tools, list, "a list of names, such as ['Read']")
+        check_kind("allowed_tools", self.allowed_tools, list, 'a list of names, such as ["Read"]')
         for tool in self.allowed_tools:
             check_flag_value("allowed_tools", tool)
         check_env(self.env)
@@ -161,15 +161,15 @@ class Http:
             raise InvalidInput(f"method cannot be {self.method!r}", field="method", hint="such as GET or POST")
         object.__setattr__(self, "method", self.method.upper())
         check_url(self.url)
-        check_kind("headers", self.headers, dict, "a dict, such as {'Accept': '*/*'}")
+        check_kind("headers", self.headers, dict, 'names and values, such as {"Accept": "*/*"}')
         for name, value in self.headers.items():
             good = isinstance(name, str) and isinstance(value, str)
             if not good or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
                 raise InvalidInput(f"a header cannot be {name!r}: {value!r}", field="headers", hint="as in Accept: */*")
-        check_kind("body", self.body or "", str, "text, or json=…")
+        check_kind("body", self.body or "", str, "text, or json instead")
         if self.json is not None and self.body is not None:
             raise InvalidInput("give either json or body, not both", field="body")
-        check_kind("expect", self.expect or None, list, "a list such as [204] or ['2xx']")
+        check_kind("expect", self.expect or None, list, 'a list such as [204] or ["2xx"]')
         for status in self.expect:
             if not re.fullmatch(r"[1-5]\d\d|[1-5]xx", str(status)):
                 raise InvalidInput(f"expect cannot be {status!r}", field="expect", hint="such as 204 or 2xx")

@@ -35,7 +35,7 @@ def check_command(command: Any, field: str) -> None:
         good = good and all(isinstance(part, str) and "\0" not in part for part in command)
     if not good:
         raise InvalidInput(
-            f"{field} cannot be {command!r}", field=field, hint="give 'restic backup /srv' or ['restic', 'backup']"
+            f"{field} cannot be {command!r}", field=field, hint='give "restic backup /srv" or ["restic", "backup"]'
         )
 
 
@@ -60,11 +60,11 @@ def check_url(url: Any) -> None:
 
 def check_env(env: Mapping[str, str]) -> None:
     """Variables that a process can be given."""
-    check_kind("env", env, Mapping, "a dict, such as {'LEVEL': 'debug'}")
+    check_kind("env", env, Mapping, 'names and values, such as {"LEVEL": "debug"}')
     for name, value in env.items():
         good = isinstance(name, str) and isinstance(value, str) and bool(name) and "=" not in name
         if not good or "\0" in name + value:
-            raise InvalidInput(f"env cannot hold {name!r}", field="env", hint="as in {'LEVEL': 'debug'}")
+            raise InvalidInput(f"env cannot hold {name!r}", field="env", hint='as in {"LEVEL": "debug"}')
 
 
 def check_kind(name: str, value: Any, kind: type, hint: str) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "ScheduleSpec",
     "TaskLike",
     "WorkLike",
+    "check_name",
     "first_due",
     "make_draft",
     "policy_for_enqueue",
@@ -82,7 +83,7 @@ class ScheduleSpec:
 
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
     """Check everything and compute the first due time; wrong input is told by its field."""
-    _check_name(spec.name)
+    check_name(spec.name)
     placed = _place(spec.timing, spec.tz or zone, now)
     work, options = resolve_work(spec.work, code)
     policy = _in_turn(work, make_policy(_given(work, {**options, **spec.policy} if options or spec.policy else {})))
@@ -123,7 +124,8 @@ def _in_turn(work: Work, policy: Policy) -> Policy:
     return policy
 
 
-def _check_name(name: str) -> None:
+def check_name(name: Any) -> str:
+    """A schedule's name; InvalidInput if it cannot be one."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or len(name) > 200:
         raise InvalidInput(
             f"a schedule cannot be called {name!r}",
@@ -132,6 +134,7 @@ def _check_name(name: str) -> None:
         )
     if not name.isprintable():
         raise InvalidInput(f"the name {name!r} has characters that cannot be printed", field="name")
+    return name
 
 
 class _Placed(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -120,16 +121,13 @@ def times_from(schedule: Schedule, first: datetime, n: int) -> list[datetime]:
 
 
 async def soonest(
-    store: Store, now: Micros, until: Micros, limit: int, *, since: Micros | None = None, once: bool = False
+    store: Store, now: Micros, until: Micros, limit: int, *, since: Micros | None = None
 ) -> tuple[list[DueTime], bool]:
-    """The first due times in (since, until], of all schedules; and whether there may be more of them.
-
-    With `once`, only the first of each schedule.
-    """
+    """The first due times in (since, until], of all schedules; and whether there may be more of them."""
     asked = max(limit + 1, _OVERDUE)
     while True:
         schedules = (await store.schedules.due_schedules(until, asked)).schedules
-        times, more = await soonest_of(map(_of_due, schedules), now, until, limit, since=since, once=once)
+        times, more = await soonest_of(map(_of_due, schedules), now, until, limit, since=since)
         if len(schedules) < asked:
             return times, more
         # Who was not read is due no earlier than the last who was: what was found up to there is all there is.
@@ -142,13 +140,7 @@ async def soonest(
 
 
 async def soonest_of(
-    coming: Iterable[Coming],
-    now: Micros,
-    until: Micros,
-    limit: int,
-    *,
-    since: Micros | None = None,
-    once: bool = False,
+    coming: Iterable[Coming], now: Micros, until: Micros, limit: int, *, since: Micros | None = None
 ) -> tuple[list[DueTime], bool]:
     """The first due times of these schedules in (since, until], and whether there are more."""
     begin = now if since is None else max(now, since)
@@ -165,7 +157,7 @@ async def soonest_of(
         at, number, one, left = heap[0]
         times.append(DueTime(one.name, from_micros(at), one.zone))
         left = None if left is None else left - 1
-        following = None if once or left == 0 else _after(one, at)
+        following = None if left == 0 else _after(one, at)
         if following is not None and following <= until:
             heapq.heapreplace(heap, (following, number, one, left))
         else:
@@ -201,7 +193,8 @@ class Forecast:
         self._store = store
         self._read_at: Micros | None = None
         self._coming: Sequence[Coming] = ()
-        self._is_cut = False
+        self._beyond: dict[Micros, int] = {}
+        """The next due times of schedules that were not read, by the hour."""
         self._told: Hours | None = None
         self._counted: dict[Pattern, dict[Micros, int]] = {}
 
@@ -222,8 +215,8 @@ class Forecast:
             counted.add(one, hours)
             if index % _BREATH == 0:
                 await asyncio.sleep(0)  # an engine on this loop must not start late because of us
-        counts = [(from_micros(at), count) for at, count in counted.total().items()]
-        told = Hours(counts, self._is_cut or not counted.is_whole)
+        counts = [(from_micros(at), count + self._beyond.get(at, 0)) for at, count in counted.total().items()]
+        told = Hours(counts, bool(self._beyond) or not counted.is_whole)
         # What time was too short for is counted by the next look.
         self._told = told if counted.is_whole else None
         return told
@@ -233,7 +226,10 @@ class Forecast:
         found = await self._store.schedules.due_schedules(end - 1, _MOST)
         self._read_at, self._told = now, None
         self._coming = [_of_due(due) for due in found.schedules]
-        self._is_cut = len(self._coming) == _MOST
+        self._beyond = {}
+        if len(self._coming) == _MOST:
+            read = Counter(one.next_at // HOUR * HOUR for one in self._coming if one.next_at > now)
+            self._beyond = Counter(await self._store.schedules.count_due(now + 1, end, HOUR)) - read
         known = {one.pattern for one in self._coming}
         self._counted = {
             key: {hour: count for hour, count in hours.items() if hour >= now // HOUR * HOUR}

@@ -14,7 +14,7 @@ from ostinato.clock import SECOND, Clock, Micros, from_micros
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
-from ostinato.service.forecast import DueTime, Forecast, Hours, soonest
+from ostinato.service.forecast import DueTime, Forecast, Hours
 from ostinato.service.listing import ListedSchedule, listed, unknown_tasks
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import RunCounts, Store
@@ -47,14 +47,14 @@ class Overview:
     alive: int
     lost: int
     schedules: Mapping[str, int]
-    """How many there are: all, on, off, broken."""
+    """How many there are: all, and of them on, off, broken, finished, orphaned; and those that are `due`."""
     runs: RunCounts
     running: Sequence[Run]
     late: Sequence[Run]
     """Each with what it waits for."""
     broken: Sequence[ListedSchedule]
     due: Sequence[DueTime]
-    """The first due time of each schedule that has one within the hour, the soonest first."""
+    """The next due time of each schedule that has one within the hour or is overdue, the soonest first."""
     hours: Hours
     failed: Sequence[Run]
     activity: Sequence[Activity]
@@ -79,7 +79,7 @@ class OverviewService:
         nodes, counts, due, hours, activity = await asyncio.gather(
             self._store.nodes.list_nodes(now),
             runs.count_runs(now, now - _LATE),
-            soonest(self._store, now, now + HOUR, _DUE, once=True),
+            self._store.schedules.due_schedules(now + HOUR, _DUE),
             self._forecast.hours(now),
             self._activity(now),
         )
@@ -98,12 +98,12 @@ class OverviewService:
             zone=self._zone,
             alive=len(nodes) - lost,
             lost=lost,
-            schedules=totals,
+            schedules={**totals, "due": await self._count_due(now, len(due.schedules))},
             runs=counts,
             running=running,
             late=await self._waiting.explained(late),
             broken=broken,
-            due=due[0],
+            due=[DueTime(one.name, from_micros(one.next_at), one.zone) for one in due.schedules],
             hours=hours,
             failed=[run for run in failed if run.finished_at is not None and run.finished_at >= yesterday],
             activity=activity,
@@ -117,7 +117,14 @@ class OverviewService:
             "on": counts[ScheduleState.ON],
             "off": counts[ScheduleState.OFF],
             "broken": counts[ScheduleState.BROKEN],
+            "finished": counts[ScheduleState.FINISHED],
+            "orphaned": counts[ScheduleState.ORPHANED],
         }
+
+    async def _count_due(self, now: Micros, read: int) -> int:
+        if read < _DUE:
+            return read
+        return sum((await self._store.schedules.count_due(0, now + HOUR + 1, HOUR)).values())
 
     async def _broken(self, now: Micros, unknown: tuple[str, ...]) -> Sequence[ListedSchedule]:
         wanted = ScheduleFilter(

@@ -29,7 +29,7 @@ from ostinato.service.projects import ProjectService
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
-__all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "fresh"]
+__all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "check_run_key", "fresh"]
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LONGEST_FOLLOW = 0.25
@@ -153,7 +153,7 @@ class RunService:
         now = self._clock.now()
         runs = _new_runs(spec, works, policy, project, now)
         if spec.key is not None:
-            _check_key(spec.key)
+            check_run_key(spec.key)
         if spec.key is not None and len(runs) > 1:
             raise InvalidInput(f"one key {spec.key!r} cannot serve {len(runs)} runs", field="key")
         if policy.session is None:
@@ -344,11 +344,13 @@ def _check_budget(policy: Mapping[str, Any]) -> None:
         )
 
 
-def _check_key(key: Any) -> None:
-    check_key(key, "key", "give text, the same for the same work")
+def check_run_key(key: Any) -> str:
+    """A run's key as its user gives it; InvalidInput if it cannot be one."""
+    checked = check_key(key, "key", "give text, the same for the same work")
     for prefix, users in _TAKEN_KEYS.items():
         if key.startswith(prefix):
             raise InvalidInput(f"key cannot be {key!r}", field="key", hint=f"{prefix} is used by {users}")
+    return checked
 
 
 def _queued(sent: Sent, session: str) -> RunId:

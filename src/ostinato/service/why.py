@@ -140,13 +140,15 @@ def _took(run: Run) -> str:
 
 
 def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node]) -> str:
+    due_next = f"is not due: {schedule.next_run_reason}"
     if schedule.next_run_at is not None:
         due_next = _due_next(schedule.next_run_at, now, nodes)
-        if moment < schedule.created_at:
-            made = f"{schedule.created_at:%Y-%m-%d %H:%M:%S} UTC"
-            return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was made at {made}. It {due_next}."
-        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."
-    return f"It is not due: {schedule.next_run_reason}."
+    if moment < schedule.created_at:
+        made = f"{schedule.created_at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was made at {made}. It {due_next}."
+    if schedule.next_run_at is None:
+        return f"It {due_next}."
+    return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."
 
 
 def _due_next(due: datetime, now: datetime, nodes: list[Node]) -> str:

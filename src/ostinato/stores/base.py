@@ -237,6 +237,10 @@ class ScheduleStore(Protocol):
 
     async def due_schedules(self, horizon: Micros, limit: int) -> Due: ...
 
+    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
+        """How many schedules have their next due time in [since, until), by the bucket that it is in."""
+        ...
+
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
         """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs
         and move the schedule on. Answers the schedules that were moved; the others lost a race."""

@@ -1042,6 +1042,11 @@ export interface components {
             items: components["schemas"]["AuditEntry"][];
             /** Next */
             next: string | null;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Backfill
@@ -1089,6 +1094,11 @@ export interface components {
              * @description Their numbers; empty for a dry run.
              */
             runs: number[];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Bucket
@@ -1186,6 +1196,13 @@ export interface components {
         Counts: {
             /** Broken */
             broken: number;
+            /**
+             * Due
+             * @description Schedules that are due within the hour or overdue.
+             */
+            due: number;
+            /** Finished */
+            finished: number;
             /** Late */
             late: number;
             /** Off */
@@ -1195,6 +1212,8 @@ export interface components {
              * @description What will run again or runs, paused or not.
              */
             on: number;
+            /** Orphaned */
+            orphaned: number;
             /** Queued */
             queued: number;
             /** Running */
@@ -1281,6 +1300,11 @@ export interface components {
         EventList: {
             /** Items */
             items: components["schemas"]["Event"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * FieldProblem
@@ -1441,6 +1465,36 @@ export interface components {
             used: number;
         };
         /**
+         * LaneAnswer
+         * @description One lane.
+         */
+        LaneAnswer: {
+            /** Limit */
+            limit: number;
+            /** Name */
+            name: string;
+            /** Note */
+            note: string | null;
+            /** Oldest At */
+            oldest_at: string | null;
+            /** Paused */
+            paused: boolean;
+            /** Queued */
+            queued: number;
+            /**
+             * Rate
+             * @description Starts for a time, such as 10/m.
+             */
+            rate: string | null;
+            /** Used */
+            used: number;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
+        };
+        /**
          * LaneChanges
          * @description What changes of a lane. One that does not exist is made, with its limit.
          */
@@ -1460,6 +1514,11 @@ export interface components {
         LaneList: {
             /** Items */
             items: components["schemas"]["Lane"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Line
@@ -1529,6 +1588,11 @@ export interface components {
         LoginList: {
             /** Items */
             items: components["schemas"]["Login"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * MadeToken
@@ -1557,6 +1621,11 @@ export interface components {
             token: string;
             /** Used At */
             used_at: string | null;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Me
@@ -1697,8 +1766,11 @@ export interface components {
              * @enum {string}
              */
             kind: "http";
-            /** Method */
-            method: string;
+            /**
+             * Method
+             * @default GET
+             */
+            method?: string;
             /** Url */
             url: string;
         };
@@ -2113,12 +2185,64 @@ export interface components {
             tasks: string[];
         };
         /**
+         * NodeAnswer
+         * @description One node.
+         */
+        NodeAnswer: {
+            /**
+             * Draining
+             * @description It takes no new work, or was asked to.
+             */
+            draining: boolean;
+            /** Host */
+            host: string;
+            /** Id */
+            id: string;
+            /** Pid */
+            pid: number;
+            /** Running */
+            running: number;
+            /**
+             * Seen At
+             * Format: date-time
+             */
+            seen_at: string;
+            /** Services */
+            services: {
+                [key: string]: unknown;
+            };
+            /** Slots */
+            slots: number;
+            /**
+             * Started At
+             * Format: date-time
+             */
+            started_at: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "alive" | "draining" | "lost";
+            /** Tasks */
+            tasks: string[];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
+        };
+        /**
          * NodeList
          * @description Every node.
          */
         NodeList: {
             /** Items */
             items: components["schemas"]["Node"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Overview
@@ -2137,7 +2261,7 @@ export interface components {
             counts: components["schemas"]["Counts"];
             /**
              * Due
-             * @description Within the next hour, the soonest 50.
+             * @description Within the hour or overdue, the soonest 50.
              */
             due: components["schemas"]["DueTime"][];
             engine: components["schemas"]["EngineState"];
@@ -2320,12 +2444,43 @@ export interface components {
             schedules: number;
         };
         /**
+         * ProjectAnswer
+         * @description One project.
+         */
+        ProjectAnswer: {
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Env */
+            env: {
+                [key: string]: string;
+            };
+            /** Folder */
+            folder: string;
+            /** Name */
+            name: string;
+            /** Schedules */
+            schedules: number;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
+        };
+        /**
          * ProjectList
          * @description All projects.
          */
         ProjectList: {
             /** Items */
             items: components["schemas"]["Project"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * RecentRun
@@ -2624,12 +2779,47 @@ export interface components {
             throttled: boolean;
         };
         /**
+         * SessionAnswer
+         * @description One session.
+         */
+        SessionAnswer: {
+            /** Key */
+            key: string;
+            /** Max Concurrent */
+            max_concurrent: number;
+            /** Oldest At */
+            oldest_at: string | null;
+            /** Queued */
+            queued: number;
+            /** Running */
+            running: number;
+            /**
+             * Sent At
+             * Format: date-time
+             */
+            sent_at: string;
+            /** Stopped At */
+            stopped_at: string | null;
+            /** Throttled */
+            throttled: boolean;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
+        };
+        /**
          * SessionList
          * @description Sessions.
          */
         SessionList: {
             /** Items */
             items: components["schemas"]["Session"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * ShellWork
@@ -2828,6 +3018,11 @@ export interface components {
         TokenList: {
             /** Items */
             items: components["schemas"]["Token"][];
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
         /**
          * Trigger
@@ -2872,6 +3067,11 @@ export interface components {
             run: components["schemas"]["Run"] | null;
             /** Schedule */
             schedule: string;
+            /**
+             * Zone
+             * @description An IANA name: of its schedule, or of the server's settings.
+             */
+            zone: string;
         };
     };
     responses: never;
@@ -3063,7 +3263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Lane"];
+                    "application/json": components["schemas"]["LaneAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -3153,7 +3353,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Lane"];
+                    "application/json": components["schemas"]["LaneAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -3362,7 +3562,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Lane"];
+                    "application/json": components["schemas"]["LaneAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -3469,7 +3669,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Lane"];
+                    "application/json": components["schemas"]["LaneAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -4070,7 +4270,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Node"];
+                    "application/json": components["schemas"]["NodeAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -4177,7 +4377,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Node"];
+                    "application/json": components["schemas"]["NodeAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -4433,7 +4633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Project"];
+                    "application/json": components["schemas"]["ProjectAnswer"];
                 };
             };
             /** @description Successful Response */
@@ -4442,7 +4642,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Project"];
+                    "application/json": components["schemas"]["ProjectAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -4537,7 +4737,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Project"];
+                    "application/json": components["schemas"]["ProjectAnswer"];
                 };
             };
             /** @description Not logged in */
@@ -5532,7 +5732,8 @@ export interface operations {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 limit?: number;
-                owner?: string | null;
+                /** @description Who keeps it: people, or the code that declares it. */
+                owner?: ("user" | "code") | null;
                 project?: string | null;
                 /** @description Part of its name, task, note or project. */
                 q?: string | null;
@@ -7113,7 +7314,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Session"];
+                    "application/json": components["schemas"]["SessionAnswer"];
                 };
             };
             /** @description Not logged in */

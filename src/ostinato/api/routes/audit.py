@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import Query
 from starlette.responses import Response
 
-from ostinato.api.access import Admin, Served
-from ostinato.api.answers import json_answer
+from ostinato.api.access import Admin, House, Served
+from ostinato.api.answers import json_answer, zoned
 from ostinato.api.segments import routes_of
 from ostinato.api.shapes.access import AuditPage, AuditQuery
 from ostinato.service.shapes import audit_shape
@@ -19,7 +19,7 @@ router = routes_of("audit")
 
 
 @router.get("/api/audit", response_model=None, responses={200: {"model": AuditPage}})
-async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, _: Admin) -> Response:
+async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, house: House, _: Admin) -> Response:
     """Every write of people and agents, the newest first, page by page."""
     found = await services.audit.page(
         who=query.who,
@@ -31,4 +31,5 @@ async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, _:
         cursor=query.cursor,
         limit=query.limit,
     )
-    return json_answer({"items": [audit_shape(entry) for entry in found.items], "next": found.next})
+    items = [audit_shape(entry) for entry in found.items]
+    return json_answer(zoned({"items": items, "next": found.next}, house.settings.tz))

@@ -19,7 +19,7 @@ from ostinato.api.access import (
     doorkeeper_of,
     visitor_of,
 )
-from ostinato.api.answers import empty_answer, json_answer, problems
+from ostinato.api.answers import empty_answer, json_answer, problems, zoned
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.access import LoginList, Me, NewLogin
 from ostinato.service.access import LOGIN_AGE
@@ -65,10 +65,10 @@ async def me(request: Request, house: House, _: Viewer) -> Response:
 
 
 @router.get("/api/logins", response_model=None, responses={200: {"model": LoginList}})
-async def list_logins(request: Request, services: Served, _: Admin) -> Response:
+async def list_logins(request: Request, services: Served, house: House, _: Admin) -> Response:
     """Every browser that is logged in."""
     found = await services.access.logins(visitor_of(request).secret)
-    return json_answer({"items": [login_shape(one) for one in found]})
+    return json_answer(zoned({"items": [login_shape(one) for one in found]}, house.settings.tz))
 
 
 @router.delete("/api/logins/{id}", status_code=204, response_model=None, responses=problems(404))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from ostinato.api.access import House, Operator, Served
-from ostinato.api.answers import json_answer, problems
+from ostinato.api.answers import json_answer, problems, zoned
 from ostinato.api.problems import problem_of
 from ostinato.api.routes.runs import run_answer
 from ostinato.api.routes.schedules import IfMatch, expected, schedule_answer
@@ -21,6 +21,7 @@ from ostinato.api.shapes.schedules import (
     Trigger,
 )
 from ostinato.models.schedule import Revision
+from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.service.bulk import do_with_many
 from ostinato.service.services import Services
 from ostinato.service.shapes import backfill_shape
@@ -43,9 +44,9 @@ async def change_many_schedules(body: Bulk, services: Served, _: Operator) -> Re
 )
 async def enable_schedule(ref: Name, services: Served, _: Operator, if_match: IfMatch = None) -> Response:
     """Switch it on and clear what broke it. Its checks must pass: 409 says which did not."""
-    name, version = await _asked(services, ref, if_match)
-    await services.schedules.enable(name, version=version)
-    return await schedule_answer(services, name)
+    schedule, version = await _asked(services, ref, if_match)
+    await services.schedules.enable(schedule.name, version=version)
+    return await schedule_answer(services, schedule.name)
 
 
 @router.post(
@@ -55,9 +56,9 @@ async def disable_schedule(
     ref: Name, services: Served, _: Operator, body: Disable | None = None, if_match: IfMatch = None
 ) -> Response:
     """Switch it off. What runs goes on."""
-    name, version = await _asked(services, ref, if_match)
-    await services.schedules.disable(name, note=None if body is None else body.note, version=version)
-    return await schedule_answer(services, name)
+    schedule, version = await _asked(services, ref, if_match)
+    await services.schedules.disable(schedule.name, note=None if body is None else body.note, version=version)
+    return await schedule_answer(services, schedule.name)
 
 
 @router.post(
@@ -70,8 +71,8 @@ async def trigger_schedule(
     ref: Name, services: Served, house: House, _: Operator, body: Trigger | None = None, if_match: IfMatch = None
 ) -> Response:
     """Run it now. Refused while a run is active, unless its overlap policy allows it or it is forced."""
-    name, version = await _asked(services, ref, if_match)
-    run = await services.schedules.trigger(name, force=body is not None and body.force, version=version)
+    schedule, version = await _asked(services, ref, if_match)
+    run = await services.schedules.trigger(schedule.name, force=body is not None and body.force, version=version)
     return run_answer(run, house, 201)
 
 
@@ -89,14 +90,14 @@ async def backfill_schedule(
     ref: Name, body: Backfill, services: Served, _: Operator, if_match: IfMatch = None
 ) -> Response:
     """Run the due times of a span that has passed, oldest first, 1,000 at most."""
-    name, version = await _asked(services, ref, if_match)
+    schedule, version = await _asked(services, ref, if_match)
     found = await services.schedules.backfill(
-        name, body.from_, body.until, all=body.all, dry_run=body.dry_run, version=version
+        schedule.name, body.from_, body.until, all=body.all, dry_run=body.dry_run, version=version
     )
-    return json_answer(backfill_shape(found), 200 if body.dry_run else 201)
+    return json_answer(zoned(backfill_shape(found), schedule.zone), 200 if body.dry_run else 201)
 
 
-async def _asked(services: Services, ref: str, if_match: str | None) -> tuple[str, Revision | None]:
-    """The name of the schedule of this name or number, and the revision that it must be."""
+async def _asked(services: Services, ref: str, if_match: str | None) -> tuple[ScheduleModel, Revision | None]:
+    """The schedule of this name or number, and the revision that it must be."""
     current = (await services.schedules.look(ref)).schedule
-    return current.name, expected(if_match, current)
+    return current, expected(if_match, current)

@@ -8,7 +8,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from ostinato.api.access import House, Served, Viewer
-from ostinato.api.answers import json_answer, problems
+from ostinato.api.answers import json_answer, problems, zoned
 from ostinato.api.routes.runs import runs_answer
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.base import Moment
@@ -42,7 +42,8 @@ async def explain_schedule(
 ) -> Response:
     """What became of a due time; without `at`, of the latest one."""
     schedule = (await services.schedules.look(ref)).schedule
-    return json_answer(why_shape(await services.why.why(schedule.name, at), house.settings.tz))
+    found = await services.why.why(schedule.name, at)
+    return json_answer(zoned(why_shape(found, house.settings.tz), schedule.zone))
 
 
 @router.get("/api/schedules/{ref}/next", response_model=None, responses={200: {"model": NextTimes}, **problems(404)})

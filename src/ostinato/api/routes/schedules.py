@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from ostinato.api.access import Operator, Served, Viewer
 from ostinato.api.answers import empty_answer, json_answer, problems
-from ostinato.api.fields import at, of_schedule
+from ostinato.api.fields import of_schedule
 from ostinato.api.powers import check_changes, check_powers, check_replaced
 from ostinato.api.segments import Name, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
@@ -27,7 +27,6 @@ from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work import Work
 from ostinato.service.listing import ListedSchedule
 from ostinato.service.services import Services
-from ostinato.timing.zones import check_zone
 
 __all__ = ["IfMatch", "expected", "router", "schedule_answer"]
 
@@ -83,14 +82,12 @@ async def add_schedule(
         before = None if if_none_match is not None else await _find(services, body.name)
         if before is not None:
             check_replaced(login, before)
-        with at("zone"):
-            zone = None if body.zone is None else check_zone(body.zone)
         with of_schedule():
             await services.schedules.add(
                 body.name,
                 body.timing,
                 work,
-                tz=zone,
+                tz=body.zone,
                 enabled=body.enabled,
                 note=body.note,
                 project=body.project,
@@ -215,8 +212,7 @@ def _changes(body: ScheduleChanges, work: Work | None) -> dict[str, Any]:
     if "timing" in given:
         changes["timing"] = body.timing
     if "zone" in given:
-        with at("zone"):
-            changes["tz"] = check_zone(body.zone)
+        changes["tz"] = body.zone
     if "note" in given:
         changes["note"] = body.note or ""
     if "project" in given:

@@ -8,14 +8,14 @@ from fastapi import Query
 from starlette.responses import Response
 
 from ostinato.api.access import House, Operator, Served, Viewer
-from ostinato.api.answers import json_answer, problems
+from ostinato.api.answers import json_answer, problems, zoned
 from ostinato.api.routes.runs import run_answer, runs_answer
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.places import (
     EventList,
     EventQuery,
     NewMessage,
-    Session,
+    SessionAnswer,
     SessionList,
     SessionQuery,
     Stopped,
@@ -30,16 +30,16 @@ router = routes_of("sessions")
 
 
 @router.get("/api/sessions", response_model=None, responses={200: {"model": SessionList}})
-async def list_sessions(query: Annotated[SessionQuery, Query()], services: Served, _: Viewer) -> Response:
+async def list_sessions(query: Annotated[SessionQuery, Query()], services: Served, house: House, _: Viewer) -> Response:
     """Sessions, the latest message first."""
     found = await services.sessions.list(search=query.q or None, busy=query.busy, limit=query.limit)
-    return json_answer({"items": [session_shape(session) for session in found]})
+    return json_answer(zoned({"items": [session_shape(session) for session in found]}, house.settings.tz))
 
 
-@router.get("/api/sessions/{key}", response_model=None, responses={200: {"model": Session}, **problems(404)})
-async def get_session(key: Name, services: Served, _: Viewer) -> Response:
+@router.get("/api/sessions/{key}", response_model=None, responses={200: {"model": SessionAnswer}, **problems(404)})
+async def get_session(key: Name, services: Served, house: House, _: Viewer) -> Response:
     """The session of this key."""
-    return json_answer(session_shape(await services.sessions.get(key)))
+    return json_answer(zoned(session_shape(await services.sessions.get(key)), house.settings.tz))
 
 
 @router.get("/api/sessions/{key}/messages", response_model=None, responses={200: {"model": RunPage}, **problems(404)})
@@ -65,11 +65,13 @@ async def send_message(key: Name, body: NewMessage, services: Served, house: Hou
 
 
 @router.get("/api/sessions/{key}/events", response_model=None, responses={200: {"model": EventList}, **problems(404)})
-async def list_events(key: Name, query: Annotated[EventQuery, Query()], services: Served, _: Viewer) -> Response:
+async def list_events(
+    key: Name, query: Annotated[EventQuery, Query()], services: Served, house: House, _: Viewer
+) -> Response:
     """What happened in it, oldest first."""
     await services.sessions.get(key)
     found = await services.sessions.events(key, after=query.after, limit=query.limit, newest=query.newest)
-    return json_answer({"items": [event_shape(event) for event in found]})
+    return json_answer(zoned({"items": [event_shape(event) for event in found]}, house.settings.tz))
 
 
 @router.post("/api/sessions/{key}/stop", response_model=None, responses={200: {"model": Stopped}})

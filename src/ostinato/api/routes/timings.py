@@ -17,7 +17,6 @@ from ostinato.api.shapes.overview import Preview, PreviewQuery, TimingToPreview
 from ostinato.errors import InvalidInput
 from ostinato.service.services import Services
 from ostinato.service.view_shapes import preview_shape
-from ostinato.timing.zones import check_zone
 
 __all__ = ["router"]
 
@@ -48,8 +47,6 @@ async def _answer(
     after: datetime | None,
     field: str,
 ) -> Response:
-    with at("zone"):
-        checked = None if zone is None else check_zone(zone)
     with at(field):
-        found = await services.timings.preview_aside(timing, zone=checked, n=n, after=after)
+        found = await services.timings.preview_aside(timing, zone=zone, n=n, after=after)
     return json_answer(preview_shape(found))

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Answer, Asked, Moment, Sought, Text, Time
+from ostinato.api.shapes.base import Answer, Asked, Moment, Sought, Text, Time, Zoned
 
 __all__ = [
     "AuditEntry",
@@ -55,7 +55,7 @@ class Login(Answer):
     current: Annotated[bool, Field(description="Whether it is the one that asks.")]
 
 
-class LoginList(Answer):
+class LoginList(Zoned):
     """Every login, the newest first."""
 
     items: list[Login]
@@ -73,13 +73,13 @@ class Token(Answer):
     expires_at: Time | None
 
 
-class MadeToken(Token):
+class MadeToken(Token, Zoned):
     """A token with its secret, which is shown this once."""
 
     token: str
 
 
-class TokenList(Answer):
+class TokenList(Zoned):
     """Every token."""
 
     items: list[Token]
@@ -106,7 +106,7 @@ class AuditEntry(Answer):
     detail: dict[str, Any]
 
 
-class AuditPage(Answer):
+class AuditPage(Zoned):
     """A part of the log, the newest first; `next` is the cursor of the following one."""
 
     items: list[AuditEntry]

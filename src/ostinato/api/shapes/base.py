@@ -9,6 +9,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from ostinato.api.fields import at
+from ostinato.timing.zones import check_zone
+
 __all__ = [
     "GREATEST",
     "Answer",
@@ -18,6 +21,8 @@ __all__ = [
     "Sought",
     "Text",
     "Time",
+    "Zone",
+    "Zoned",
 ]
 
 GREATEST = 2**53
@@ -26,6 +31,12 @@ GREATEST = 2**53
 
 class Answer(BaseModel):
     """Something that the server says. It is encoded from plain values; this only describes it."""
+
+
+class Zoned(Answer):
+    """Something with times in it, and the zone of whoever they belong to."""
+
+    zone: Annotated[str, Field(description="An IANA name: of its schedule, or of the server's settings.")]
 
 
 class Asked(BaseModel):
@@ -50,6 +61,15 @@ def _storable(text: str) -> str:
 
 Text = Annotated[str, AfterValidator(_storable)]
 """Text that every database takes."""
+
+
+def _zone(name: str) -> str:
+    with at("zone"):
+        return check_zone(name)
+
+
+Zone = Annotated[Text, AfterValidator(_zone)]
+"""The name of a zone that there is, as IANA spells it."""
 
 Cursor = Annotated[Text | None, Field(description="`next` of the page before.", max_length=4_000)]
 """Where a page begins; it holds a name twice at the most."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Answer, Asked, Moment, Sought, Text, Time
+from ostinato.api.shapes.base import Answer, Asked, Moment, Sought, Text, Time, Zone
 from ostinato.api.shapes.runs import Run, State, Trigger
 from ostinato.api.shapes.schedules import Schedule
 
@@ -29,6 +29,9 @@ class Counts(Answer):
     on: Annotated[int, Field(description="What will run again or runs, paused or not.")]
     off: int
     broken: int
+    finished: int
+    orphaned: int
+    due: Annotated[int, Field(description="Schedules that are due within the hour or overdue.")]
     running: int
     queued: int
     late: int
@@ -66,7 +69,7 @@ class Overview(Answer):
     running: list[Run]
     late: list[Run]
     broken: list[Schedule]
-    due: Annotated[list[DueTime], Field(description="Within the next hour, the soonest 50.")]
+    due: Annotated[list[DueTime], Field(description="Within the hour or overdue, the soonest 50.")]
     next24: Annotated[list[Hour], Field(description="The next 24 hours; the first is the one that it is.")]
     estimated: Annotated[bool, Field(description="There are too many schedules to count all: next24 is at least so.")]
     failed: list[Run]
@@ -129,7 +132,7 @@ class PreviewQuery(Sought):
     """A timing to explain."""
 
     text: Annotated[Text, Field(max_length=10_000)]
-    zone: Annotated[Text | None, Field(description="An IANA name; that of the settings if there is none.")] = None
+    zone: Annotated[Zone | None, Field(description="An IANA name; that of the settings if there is none.")] = None
     n: Annotated[int, Field(ge=1, le=100, description="How many times.")] = 5
     after: Annotated[Moment | None, Field(description="The times after this one instead of after now.")] = None
 
@@ -139,6 +142,6 @@ class TimingToPreview(Asked):
 
     text: Annotated[Text | None, Field(max_length=10_000)] = None
     timing: Annotated[dict[str, Any] | None, Field(description="The JSON form, instead of a text.")] = None
-    zone: Text | None = None
+    zone: Zone | None = None
     n: Annotated[int, Field(ge=1, le=100)] = 5
     after: Moment | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import GREATEST, Answer, Asked, Sought, Text, Time
+from ostinato.api.shapes.base import GREATEST, Answer, Asked, Sought, Text, Time, Zoned
 from ostinato.api.shapes.policy import RetryValue
 
 __all__ = [
@@ -15,16 +15,20 @@ __all__ = [
     "EventList",
     "EventQuery",
     "Lane",
+    "LaneAnswer",
     "LaneChanges",
     "LaneList",
     "NewMessage",
     "NewProject",
     "Node",
+    "NodeAnswer",
     "NodeList",
     "PauseLane",
     "Project",
+    "ProjectAnswer",
     "ProjectList",
     "Session",
+    "SessionAnswer",
     "SessionList",
     "SessionQuery",
     "Stopped",
@@ -46,7 +50,11 @@ class Lane(Answer):
     note: str | None
 
 
-class LaneList(Answer):
+class LaneAnswer(Lane, Zoned):
+    """One lane."""
+
+
+class LaneList(Zoned):
     """Every lane."""
 
     items: list[Lane]
@@ -84,7 +92,11 @@ class Session(Answer):
     sent_at: Time
 
 
-class SessionList(Answer):
+class SessionAnswer(Session, Zoned):
+    """One session."""
+
+
+class SessionList(Zoned):
     """Sessions."""
 
     items: list[Session]
@@ -135,7 +147,7 @@ class Event(Answer):
     data: dict[str, Any]
 
 
-class EventList(Answer):
+class EventList(Zoned):
     """Events."""
 
     items: list[Event]
@@ -165,7 +177,11 @@ class Node(Answer):
     services: dict[str, Any]
 
 
-class NodeList(Answer):
+class NodeAnswer(Node, Zoned):
+    """One node."""
+
+
+class NodeList(Zoned):
     """Every node."""
 
     items: list[Node]
@@ -181,7 +197,11 @@ class Project(Answer):
     created_at: Time
 
 
-class ProjectList(Answer):
+class ProjectAnswer(Project, Zoned):
+    """One project."""
+
+
+class ProjectList(Zoned):
     """All projects."""
 
     items: list[Project]

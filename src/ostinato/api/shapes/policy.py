@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic_core import CoreSchema, core_schema
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, field_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from ostinato.api.fields import under
 from ostinato.api.shapes.base import Answer, Asked, Text
 from ostinato.api.shapes.work import Command
+from ostinato.models.policy import make_policy
 
 __all__ = ["NewPolicy", "NewRetry", "Policy", "RetryValue", "given_policy"]
 
@@ -104,23 +106,34 @@ class NewBudget(Asked):
 class _Short:
     """The short form of an object that has one field above all: a retry is a number, a gate is a command."""
 
-    def __init__(self, name: str, *kinds: type, **schema: Any) -> None:
+    def __init__(self, name: str, *kinds: type, words: str, **schema: Any) -> None:
         self._name = name
         self._kinds = kinds
+        self._words = words
         self._schema = schema
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_before_validator_function(self._lengthen, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        inner = handler(schema)
-        return {"anyOf": [self._schema, *inner.get("anyOf", [inner])]}
+        return {"anyOf": [self._schema, handler(schema)]}
 
     def _lengthen(self, value: Any) -> Any:
-        return {self._name: value} if isinstance(value, self._kinds) and not isinstance(value, bool) else value
+        if isinstance(value, dict):
+            return value
+        if isinstance(value, bool) or not isinstance(value, self._kinds):
+            raise PydanticCustomError("short", "give {words}", {"words": self._words})
+        return {self._name: value}
 
 
-RetryValue = Annotated[NewRetry, _Short("max", int, type="integer")]
+RetryValue = Annotated[
+    NewRetry,
+    _Short("max", int, words="a number of retries, or an object with max, base, longest, spread", type="integer"),
+]
+GateValue = Annotated[
+    NewGate,
+    _Short("command", str, list, words="a command, or an object with command, timeout", type="string"),
+]
 
 
 class NewPolicy(Asked):
@@ -146,8 +159,7 @@ class NewPolicy(Asked):
         list[Text], Field(default_factory=list, description="Tests that must pass before it can be enabled or fired.")
     ]
     gate: Annotated[
-        NewGate | None,
-        _Short("command", str, list, type="string"),
+        GateValue | None,
         Field(description="A command that is asked before the work whether there is anything to do."),
     ] = None
     budget: Annotated[NewBudget | None, Field(description="What its runs may cost.")] = None
@@ -156,6 +168,17 @@ class NewPolicy(Asked):
     remaining: Annotated[int | None, Field(description="It runs so many times more, then it is finished.")] = None
     delete_after_run: Annotated[bool, Field(description="Delete it when its last run has ended.")] = False
     run_once: Annotated[bool, Field(description="The same as remaining 1.")] = False
+
+    @field_validator("*")
+    @classmethod
+    def _usable(cls, value: Any, info: ValidationInfo) -> Any:
+        """What the model says of this field, so that it is told together with what is wrong with the others."""
+        given = value.model_dump(exclude_unset=True, exclude_none=True) if isinstance(value, Asked) else value
+        # An empty one may still change what is there, which only the service knows.
+        if given != {}:
+            with under("policy"):
+                make_policy({str(info.field_name): given})
+        return value
 
 
 def given_policy(policy: NewPolicy | None) -> dict[str, Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ostinato.api.shapes.base import Answer, Asked, Cursor, Moment, Sought, Text, Time
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork, Work
+from ostinato.durations import parse_duration
+from ostinato.service.runs import check_run_key
 
 __all__ = ["Cancel", "Lines", "NewRun", "RecentRun", "Run", "RunPage", "RunQuery", "RunsOfQuery", "State", "Trigger"]
 
@@ -124,13 +126,23 @@ class RunQuery(RunsOfQuery):
     lane: Text | None = None
 
 
+def _delay(text: str) -> str:
+    parse_duration(text, field="delay")
+    return text
+
+
 class NewRun(Asked):
     """Work to run soon, on any node."""
 
     work: NewWork
     project: Text | None = None
-    key: Annotated[Text | None, Field(description="The same key, while it is active: the same run.")] = None
-    delay: Annotated[Text | None, Field(description="Start so much later, such as 5m.")] = None
+    key: Annotated[
+        Annotated[Text, AfterValidator(check_run_key)] | None,
+        Field(description="The same key, while it is active: the same run."),
+    ] = None
+    delay: Annotated[
+        Annotated[Text, AfterValidator(_delay)] | None, Field(description="Start so much later, such as 5m.")
+    ] = None
     at: Annotated[Moment | None, Field(description="Start at this time.")] = None
     policy: NewPolicy | None = None
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ostinato.api.problems import Problem
-from ostinato.api.shapes.base import Answer, Asked, Cursor, Moment, Sought, Text, Time
+from ostinato.api.shapes.base import Answer, Asked, Cursor, Moment, Sought, Text, Time, Zone, Zoned
 from ostinato.api.shapes.policy import NewPolicy, Policy
 from ostinato.api.shapes.runs import RecentRun, Run
 from ostinato.api.shapes.work import NewWork, Work
+from ostinato.service.drafts import check_name
+from ostinato.timing import parse_timing
+from ostinato.timing.reading import NeedsNow
 
 __all__ = [
     "Backfill",
@@ -76,7 +80,9 @@ class ScheduleQuery(Sought):
     project: Text | None = None
     state: Literal["on", "off", "broken", "running", "paused", "finished", "orphaned"] | None = None
     q: Annotated[Text | None, Field(description="Part of its name, task, note or project.", max_length=200)] = None
-    owner: Text | None = None
+    owner: Annotated[
+        Literal["user", "code"] | None, Field(description="Who keeps it: people, or the code that declares it.")
+    ] = None
     sort: Annotated[
         Literal["next", "-next", "name", "-name", "last", "-last", "created", "-created"],
         Field(description="A minus in front is descending; what has no such value comes last."),
@@ -86,12 +92,23 @@ class ScheduleQuery(Sought):
     recent: Annotated[int, Field(ge=0, le=100, description="Answer the last so many runs of each.")] = 0
 
 
+def _timing(text: str) -> str:
+    # What counts from now is read by whoever knows what time it is.
+    with suppress(NeedsNow):
+        parse_timing(text)
+    return text
+
+
+TimingText = Annotated[Text, Field(max_length=10_000), AfterValidator(_timing)]
+"""A timing that can be read: what is wrong with it is told together with what else is wrong with the request."""
+
+
 class NewSchedule(Asked):
     """A schedule to add. The one of this name is made to be so."""
 
-    name: Annotated[Text, Field(min_length=1, max_length=200)]
-    timing: Annotated[Text, Field(description="Its text form, such as every 5m or daily 03:00.", max_length=10_000)]
-    zone: Annotated[Text | None, Field(description="An IANA name; null is that of the settings.")] = None
+    name: Annotated[Text, Field(min_length=1, max_length=200), AfterValidator(check_name)]
+    timing: Annotated[TimingText, Field(description="Its text form, such as every 5m or daily 03:00.")]
+    zone: Annotated[Zone | None, Field(description="An IANA name; null is that of the settings.")] = None
     work: NewWork
     policy: NewPolicy | None = None
     project: Text | None = None
@@ -102,8 +119,8 @@ class NewSchedule(Asked):
 class ScheduleChanges(Asked):
     """What changes; what is not given stays."""
 
-    timing: Annotated[Text, Field(default_factory=str, max_length=10_000)]
-    zone: Annotated[Text, Field(default_factory=str)]
+    timing: Annotated[TimingText, Field(default_factory=str)]
+    zone: Annotated[Zone, Field(default_factory=str)]
     work: NewWork | None = None
     policy: Annotated[NewPolicy | None, Field(description="Only the given fields change.")] = None
     project: Annotated[Text | None, Field(description="null takes it out of its project.")] = None
@@ -134,7 +151,7 @@ class Backfill(Asked):
     dry_run: Annotated[bool, Field(description="Only say which due times these are.")] = False
 
 
-class BackfillAnswer(Answer):
+class BackfillAnswer(Zoned):
     """The due times and their runs, oldest first."""
 
     due: list[Time]
@@ -173,7 +190,7 @@ class NextTimes(Answer):
     reason: str | None
 
 
-class Why(Answer):
+class Why(Zoned):
     """What became of a due time."""
 
     schedule: str

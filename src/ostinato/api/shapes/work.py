@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from ostinato.api.fields import under
 from ostinato.api.shapes.base import Answer, Asked, Text
@@ -136,7 +136,7 @@ class NewHttpWork(Asked):
     model_config = ConfigDict(serialize_by_alias=True)
 
     kind: Literal["http"]
-    method: Text
+    method: Text = "GET"
     url: Text
     headers: Annotated[
         dict[Text, Text], Field(default_factory=dict, description="May hold references: env:NAME, Bearer file:PATH.")
@@ -146,13 +146,21 @@ class NewHttpWork(Asked):
     expect: Annotated[_Expected, Field(default_factory=lambda: ["2xx"], description='Such as 204 or "2xx".')]
 
 
-NewWork = Annotated[NewFunctionWork | NewShellWork | NewAgentWork | NewHttpWork, Field(discriminator="kind")]
-
+_AnyWork = NewFunctionWork | NewShellWork | NewAgentWork | NewHttpWork
 _KINDS: dict[str, type[WorkModel]] = {"function": Function, "shell": Shell, "agent": Agent, "http": Http}
 
 
-def make_work(asked: NewFunctionWork | NewShellWork | NewAgentWork | NewHttpWork) -> WorkModel:
+def make_work(asked: _AnyWork) -> WorkModel:
     """The work that was asked for; what is wrong with it is told by its field, work.command say."""
-    given = asked.model_dump(exclude_unset=True, by_alias=True)
+    given = asked.model_dump(by_alias=True)
     with under("work"):
         return _KINDS[given.pop("kind")](**given)
+
+
+def _makeable(asked: _AnyWork) -> _AnyWork:
+    make_work(asked)
+    return asked
+
+
+NewWork = Annotated[_AnyWork, Field(discriminator="kind"), AfterValidator(_makeable)]
+"""Work that can be made: what is wrong with it is told together with what else is wrong with the request."""

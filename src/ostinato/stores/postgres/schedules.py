@@ -301,6 +301,14 @@ class PostgresSchedules:
 
         return await self._database.read(look)
 
+    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
+        query = (
+            "SELECT next_at / %(bucket)s * %(bucket)s, count(*) FROM schedules "
+            "WHERE next_at >= %(since)s AND next_at < %(until)s GROUP BY 1"
+        )
+        given = {"since": since, "until": until, "bucket": bucket}
+        return dict(await self._database.read(lambda connection: fetch(connection, query, given)))
+
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
         # In the order of their ids, so that two nodes that fire the same schedules wait and do not deadlock.
         first: dict[ScheduleId, FirePlan] = {}

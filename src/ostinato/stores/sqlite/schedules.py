@@ -229,6 +229,14 @@ class SqliteSchedules:
 
         return await self._database.read(look)
 
+    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
+        query = (
+            "SELECT next_at / :bucket * :bucket, count(*) FROM schedules "
+            "WHERE next_at >= :since AND next_at < :until GROUP BY 1"
+        )
+        given = {"since": since, "until": until, "bucket": bucket}
+        return dict(await self._database.read(lambda connection: fetch(connection, query, given)))
+
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
         def record(connection: apsw.Connection) -> list[ScheduleId]:
             moved: list[ScheduleId] = []

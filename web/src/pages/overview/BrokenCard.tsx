@@ -9,6 +9,7 @@ import { Button } from "@/components/Button";
 import { Card } from "@/components/Card";
 import { Icon } from "@/components/Icon";
 import { useProblemToast, useToast } from "@/components/Toast";
+import { shownOf } from "@/time/format";
 
 interface BrokenCardProps {
   schedules: Schedule[];
@@ -17,7 +18,7 @@ interface BrokenCardProps {
 
 export function BrokenCard({ schedules, total }: BrokenCardProps) {
   return (
-    <Card title="Broken" aside={total > schedules.length ? `${schedules.length} of ${total}` : total} flush>
+    <Card title="Broken" aside={shownOf(schedules.length, total)} flush>
       <ul className="divide-y divide-line">
         {schedules.map((schedule) => (
           <BrokenRow key={schedule.id} schedule={schedule} />

@@ -7,7 +7,8 @@ export function Counts({ overview }: { overview: Overview }) {
   const { counts } = overview;
   const failed = overview.activity.reduce((sum, bucket) => sum + (bucket.states.failed ?? 0), 0);
   return (
-    <div className="grid grid-cols-3 gap-2 sm:gap-3 lg:grid-cols-6">
+    // The last tile has two numbers, which stay on one line where there is room.
+    <div className="grid grid-cols-3 gap-2 sm:gap-3 xl:grid-cols-[repeat(5,minmax(0,1fr))_minmax(0,1.25fr)]">
       <Stat
         label="Running"
         icon="play"
@@ -42,12 +43,14 @@ export function Counts({ overview }: { overview: Overview }) {
         search={{ state: "broken" }}
       />
       <Stat
-        label="Schedules"
+        label="Schedules on"
         icon="calendar"
         value={
           <>
-            {counts.on}
-            <span className="text-sm font-normal text-muted"> of {counts.schedules} on</span>
+            {counts.on.toLocaleString("en-US")}{" "}
+            <span className="text-sm font-normal whitespace-nowrap text-muted">
+              of {counts.schedules.toLocaleString("en-US")}
+            </span>
           </>
         }
         to="/schedules"

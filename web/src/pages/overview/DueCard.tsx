@@ -1,46 +1,33 @@
-/** What is due within the hour, counting down: each schedule once, with its soonest due time. */
+/** What is due within the hour, counting down, and what is overdue because nobody runs it. */
 
 import { Link } from "@tanstack/react-router";
 import type { DueTime } from "@/api/types";
 import { Card } from "@/components/Card";
 import { Countdown, Time } from "@/components/Time";
+import { useNow } from "@/state/ticker";
 import { counted } from "@/time/format";
 
 const SHOWN = 12;
+/** What an engine has not taken up by then is overdue. */
+const LATE_MS = 10_000;
 
-export interface DueSchedule {
-  schedule: string;
-  at: string;
-  zone: string;
-  /** How many due times are known. */
-  times: number;
+interface Props {
+  /** Each schedule once, the soonest first. */
+  due: DueTime[];
+  /** How many there are in all; `due` has the first of them. */
+  total: number;
 }
 
-/** One row for each schedule, the soonest first: one that is due every ten seconds does not hide the others. */
-export function bySchedule(due: readonly DueTime[]): DueSchedule[] {
-  const found = new Map<string, DueSchedule>();
-  for (const { schedule, at, zone } of due) {
-    const known = found.get(schedule);
-    if (known === undefined) found.set(schedule, { schedule, at, zone, times: 1 });
-    else known.times += 1;
-  }
-  return [...found.values()];
-}
-
-export function DueCard({ due }: { due: DueTime[] }) {
-  const schedules = bySchedule(due);
-  const more = schedules.length - SHOWN;
+export function DueCard({ due, total }: Props) {
+  const shown = due.slice(0, SHOWN);
+  const more = total - shown.length;
   return (
-    <Card
-      title="Due within the hour"
-      aside={due.length === 0 ? undefined : counted(schedules.length, "schedule")}
-      flush
-    >
+    <Card title="Due within the hour" aside={due.length === 0 ? undefined : counted(total, "schedule")} flush>
       {due.length === 0 ? (
         <p className="px-4 py-6 text-center text-sm text-muted">Nothing is due within the hour.</p>
       ) : (
         <ul className="divide-y divide-line">
-          {schedules.slice(0, SHOWN).map((each) => (
+          {shown.map((each) => (
             <DueRow key={each.schedule} due={each} />
           ))}
         </ul>
@@ -54,13 +41,14 @@ export function DueCard({ due }: { due: DueTime[] }) {
   );
 }
 
-function DueRow({ due }: { due: DueSchedule }) {
+function DueRow({ due }: { due: DueTime }) {
+  const isOverdue = useNow() - Date.parse(due.at) > LATE_MS;
   return (
     <li className="flex items-baseline gap-3 px-4 py-1.5 text-sm">
       <Link to="/schedules/$name" params={{ name: due.schedule }} className="min-w-0 truncate rounded hover:underline">
         {due.schedule}
       </Link>
-      {due.times > 1 && <span className="text-xs whitespace-nowrap text-muted">and again</span>}
+      {isOverdue && <span className="text-xs text-warn">overdue</span>}
       <span className="ml-auto text-xs text-muted">
         <Time at={due.at} zone={due.zone} />
       </span>

@@ -5,6 +5,7 @@ import type { Run } from "@/api/types";
 import { Card } from "@/components/Card";
 import { Ago } from "@/components/Time";
 import { RunName } from "@/pages/overview/RunName";
+import { shownOf } from "@/time/format";
 
 interface LateCardProps {
   runs: Run[];
@@ -13,7 +14,7 @@ interface LateCardProps {
 
 export function LateCard({ runs, total }: LateCardProps) {
   return (
-    <Card title="Late" aside={total > runs.length ? `${runs.length} of ${total}` : total} flush>
+    <Card title="Late" aside={shownOf(runs.length, total)} flush>
       <ul className="divide-y divide-line">
         {runs.map((run) => (
           <li key={run.id} className="flex flex-wrap items-center gap-x-3 px-4 py-2 text-sm">

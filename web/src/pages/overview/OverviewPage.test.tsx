@@ -16,10 +16,21 @@ it("without an engine the page says so and how to start one", async () => {
 });
 
 it("a house without schedules shows the command that makes the first one", async () => {
-  const counts = { schedules: 0, on: 0, off: 0, broken: 0, running: 0, queued: 0, late: 0 };
+  const counts = { ...sampleOverview().counts, schedules: 0, on: 0 };
   stubServer({ "GET /api/overview": sampleOverview({ counts }) });
   renderPage(OverviewPage);
   expect((await screen.findByText(/ostinato schedule add/)).textContent).toContain("every 1m");
+});
+
+it("what is due is counted in all, and what nobody ran is called overdue", async () => {
+  const at = (minutes: number) => new Date(Date.parse(sampleOverview().now) + minutes * 60_000).toISOString();
+  const due = Array.from({ length: 50 }, (_, number) => ({ schedule: `s${number}`, at: at(number - 1), zone: "UTC" }));
+  const counts = { ...sampleOverview().counts, due: 1416 };
+  stubServer({ "GET /api/overview": sampleOverview({ due, counts }) });
+  renderPage(OverviewPage);
+  await screen.findByText("1,416 schedules");
+  await screen.findByText("and 1,404 more schedules on the timeline");
+  expect((await screen.findByText("overdue")).closest("li")?.textContent).toContain("s0");
 });
 
 it("a running run shows how far it is, and is cancelled after a question", async () => {

@@ -96,7 +96,7 @@ function Cards({ overview }: { overview: Overview }) {
           <FailedCard runs={overview.failed} />
         </div>
         <div className="flex min-w-0 flex-col gap-4">
-          <DueCard due={overview.due} />
+          <DueCard due={overview.due} total={overview.counts.due} />
           <NextDay hours={overview.next24} estimated={overview.estimated} zone={overview.zone} />
         </div>
       </div>

@@ -11,6 +11,7 @@ import { RunDuration } from "@/components/Duration";
 import { IconButton } from "@/components/IconButton";
 import { ProgressBar } from "@/components/ProgressBar";
 import { RunName } from "@/pages/overview/RunName";
+import { shownOf } from "@/time/format";
 
 interface RunningCardProps {
   runs: Run[];
@@ -22,7 +23,7 @@ export function RunningCard({ runs, total }: RunningCardProps) {
   const cancel = useCancelRun();
   const name = stopping?.schedule ?? stopping?.task ?? "run";
   return (
-    <Card title="Running now" aside={total > runs.length ? `${runs.length} of ${total}` : total} flush>
+    <Card title="Running now" aside={shownOf(runs.length, total)} flush>
       {runs.length === 0 ? (
         <p className="px-4 py-6 text-center text-sm text-muted">Nothing is running.</p>
       ) : (
