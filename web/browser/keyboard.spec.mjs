@@ -39,10 +39,12 @@ await scenario(async ({ page, logIn, cli }) => {
   await palette.waitFor();
   await page.keyboard.press("Escape");
   await comesBack(search, "after the palette");
-  const runs = page.getByRole("button", { name: "Runs", exact: true });
-  await opensAndLeaves(runs, runs, "after the log of runs");
+  for (const name of ["Runs", "Pause…", "Backfill…"]) {
+    const button = page.getByRole("button", { name, exact: true });
+    await opensAndLeaves(button, button, `after ${name}`);
+  }
   const more = page.getByRole("button", { name: "More actions" });
-  for (const item of ["Switch off with a reason", "Backfill", "Remove"]) {
+  for (const item of ["Why didn’t it run?", "Remove"]) {
     await more.focus();
     await page.keyboard.press("Enter");
     await opensAndLeaves(page.getByRole("menuitem", { name: item }), more, `after ${item}`);

@@ -11,7 +11,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.goto("/schedules");
   await page.getByText("3 schedules").waitFor();
 
-  // A search is in the address, so that it can be shared; the two that it finds are switched off together.
+  // A search is in the address, so that it can be shared; the two that it finds are paused together.
   await page.getByLabel("Search schedules").fill("backup");
   await page.getByText("2 schedules found").waitFor();
   await page.reload();
@@ -23,22 +23,21 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await selected.getByRole("button", { name: "Run now" }).click();
   await dialog.getByText("Run 2 schedules now?").waitFor(); // a slip of the hand starts nothing
   await dialog.getByRole("button", { name: "Keep as it is" }).click();
-  await selected.getByRole("button", { name: "Disable" }).click();
+  await selected.getByRole("button", { name: "Pause" }).click();
   await dialog.getByLabel(/Reason/).fill("the disk moves");
-  await dialog.getByRole("button", { name: "Disable" }).click();
+  await dialog.getByRole("button", { name: "Pause" }).click();
   await page.getByText("off: the disk moves").first().waitFor();
   expect(!(await schedule("backup-mail")).enabled && !(await schedule("backup-files")).enabled, "both are off");
   expect((await schedule("report")).enabled, "the third is on");
 
-  // One of them is switched on again.
+  // One of them is enabled again.
   await page.getByRole("switch", { name: /backup-mail/ }).click();
   await eventually("it is on", async () => (await schedule("backup-mail")).enabled);
 
   // The last three days of it are made up for.
   await page.getByRole("link", { name: "backup-mail" }).click();
   await page.getByRole("heading", { level: 1, name: "backup-mail" }).waitFor();
-  await page.getByRole("button", { name: "More actions" }).click();
-  await page.getByRole("menuitem", { name: "Backfill" }).click();
+  await page.getByRole("button", { name: "Backfill…" }).click();
   const from = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 16);
   await dialog.getByLabel(/From/).fill(from);
   await dialog.getByRole("button", { name: "Preview" }).click();

@@ -14,6 +14,8 @@ export interface MenuAction {
   why?: string;
   /** A tick before it. */
   checked?: boolean;
+  /** For which widths it is there. */
+  className?: string;
 }
 
 export type MenuItem = MenuAction | "line" | { heading: string };
@@ -55,7 +57,7 @@ function Row({ item }: { item: MenuItem }) {
   const given = {
     disabled: item.why !== undefined,
     onSelect: item.onSelect,
-    className: classes(ITEM, item.danger === true && "text-bad"),
+    className: classes(ITEM, item.danger === true && "text-bad", item.className),
   };
   // Only what cannot be chosen is dimmed: the reason must be readable.
   const dimmed = item.why !== undefined && "opacity-60";

@@ -14,6 +14,7 @@ export function ProgressBar({ progress, label, bare = false }: ProgressBarProps)
   const total = progress?.total ?? null;
   const share = done === null || total === null || total <= 0 ? null : Math.min(1, Math.max(0, done / total));
   const percent = share === null ? null : Math.floor(share * 100);
+  const [doneText, totalText] = [done, total].map((count) => count?.toLocaleString("en-US"));
   return (
     <div className="min-w-0">
       <div
@@ -38,7 +39,7 @@ export function ProgressBar({ progress, label, bare = false }: ProgressBarProps)
         <div className="mt-1 flex gap-2 text-xs text-muted tabular-nums">
           <span className="truncate">{progress?.text ?? ""}</span>
           <span className="ml-auto whitespace-nowrap">
-            {percent === null ? (done ?? "") : `${done} of ${total} · ${percent} %`}
+            {percent === null ? doneText : `${doneText} of ${totalText} · ${percent} %`}
           </span>
         </div>
       )}

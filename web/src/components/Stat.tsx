@@ -29,17 +29,20 @@ interface StatProps {
 export function Stat({ label, value, detail, tone, icon, to, search }: StatProps) {
   const body = (
     <>
-      <span className="flex items-center gap-1.5 truncate text-xs text-muted">
-        {icon !== undefined && <Icon name={icon} size={13} className={tone === undefined ? undefined : TONES[tone]} />}
+      <span className="flex items-center gap-1.5 text-xs text-muted">
+        {icon !== undefined && (
+          // On a phone the label needs its room.
+          <Icon name={icon} size={13} className={classes("max-sm:hidden", tone !== undefined && TONES[tone])} />
+        )}
         {label}
       </span>
       <span className={classes("text-xl/7 font-semibold tabular-nums", tone !== undefined && TONES[tone])}>
-        {value}
+        {typeof value === "number" ? value.toLocaleString("en-US") : value}
       </span>
       {detail !== undefined && <span className="truncate text-xs text-muted">{detail}</span>}
     </>
   );
-  const box = "flex min-w-0 flex-col gap-0.5 rounded-lg border border-line bg-surface px-3 py-2 sm:px-3.5 sm:py-2.5";
+  const box = "flex min-w-0 flex-col gap-0.5 rounded-lg border border-line bg-surface px-2 py-2 sm:px-3.5 sm:py-2.5";
   if (to === undefined) return <div className={box}>{body}</div>;
   return (
     <Link to={to} search={search ?? {}} className={classes(box, "transition-colors hover:border-line-strong")}>

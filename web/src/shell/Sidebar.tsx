@@ -56,10 +56,11 @@ function PlaceLink({ place }: { place: Place }) {
 function Running() {
   const count = useOverview().data?.counts.running ?? 0;
   if (count === 0) return null;
+  const text = count.toLocaleString("en-US");
   return (
-    <span className="ml-auto flex items-center gap-1.5 text-xs text-info tabular-nums" title={`${count} running`}>
+    <span className="ml-auto flex items-center gap-1.5 text-xs text-info tabular-nums" title={`${text} running`}>
       <span className="pulse-dot size-1.5 rounded-full bg-(--state-running)" />
-      {count}
+      {text}
       <span className="sr-only">running</span>
     </span>
   );
@@ -68,10 +69,11 @@ function Running() {
 function Broken() {
   const count = useOverview().data?.counts.broken ?? 0;
   if (count === 0) return null;
+  const text = count.toLocaleString("en-US");
   return (
-    <span className="ml-auto flex items-center gap-1 text-xs text-bad tabular-nums" title={`${count} broken`}>
+    <span className="ml-auto flex items-center gap-1 text-xs text-bad tabular-nums" title={`${text} broken`}>
       <Icon name="alert" size={12} />
-      {count}
+      {text}
       <span className="sr-only">broken</span>
     </span>
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { counted, dayOf, formatDuration, formatFull, formatRelative, formatTime } from "@/time/format";
+import { counted, dayOf, formatDuration, formatFull, formatRelative, formatTime, shownOf } from "@/time/format";
 
 const at = (text: string): number => Date.parse(text);
 
@@ -56,6 +56,10 @@ it.each([
   [-61_000, "1 m 01 s ago"],
 ])("%d milliseconds from now is %s", (distance, words) => {
   expect(formatRelative(1_000_000 + distance, 1_000_000)).toBe(words);
+});
+
+it("tells how many of all are shown when it is not all", () => {
+  expect([shownOf(5, 12345), shownOf(1200, 1200)]).toEqual(["5 of 12,345", "1,200"]);
 });
 
 it("one of a thing has no s", () => {

@@ -113,3 +113,9 @@ export function formatAge(seconds: number): string {
 export function counted(count: number, noun: string, nouns = `${noun}s`): string {
   return `${count.toLocaleString("en-US")} ${count === 1 ? noun : nouns}`;
 }
+
+/** "12", or "12 of 1,234" when not all are shown. */
+export function shownOf(shown: number, total: number): string {
+  const all = total.toLocaleString("en-US");
+  return total > shown ? `${shown.toLocaleString("en-US")} of ${all}` : all;
+}

@@ -2,7 +2,7 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { formatClock } from "@/time/format";
 import { GanttBars } from "./GanttBars";
-import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, position, rowBars } from "./gantt";
+import { type GanttBar, type GanttRow, type Scale, axisTicks, dueBars, position, rowBars, stackRuns } from "./gantt";
 import { barTimes, barTitle, tickText } from "./ganttText";
 import { usePan } from "./usePan";
 import { useWidth } from "./useWidth";
@@ -22,6 +22,8 @@ interface Props {
 
 const NARROW = 640;
 const GUTTER = 190;
+const ROW = 32;
+const SUB_ROW = 28;
 
 /** Runs and due times over the time: one row for each schedule. Only the rows in sight are drawn. */
 export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onPan }: Props) {
@@ -30,17 +32,20 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   const narrow = full > 0 && full < NARROW;
   const gutter = narrow ? 0 : GUTTER;
   const width = Math.max(1, full - gutter - 8);
-  const pan = usePan(view, span / width, onPan);
+  const perPixel = span / width;
+  const pan = usePan(view, perPixel, onPan);
   const scale: Scale = { from: from + pan.offset, span, width };
   const [pointed, setPointed] = useState<{ row: GanttRow; bar: GanttBar; top: number } | null>(null);
-  const height = narrow ? 56 : 32;
+  const stacks = useMemo(() => rows.map((row) => stackRuns(row.runs, now, perPixel)), [rows, now, perPixel]);
+  const heightOf = (index: number) => ROW + SUB_ROW * Math.max(0, (stacks[index]?.length ?? 0) - 1);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => view.current,
-    estimateSize: () => height,
+    estimateSize: (index) => heightOf(index) + (narrow ? 24 : 0),
     overscan: 12,
   });
-  useLayoutEffect(() => virtual.measure(), [virtual, height]);
+  const heights = stacks.map((stack) => stack.length).join();
+  useLayoutEffect(() => virtual.measure(), [virtual, narrow, heights]);
   const place = useMemo(() => ({ zone, now }), [zone, now]);
   const ticks = axisTicks(scale, (moment) => zoneOffset(zone, moment), narrow ? 64 : 84);
   const nowAt = position(scale, now);
@@ -88,7 +93,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
             <div
               key={item.key}
               className="absolute inset-x-0 border-b border-line/60"
-              style={{ top: item.start, height }}
+              style={{ top: item.start, height: item.size }}
             >
               <div
                 className={
@@ -102,15 +107,19 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
               </div>
               <div
                 className="absolute overflow-hidden"
-                style={{ left: gutter, width: width + 8, top: narrow ? 23 : 0, height: 32 }}
+                style={{ left: gutter, width: width + 8, top: narrow ? 23 : 0, height: heightOf(item.index) }}
               >
                 <GanttBars
                   name={row.name}
-                  bars={[...rowBars(row, now, scale), ...dueBars(row.due, scale)]}
+                  bars={[...rowBars(stacks[item.index] ?? [], now, scale), ...dueBars(row.due, scale)]}
+                  pitch={SUB_ROW}
                   place={place}
                   hrefOf={(bar) => hrefOf(bar, row)}
                   onOpen={onOpen}
-                  onPoint={(bar) => setPointed(bar === null ? null : { row, bar, top: item.start + (narrow ? 23 : 0) })}
+                  onPoint={(bar) => {
+                    const top = item.start + (narrow ? 23 : 0) + (bar?.level ?? 0) * SUB_ROW;
+                    setPointed(bar === null ? null : { row, bar, top });
+                  }}
                 />
               </div>
             </div>

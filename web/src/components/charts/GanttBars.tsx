@@ -7,6 +7,8 @@ import { type TextPlace, barTimes, barTitle } from "./ganttText";
 interface Props {
   name: string;
   bars: readonly GanttBar[];
+  /** From one sub-row to the next, in pixels. */
+  pitch: number;
   place: TextPlace;
   /** Where a bar leads; null for what is only to come. */
   hrefOf: (bar: GanttBar) => string | null;
@@ -55,7 +57,7 @@ function walk(event: KeyboardEvent<HTMLElement>): void {
 }
 
 /** The bars of one row. Only the latest run is a stop of the Tab key: a row may have hundreds. */
-export function GanttBars({ name, bars, place, hrefOf, onOpen, onPoint }: Props) {
+export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }: Props) {
   const stop = Math.max(
     0,
     bars.findLastIndex((bar) => bar.kind !== "due"),
@@ -72,10 +74,10 @@ export function GanttBars({ name, bars, place, hrefOf, onOpen, onPoint }: Props)
       className: classes(
         "absolute rounded-xs after:absolute after:-inset-y-1.5 after:content-[''] hover:brightness-110 focus-visible:z-10",
         // A failure stands out above and below: colour alone would not tell it.
-        bar.state === "failed" ? "top-0.5 h-7" : "top-1.5 h-5",
+        bar.state === "failed" ? "mt-0.5 h-7" : "mt-1.5 h-5",
         hasRoom(bars, index) ? "after:-inset-x-1.5" : "after:inset-x-0",
       ),
-      style: { left: bar.left, width: bar.width, ...lookOf(bar) },
+      style: { left: bar.left, top: bar.level * pitch, width: bar.width, ...lookOf(bar) },
       onMouseEnter: () => onPoint(bar),
       onMouseLeave: () => onPoint(null),
       onFocus: () => onPoint(bar),

@@ -2,8 +2,9 @@ import { type KeyboardEvent, useMemo, useRef, useState } from "react";
 import type { HistoryDay } from "@/api/types";
 import { useWidth } from "./useWidth";
 import {
-  type HeatMapDay,
+  type DayTone,
   LEFT,
+  LEVELS,
   WEEKDAYS,
   daySummary,
   heatMapGrid,
@@ -20,8 +21,8 @@ interface Props {
 
 const TOP = 18;
 
-function fillOf(day: HeatMapDay): string {
-  return day.tone === "empty" ? "var(--sunken)" : `var(--heat-${day.tone}-${day.level})`;
+function fillOf(tone: DayTone, level: number): string {
+  return tone === "empty" ? "var(--sunken)" : `var(--heat-${tone}-${level})`;
 }
 
 /** The sign of a day on which something failed, for whoever cannot tell its colour. */
@@ -93,7 +94,7 @@ export function HeatMap({ history, today, weeks: most = 26 }: Props) {
             width={pitch - 3}
             height={pitch - 3}
             rx={2.5}
-            fill={fillOf(day)}
+            fill={fillOf(day.tone, day.level)}
             stroke={index === chosen ? "var(--ink)" : day.tone === "empty" ? "var(--line)" : "none"}
             strokeWidth={index === chosen ? 1.5 : 0.75}
             className="outline-none"
@@ -126,23 +127,43 @@ export function HeatMap({ history, today, weeks: most = 26 }: Props) {
   );
 }
 
+const SWATCH = 11;
+const MEANINGS: [DayTone, string][] = [
+  ["good", "succeeded"],
+  ["bad", "something failed"],
+  ["idle", "cancelled or not executed"],
+];
+
+/** Every colour that a day with runs can have. */
 function Legend() {
-  const swatches: [string, string, boolean][] = [
-    ["var(--heat-good-2)", "succeeded", false],
-    ["var(--heat-bad-2)", "something failed", true],
-    ["var(--heat-idle-2)", "not executed", false],
-  ];
   return (
-    <span aria-hidden="true" className="flex flex-wrap gap-x-3 gap-y-1">
-      {swatches.map(([colour, label, isCrossed]) => (
-        <span key={label} className="inline-flex items-center gap-1">
-          <svg width={11} height={11}>
-            <rect width={11} height={11} rx={2} fill={colour} />
-            {isCrossed && <path d={crossIn(0, 0, 11)} stroke="var(--surface)" strokeWidth={1.4} strokeLinecap="round" />}
+    <span aria-hidden="true" data-testid="legend" className="flex flex-wrap gap-x-3 gap-y-1">
+      {MEANINGS.map(([tone, label]) => (
+        <span key={tone} className="inline-flex items-center gap-1">
+          <svg width={SWATCH * LEVELS.length} height={SWATCH}>
+            {LEVELS.map((level) => (
+              <rect
+                key={level}
+                x={(level - 1) * SWATCH}
+                width={SWATCH - 1}
+                height={SWATCH}
+                rx={2}
+                fill={fillOf(tone, level)}
+              />
+            ))}
+            {tone === "bad" && (
+              <path
+                d={LEVELS.map((level) => crossIn((level - 1) * SWATCH, 0.5, SWATCH - 1)).join("")}
+                stroke="var(--surface)"
+                strokeWidth={1.4}
+                strokeLinecap="round"
+              />
+            )}
           </svg>
           {label}
         </span>
       ))}
+      <span>the stronger, the more</span>
     </span>
   );
 }

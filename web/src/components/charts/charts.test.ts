@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { RecentRun, RunState, TimelineRun } from "@/api/types";
 import { tableEntries } from "./GanttTable";
-import { axisTicks, dueBars, ganttRows, rowBars, runStretch } from "./gantt";
+import { axisTicks, dueBars, ganttRows, rowBars, runStretch, stackRuns } from "./gantt";
 import { tickText } from "./ganttText";
 import { LEFT, daySummary, heatMapGrid, heatMapLayout, historySummary } from "./heatmap";
 import { barAt, barHeights, sparklineBars, sparklineSummary, statePaths } from "./sparkline";
@@ -145,7 +145,7 @@ describe("timeline", () => {
       last_due_at: "2026-11-16T00:20:00Z",
       count: 11,
     });
-    const [bar] = rowBars({ name: "a", loose: false, runs: [missed], due: [] }, now, scale);
+    const [bar] = rowBars([[missed]], now, scale);
     expect(bar).toMatchObject({ kind: "missed", left: 600, width: 600, count: 11 });
   });
 
@@ -157,18 +157,48 @@ describe("timeline", () => {
         started_at: `2026-11-16T00:10:0${second}Z`,
         finished_at: `2026-11-16T00:10:0${second}Z`,
       });
-    const bars = rowBars(
-      {
-        name: "a",
-        loose: false,
-        runs: [short(1, 0, "succeeded"), short(2, 2, "failed"), short(3, 4, "succeeded")],
-        due: [],
-      },
-      now,
-      scale,
-    );
+    const runs = [short(1, 0, "succeeded"), short(2, 2, "failed"), short(3, 4, "succeeded")];
+    const bars = rowBars(stackRuns(runs, now, 1000), now, scale);
     expect(bars).toHaveLength(1);
     expect(bars[0]).toMatchObject({ state: "succeeded", marks: [{ state: "failed", left: 2, width: 3 }], count: 3 });
+  });
+
+  const during = (id: number, from: string, until: string, state: RunState = "succeeded") =>
+    timelineRun({ id, state, started_at: `2026-11-16T00:${from}Z`, finished_at: `2026-11-16T00:${until}Z` });
+  const ids = (stack: TimelineRun[][]) => stack.map((runs) => runs.map((one) => one.id));
+
+  it("puts runs that overlap below each other, and goes on above when there is room again", () => {
+    const runs = [
+      during(3, "12:00", "13:00"),
+      during(1, "10:00", "20:00"),
+      during(2, "11:00", "15:00"),
+      during(4, "14:00", "16:00"),
+      during(5, "20:00", "21:00"),
+    ];
+    const stack = stackRuns(runs, now, 1000);
+    expect(ids(stack)).toEqual([[1, 5], [2], [3, 4]]);
+    const bars = rowBars(stack, now, scale);
+    expect(bars.map((bar) => [bar.runs[0]?.id, bar.level])).toEqual([
+      [1, 0],
+      [2, 1],
+      [3, 2],
+      [4, 2],
+      [5, 0],
+    ]);
+  });
+
+  it("needs no sub-row for what overlaps less than can be seen", () => {
+    const runs = [during(1, "10:00", "12:00"), during(2, "11:58", "14:00")];
+    expect(ids(stackRuns(runs, now, 1000))).toEqual([[1, 2]]);
+    expect(rowBars([runs], now, scale)).toHaveLength(2);
+  });
+
+  it("has at most four sub-rows; in the last, what overlaps is one bar that tells of all", () => {
+    const runs = [1, 2, 3, 4, 5, 6].map((id) => during(id, `1${id}:00`, "25:00", id === 6 ? "failed" : "succeeded"));
+    const stack = stackRuns(runs, now, 1000);
+    expect(ids(stack)).toEqual([[1], [2], [3], [4, 5, 6]]);
+    const last = rowBars(stack, now, scale).at(-1);
+    expect(last).toMatchObject({ level: 3, count: 3, state: "succeeded", marks: [{ state: "failed" }] });
   });
 
   it("is a table of runs, the latest first, and of what is due, the soonest first", () => {
@@ -190,7 +220,7 @@ describe("timeline", () => {
 
   it("leaves out what is outside the window", () => {
     const outside = timelineRun({ started_at: "2026-11-15T22:00:00Z", finished_at: "2026-11-15T22:01:00Z" });
-    expect(rowBars({ name: "a", loose: false, runs: [outside], due: [] }, now, scale)).toEqual([]);
+    expect(rowBars([[outside]], now, scale)).toEqual([]);
     expect(dueBars([scale.from - 1, scale.from + 60_000, scale.from + 61_000], scale)).toMatchObject([
       { count: 2, kind: "due" },
     ]);

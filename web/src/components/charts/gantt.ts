@@ -28,6 +28,8 @@ export interface GanttBar {
   count: number;
   /** Where in it something else happened than to most of its runs. */
   marks: BarMark[];
+  /** The sub-row that it is in: 0 is the topmost. */
+  level: number;
 }
 
 export interface GanttRow {
@@ -42,6 +44,7 @@ export const SPANS = { "1h": 3_600_000, "6h": 21_600_000, "24h": 86_400_000, "7d
 export type Span = keyof typeof SPANS;
 
 const LEAST_WIDTH = 3;
+const MOST_LEVELS = 4;
 const TICKS = [
   60_000, 300_000, 600_000, 900_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000, 43_200_000, 86_400_000,
   172_800_000,
@@ -76,7 +79,24 @@ export function runStretch(run: TimelineRun, now: number): [number, number] {
   return [due, run.last_due_at === null ? due : Math.max(due, Date.parse(run.last_due_at))];
 }
 
-function barOf(run: TimelineRun, now: number, scale: Scale): GanttBar | null {
+/** The runs of a row in sub-rows, so that none hides behind another: each goes into the first where the one before it
+ *  has ended, and into the last where there is none. What overlaps by less than the narrowest bar is not seen to. */
+export function stackRuns(runs: readonly TimelineRun[], now: number, perPixel: number): TimelineRun[][] {
+  const unseen = LEAST_WIDTH * perPixel;
+  const levels: { runs: TimelineRun[]; end: number }[] = [];
+  const stretches = runs.map((run) => ({ run, stretch: runStretch(run, now) }));
+  for (const { run, stretch } of stretches.sort((one, other) => one.stretch[0] - other.stretch[0])) {
+    const [start, end] = stretch;
+    let level = levels.find((each) => start >= each.end - unseen);
+    if (level === undefined && levels.length === MOST_LEVELS) level = levels.at(-1);
+    if (level === undefined) levels.push((level = { runs: [], end }));
+    level.runs.push(run);
+    level.end = Math.max(level.end, end);
+  }
+  return levels.map((level) => level.runs);
+}
+
+function barOf(run: TimelineRun, now: number, scale: Scale, level: number): GanttBar | null {
   const [start, end] = runStretch(run, now);
   if (end < scale.from || start > scale.from + scale.span) return null;
   const left = Math.max(0, position(scale, start));
@@ -92,6 +112,7 @@ function barOf(run: TimelineRun, now: number, scale: Scale): GanttBar | null {
     runs: [run],
     count: run.count,
     marks: [{ state: run.state, left, width }],
+    level,
   };
 }
 
@@ -111,19 +132,27 @@ const WEIGHT: Record<string, number> = {
   skipped: 2,
 };
 
-/** The bars of a row; those that would touch become one, so that a busy row stays cheap and readable. */
-export function rowBars(row: GanttRow, now: number, scale: Scale): GanttBar[] {
-  const bars = row.runs
-    .map((run) => barOf(run, now, scale))
+/** The bars of a row, in the order of time. */
+export function rowBars(stack: readonly TimelineRun[][], now: number, scale: Scale): GanttBar[] {
+  return stack
+    .flatMap((runs, level) => levelBars(runs, level, now, scale))
+    .sort((left, right) => left.left - right.left);
+}
+
+/** The bars of a sub-row; those that would touch become one, so that a busy one stays cheap and readable. */
+function levelBars(runs: readonly TimelineRun[], level: number, now: number, scale: Scale): GanttBar[] {
+  const bars = runs
+    .map((run) => barOf(run, now, scale, level))
     .filter((bar): bar is GanttBar => bar !== null)
     .sort((left, right) => left.left - right.left);
   const merged: GanttBar[] = [];
   for (const bar of bars) {
     const last = merged.at(-1);
-    const touches = last !== undefined && bar.left < last.left + last.width + 1;
+    const overlap = last === undefined ? -Infinity : last.left + last.width - bar.left;
     const small = last !== undefined && (bar.width <= 6 || last.width <= 6);
-    if (last === undefined || !touches || !small) merged.push(bar);
-    else join(last, bar);
+    // The last sub-row takes what found no other: there also long ones overlap.
+    if (last !== undefined && overlap > (small ? -1 : LEAST_WIDTH + 1)) join(last, bar);
+    else merged.push(bar);
   }
   return merged.map(withLook);
 }
@@ -174,6 +203,7 @@ export function dueBars(due: readonly number[], scale: Scale): GanttBar[] {
       runs: [],
       count: 1,
       marks: [],
+      level: 0,
     };
     const last = merged.at(-1);
     if (last !== undefined && bar.left < last.left + last.width + 2) join(last, bar);

@@ -1,8 +1,11 @@
 // The arithmetic of the heat map: which day is in which cell, and how strong its colour is.
 
 import type { HistoryDay } from "@/api/types";
+import { counted } from "@/time/format";
 
 export type DayTone = "empty" | "good" | "bad" | "idle";
+/** From faint to strong. */
+export const LEVELS = [1, 2, 3, 4];
 
 export interface HeatMapDay {
   date: string;
@@ -42,7 +45,7 @@ function countRuns(day: HistoryDay | null): number {
   return day === null ? 0 : Object.values(day.states).reduce((sum, count) => sum + count, 0);
 }
 
-/** Red as soon as something failed; green when something succeeded; grey when nothing was executed. */
+/** Red as soon as something failed; green when something succeeded; grey when all was cancelled or not executed. */
 function toneOf(day: HistoryDay | null): DayTone {
   if (day === null || countRuns(day) === 0) return "empty";
   if ((day.states.failed ?? 0) > 0) return "bad";
@@ -110,8 +113,8 @@ export function daySummary(day: HeatMapDay): string {
   const parts = Object.entries(day.day.states)
     .filter(([, many]) => many > 0)
     .sort((left, right) => right[1] - left[1])
-    .map(([state, many]) => `${many} ${state}`);
-  return `${name}: ${count === 1 ? "1 run" : `${count} runs`}, ${parts.join(", ")}`;
+    .map(([state, many]) => `${many.toLocaleString("en-US")} ${state}`);
+  return `${name}: ${counted(count, "run")}, ${parts.join(", ")}`;
 }
 
 /** What the whole map says in a sentence. */
@@ -120,6 +123,6 @@ export function historySummary(history: readonly HistoryDay[]): string {
   if (runs === 0) return "No runs in the last half year.";
   const bad = history.filter((day) => toneOf(day) === "bad").length;
   const days = history.filter((day) => countRuns(day) > 0).length;
-  const failed = bad === 0 ? "nothing failed" : `something failed on ${bad === 1 ? "1 day" : `${bad} days`}`;
-  return `${runs === 1 ? "1 run" : `${runs.toLocaleString("en")} runs`} on ${days === 1 ? "1 day" : `${days} days`}; ${failed}.`;
+  const failed = bad === 0 ? "nothing failed" : `something failed on ${counted(bad, "day")}`;
+  return `${counted(runs, "run")} on ${counted(days, "day")}; ${failed}.`;
 }

@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { classes } from "@/components/classes";
 import { formatStamp } from "@/time/format";
 import { AnsiText, type Highlight } from "./AnsiText";
 import type { LineStore } from "./lines";
@@ -10,16 +11,18 @@ interface Props {
   stamps: boolean;
   zone: string;
   digits: number;
+  /** The attempt that begins with it. */
+  attempt: number | null;
   highlights: readonly Highlight[];
 }
 
-function Row({ store, index, wrap, stamps, zone, digits, highlights }: Props) {
+function Row({ store, index, wrap, stamps, zone, digits, attempt, highlights }: Props) {
   const line = store.line(index);
   if (line.number === null) {
     return <div className="my-px bg-warn-soft px-3 text-center text-warn select-none">{line.line}</div>;
   }
   return (
-    <div className="flex hover:bg-sunken">
+    <div className={classes("flex hover:bg-sunken", attempt !== null && "border-t border-wait")}>
       <span
         aria-hidden="true"
         className="sticky left-0 box-border shrink-0 bg-surface px-3 text-right text-muted select-none"
@@ -35,6 +38,11 @@ function Row({ store, index, wrap, stamps, zone, digits, highlights }: Props) {
       <span className={wrap ? "min-w-0 flex-1 pr-3 break-words whitespace-pre-wrap" : "pr-3 whitespace-pre"}>
         <AnsiText pieces={store.pieces(index).pieces} highlights={highlights} />
       </span>
+      {attempt !== null && (
+        <span className="sticky right-0 ml-auto h-5 shrink-0 bg-wait-soft px-3 font-sans text-wait select-none">
+          attempt {attempt}
+        </span>
+      )}
     </div>
   );
 }

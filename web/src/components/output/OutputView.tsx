@@ -21,6 +21,8 @@ interface Props {
   /** The run may still print. */
   live: boolean;
   zone: string;
+  /** When each attempt began. */
+  starts: readonly number[];
   download: string;
   downloadName: string;
   className?: string;
@@ -31,7 +33,7 @@ const ROW = 20;
 const LETTER = 7.2;
 
 export function OutputView(props: Props) {
-  const { store, version, loading, live, zone, download, downloadName, className } = props;
+  const { store, version, loading, live, zone, starts, download, downloadName, className } = props;
   const view = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const [wrap, setWrap] = useWrap(store.count, loading);
@@ -119,6 +121,7 @@ export function OutputView(props: Props) {
                     stamps={stamps}
                     zone={zone}
                     digits={digits}
+                    attempt={starts.length > 1 ? store.attemptAt(item.index, starts) : null}
                     highlights={search.highlights(item.index)}
                   />
                 </div>

@@ -6,7 +6,7 @@ import { Time } from "@/components/Time";
 import { look } from "@/components/stateLook";
 import { useNow } from "@/state/ticker";
 import { formatDuration, formatSpan } from "@/time/format";
-import { type Phase, phaseSeconds, phasesOf } from "./phases";
+import { type Phase, phaseSeconds, phasesOf, stepsAhead } from "./phases";
 
 interface Props {
   run: Run;
@@ -37,8 +37,20 @@ export function StateTimeline({ run, bare = false }: Props) {
       <ol className="flex flex-wrap gap-x-1.5 gap-y-2">
         {phases.map((phase, index) => (
           <li key={phase.start + phase.label} className="flex items-start gap-1.5">
-            {index > 0 && <Icon name="chevronRight" size={13} className="mt-1 text-muted" />}
+            {index > 0 && <Arrow />}
             <Step phase={phase} now={now} zone={run.zone} />
+          </li>
+        ))}
+        {stepsAhead(run).map((label) => (
+          <li key={label} className="flex items-start gap-1.5 text-muted">
+            <Arrow />
+            <div>
+              <div className="flex items-center gap-1.5 text-sm">
+                <Icon name="circle" size={14} />
+                {label}
+              </div>
+              <div className="text-xs">not yet</div>
+            </div>
           </li>
         ))}
       </ol>
@@ -46,10 +58,17 @@ export function StateTimeline({ run, bare = false }: Props) {
   );
 }
 
+function Arrow() {
+  return <Icon name="chevronRight" size={13} className="mt-1 text-muted" />;
+}
+
 function fill(phase: Phase) {
   const colour = look(phase.state).color;
-  if (phase.kind !== "waiting") return { backgroundColor: colour };
-  return { background: `repeating-linear-gradient(135deg, ${colour} 0 3px, transparent 3px 6px)` };
+  if (phase.kind === "waiting")
+    return { background: `repeating-linear-gradient(135deg, ${colour} 0 3px, transparent 3px 6px)` };
+  // Nobody knows how far it is: a bar that is full to its end would say that it is done.
+  if (phase.end === null) return { background: `linear-gradient(90deg, ${colour}, transparent)` };
+  return { background: colour };
 }
 
 function Step({ phase, now, zone }: { phase: Phase; now: number; zone: string }) {

@@ -32,6 +32,17 @@ describe("LineStore", () => {
     expect(store.extent).toEqual({ printed: 4, kept: 4 });
   });
 
+  it("knows with which line an attempt begins, also behind a cut, and says nothing without times", () => {
+    const store = new LineStore();
+    const stamped = (number: number, second: number) => ({ number, at: `2026-11-16T10:00:0${second}Z`, line: "" });
+    store.add([stamped(1, 1), stamped(2, 2), stamped(3, 5), line(null, "… 9 lines were cut …"), stamped(13, 8)]);
+    const starts = [0, 4, 7].map((second) => Date.parse(`2026-11-16T10:00:0${second}Z`));
+    expect([0, 1, 2, 3, 4].map((index) => store.attemptAt(index, starts))).toEqual([null, null, 2, null, 3]);
+    const plain = new LineStore();
+    plain.add([line(1, "a"), line(2, "b")]);
+    expect(plain.attemptAt(1, starts)).toBeNull();
+  });
+
   it("gives a line the colour that an earlier line switched on", () => {
     const store = new LineStore();
     store.add([line(1, "\x1b[31mred"), line(2, "still red"), line(3, "\x1b[0mplain")]);

@@ -81,6 +81,20 @@ export class LineStore {
     return made;
   }
 
+  /** The number of the attempt that begins with this line; null within one. `starts` are those of all attempts. */
+  attemptAt(index: number, starts: readonly number[]): number | null {
+    const attempt = this.attemptOf(index, starts);
+    let before = index - 1;
+    // A remark has no time.
+    while (before >= 0 && this.line(before).at === null) before -= 1;
+    return attempt === null || attempt === (before < 0 ? 1 : this.attemptOf(before, starts)) ? null : attempt;
+  }
+
+  private attemptOf(index: number, starts: readonly number[]): number | null {
+    const { at } = this.line(index);
+    return at === null ? null : Math.max(1, starts.filter((start) => start <= Date.parse(at)).length);
+  }
+
   allText(): string {
     const parts = new Array<string>(this.count);
     for (let index = 0; index < this.count; index += 1) parts[index] = this.text(index);

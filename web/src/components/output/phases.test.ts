@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Attempt, Run } from "@/api/types";
 import { sampleRun } from "@/testing/samples";
-import { leftText, phaseSeconds, phasesOf, secondsLeft } from "./phases";
+import { leftText, phaseSeconds, phasesOf, secondsLeft, stepsAhead } from "./phases";
 
 const base = sampleRun({ state: "queued", started_at: null, attempt: 0, node: null });
 const attempt = (start: number, end: number | null, state: string): Attempt => ({
@@ -61,6 +61,15 @@ describe("phasesOf", () => {
       ["queued", "queued", 0],
       ["skipped", "skipped", 0],
     ]);
+  });
+});
+
+describe("stepsAhead", () => {
+  it("tells what has not come yet, until nothing is left to come", () => {
+    expect(stepsAhead(base)).toEqual(["running", "done"]);
+    expect(stepsAhead({ ...base, attempts: [attempt(0, 5, "failed")] })).toEqual(["attempt 2", "done"]);
+    expect(stepsAhead({ ...base, state: "running" })).toEqual(["done"]);
+    expect(stepsAhead({ ...base, state: "cancelled" })).toEqual([]);
   });
 });
 

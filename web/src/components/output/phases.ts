@@ -47,6 +47,13 @@ export function phasesOf(run: Run): Phase[] {
   return phases;
 }
 
+/** The steps that have not come yet. */
+export function stepsAhead({ state, attempts }: Run): string[] {
+  if (state === "running") return ["done"];
+  if (state !== "queued") return [];
+  return [attempts.length === 0 ? "running" : `attempt ${attempts.length + 1}`, "done"];
+}
+
 function waiting(label: string, start: number, end: number | null): Phase {
   return { kind: "waiting", label, state: "queued", start, end };
 }

@@ -1,4 +1,4 @@
-import { act, screen, waitFor } from "@testing-library/react";
+import { act, screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Feed } from "@/api/feed";
@@ -209,6 +209,51 @@ describe("the page of a run", () => {
     act(() => new Feed(cache).hear({ type: "event", topic: "overview", cursor: "1", event }));
     await screen.findByRole("heading", { level: 1, name: "Run 7 queued" });
     expect((await screen.findAllByText(/the disk is full/)).length).toBeGreaterThan(0);
+  });
+
+  it("has its end as a step that has not come yet, and a bar that does not look full", async () => {
+    stubServer({
+      "GET /api/runs/7": { ...run, progress: null },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: false },
+    });
+    const { container, cache } = open();
+    const end = (await screen.findByText("not yet")).parentElement;
+    expect(end?.textContent).toBe("donenot yet");
+    const running = () => [...container.querySelectorAll<HTMLElement>("[aria-hidden] > .h-full")].at(-1)?.style;
+    expect(running()?.background).toContain("transparent");
+    const ended: Run = { ...run, state: "succeeded", finished_at: "2026-11-16T10:00:09Z", progress: null };
+    act(() => cache.setQueryData(["runs", "one", 7], ended));
+    await waitFor(() => expect(screen.queryByText("not yet")).toBeNull());
+    expect(running()?.background).not.toContain("transparent");
+  });
+
+  it.each([
+    ["cancelled by root", "Cancelled by root"],
+    ["wrong shop", "Cancelled: wrong shop"],
+  ])("says once that it is cancelled, when the reason is: %s", async (reason, told) => {
+    stubServer({
+      "GET /api/runs/7": { ...run, state: "cancelled", reason },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: true },
+    });
+    open();
+    expect(await screen.findByText(told)).toBeTruthy();
+  });
+
+  it("marks in the output where the next attempt begins", async () => {
+    const attempt = (started_at: string) => ({ started_at, finished_at: null, state: "failed", error: null, node: "n1" });
+    const lines = [
+      { number: 1, at: "2026-11-16T10:00:02Z", line: "no room" },
+      { number: 2, at: "2026-11-16T10:00:06Z", line: "there is room" },
+    ];
+    stubServer({
+      "GET /api/runs/7": { ...run, attempts: [attempt("2026-11-16T10:00:01Z"), attempt("2026-11-16T10:00:05Z")] },
+      "GET /api/runs/7/lines": { lines, more: false, ended: false },
+    });
+    open();
+    const output = await screen.findByRole("log");
+    const mark = await within(output).findByText("attempt 2");
+    expect(mark.parentElement?.textContent).toContain("there is room");
+    expect(within(output).queryByText("attempt 1")).toBeNull();
   });
 
   it("says how much of a long output was cut", async () => {

@@ -147,8 +147,11 @@ function OfSchedule({ name }: { name: string }) {
 function Reason({ run }: { run: Run }) {
   if (run.reason === run.error) return null;
   const tone = run.state === "failed" ? "bad" : run.state === "missed" || run.state === "expired" ? "warn" : "info";
-  const word = hasEnded(run.state) ? `${run.state.charAt(0).toUpperCase()}${run.state.slice(1)}: ` : "";
-  return <Banner tone={tone} title={word + plainText(run.reason ?? "")} />;
+  const said = plainText(run.reason ?? "");
+  if (!hasEnded(run.state)) return <Banner tone={tone} title={said} />;
+  // `cancelled by ada` begins with the state: it is not said twice.
+  const whole = said.startsWith(run.state) ? said : `${run.state}: ${said}`;
+  return <Banner tone={tone} title={whole.charAt(0).toUpperCase() + whole.slice(1)} />;
 }
 
 function Output({ run }: { run: Run }) {
@@ -169,6 +172,7 @@ function Output({ run }: { run: Run }) {
         loading={output.loading}
         live={live}
         zone={resolve(run.zone)}
+        starts={run.attempts.map((attempt) => Date.parse(attempt.started_at))}
         download={outputPath(run.id)}
         downloadName={`run-${run.id}.txt`}
         className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}

@@ -8,6 +8,11 @@ export function PolicyCard({ schedule }: { schedule: Schedule }) {
   return (
     <Card title="Policies">
       <Lines lines={words.first} />
+      {words.first.some((line) => line.changed) && (
+        <p className="mt-3 flex items-center gap-1.5 text-xs text-muted">
+          <Dot /> differs from the default
+        </p>
+      )}
       <details className="mt-3 text-sm">
         <summary className="w-fit rounded text-xs font-medium text-accent hover:underline">All policies</summary>
         <div className="mt-2">
@@ -25,11 +30,15 @@ function Lines({ lines }: { lines: readonly PolicyLine[] }) {
         <div key={line.name}>
           <dt className="flex items-center gap-1.5 text-xs font-medium text-muted">
             {line.name}
-            {line.changed && <span className="size-1.5 rounded-full bg-accent" title="Differs from the default" />}
+            {line.changed && <Dot title="Differs from the default" />}
           </dt>
           <dd className="text-sm break-words">{line.text}</dd>
         </div>
       ))}
     </dl>
   );
+}
+
+function Dot({ title }: { title?: string }) {
+  return <span className="size-1.5 rounded-full bg-accent" title={title} />;
 }

@@ -7,17 +7,24 @@ import { Button, buttonClass } from "@/components/Button";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { Icon } from "@/components/Icon";
 import { IconButton } from "@/components/IconButton";
-import { Menu } from "@/components/Menu";
+import { Menu, type MenuAction } from "@/components/Menu";
 import { useToast } from "@/components/Toast";
-import { DisableDialog } from "../schedules/DisableDialog";
+import type { Turning } from "../schedules/useTurning";
 import { BackfillDialog } from "./BackfillDialog";
 import { RunNow } from "./RunNow";
 import { WhyDialog } from "./WhyDialog";
 
-type Open = "off" | "backfill" | "why" | "remove" | null;
+type Open = "backfill" | "why" | "remove" | null;
 
-/** Everything that can be done with a schedule: what is done often as buttons, the rest in a menu. */
-export function ScheduleActions({ schedule, onRuns }: { schedule: Schedule; onRuns: () => void }) {
+interface Props {
+  schedule: Schedule;
+  turning: Turning;
+  onRuns: () => void;
+}
+
+/** Everything that can be done with a schedule: what is done often as buttons, the rest in a menu, as is what a narrow
+ *  screen has no room for. */
+export function ScheduleActions({ schedule, turning, onRuns }: Props) {
   const may = useMay("operator");
   const [open, setOpen] = useState<Open>(null);
   const remove = useRemoveSchedule();
@@ -25,10 +32,22 @@ export function ScheduleActions({ schedule, onRuns }: { schedule: Schedule; onRu
   const say = useToast();
   const close = () => setOpen(null);
   const { name } = schedule;
+  const roomy: MenuAction[] = [
+    { label: "Backfill…", icon: "history", onSelect: () => setOpen("backfill"), why: may.reason },
+  ];
+  if (schedule.enabled) {
+    const pause = () => turning.turn({ name, to: "off" });
+    roomy.unshift({ label: "Pause…", icon: "pause", onSelect: pause, why: may.reason });
+  }
 
   return (
     <>
       <RunNow schedule={schedule} />
+      {roomy.map(({ label, icon, onSelect, why }) => (
+        <Button key={label} icon={icon} why={why} onClick={onSelect} className="max-md:hidden">
+          {label}
+        </Button>
+      ))}
       <Button icon="list" onClick={onRuns}>
         Runs
       </Button>
@@ -41,17 +60,7 @@ export function ScheduleActions({ schedule, onRuns }: { schedule: Schedule; onRu
       <Menu
         trigger={<IconButton icon="dots" label="More actions" />}
         items={[
-          ...(schedule.enabled && schedule.broken === null
-            ? [
-                {
-                  label: "Switch off with a reason",
-                  icon: "pause" as const,
-                  onSelect: () => setOpen("off"),
-                  why: may.reason,
-                },
-              ]
-            : []),
-          { label: "Backfill", icon: "history", onSelect: () => setOpen("backfill"), why: may.reason },
+          ...roomy.map((action) => ({ ...action, className: "md:hidden" })),
           { label: "Why didn’t it run?", icon: "info", onSelect: () => setOpen("why") },
           {
             label: "Copy to a new schedule",
@@ -63,7 +72,6 @@ export function ScheduleActions({ schedule, onRuns }: { schedule: Schedule; onRu
           { label: "Remove", icon: "trash", danger: true, onSelect: () => setOpen("remove"), why: may.reason },
         ]}
       />
-      {open === "off" && <DisableDialog name={name} open onOpenChange={close} />}
       {open === "backfill" && <BackfillDialog schedule={schedule} onClose={close} />}
       {open === "why" && <WhyDialog schedule={schedule} onClose={close} />}
       <ConfirmDialog

@@ -50,9 +50,39 @@ describe("the page of a schedule", () => {
     });
     open();
     expect(await screen.findByText("Off: moving house")).toBeTruthy();
+    expect(screen.queryByRole("button", { name: "Pause…" })).toBeNull();
     await userEvent.click(screen.getByRole("button", { name: "Enable" }));
     expect(await screen.findByText("backup is on")).toBeTruthy();
     expect(asked.some((each) => each.path === "/api/schedules/backup/enable")).toBe(true);
+  });
+
+  it("is paused with a reason, by a button or, where there is no room for it, in the menu", async () => {
+    const asked = stubServer({ ...answers, "POST /api/schedules/backup/disable": { ...schedule, enabled: false } });
+    open();
+    const button = await screen.findByRole("button", { name: "Pause…" });
+    expect(button.className).toContain("max-md:hidden");
+    screen.getByLabelText("More actions").focus();
+    await userEvent.keyboard("{Enter}");
+    expect((await screen.findByRole("menuitem", { name: "Pause…" })).className).toContain("md:hidden");
+    await userEvent.keyboard("{Escape}");
+    await userEvent.click(button);
+    expect(await screen.findByText("Pause backup?")).toBeTruthy();
+    await userEvent.type(screen.getByLabelText("Reason (optional)"), "moving house");
+    await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+    expect(await screen.findByText("backup is off")).toBeTruthy();
+    expect(asked.find((each) => each.method === "POST")?.body).toEqual({ note: "moving house" });
+  });
+
+  it("explains the mark of what differs from the default, where there is such a mark", async () => {
+    stubServer(answers);
+    const { unmount } = open();
+    await screen.findByText("All policies");
+    expect(screen.queryByText("differs from the default")).toBeNull();
+    unmount();
+    const changed = { ...schedule, policy: { ...schedule.policy, overlap: "allow" } };
+    stubServer({ ...answers, "GET /api/schedules/backup": changed });
+    open();
+    expect(await screen.findByText("differs from the default")).toBeTruthy();
   });
 
   it("tells runs of a backfill apart by when they were due", async () => {
@@ -116,6 +146,17 @@ describe("the page of a schedule", () => {
     expect((await screen.findByTestId("failed-days")).getAttribute("d")).toBe("");
   });
 
+  it("has every colour of a day in the legend of its map, and says what each means", async () => {
+    stubServer(answers);
+    open();
+    const legend = await screen.findByTestId("legend");
+    const colours = [...legend.querySelectorAll("rect")].map((each) => each.getAttribute("fill"));
+    expect(colours).toHaveLength(12);
+    const day = screen.getByLabelText("Mon 16 Nov 2026: 1 run, 1 succeeded").getAttribute("fill");
+    expect(colours).toContain(day);
+    expect(legend.textContent).toBe("succeededsomething failedcancelled or not executedthe stronger, the more");
+  });
+
   it("looks before it backfills", async () => {
     const asked = stubServer({
       ...answers,
@@ -126,10 +167,7 @@ describe("the page of a schedule", () => {
       },
     });
     open();
-    const menu = await screen.findByLabelText("More actions");
-    menu.focus();
-    await userEvent.keyboard("{Enter}");
-    await userEvent.click(await screen.findByText("Backfill"));
+    await userEvent.click(await screen.findByRole("button", { name: "Backfill…" }));
     fireEvent.change(await screen.findByLabelText("From (your time)"), { target: { value: "2026-11-14T00:00" } });
     await userEvent.click(screen.getByText("Preview"));
     expect(await screen.findByText("2 due times would be run")).toBeTruthy();

@@ -66,7 +66,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
           </span>
         }
         description={<Description schedule={schedule} />}
-        actions={<ScheduleActions schedule={schedule} onRuns={() => showRuns(true)} />}
+        actions={<ScheduleActions schedule={schedule} turning={turning} onRuns={() => showRuns(true)} />}
       />
       <div className="flex flex-col gap-4">
         {schedule.broken !== null && <BrokenBanner schedule={schedule} turning={turning} />}

@@ -11,11 +11,16 @@ import { QueryView } from "@/components/QueryView";
 import { Skeleton } from "@/components/Skeleton";
 import { StateBadge } from "@/components/StateBadge";
 import { Time } from "@/components/Time";
+import { useNow } from "@/state/ticker";
+import { useZone } from "@/state/zone";
+import { inZone } from "@/time/inZone";
 
 export function WhyDialog({ schedule, onClose }: { schedule: Schedule; onClose: () => void }) {
   const [text, setText] = useState("");
   const at = text === "" ? null : new Date(text).toISOString();
   const query = useWhy(schedule.name, at);
+  const zone = useZone().resolve(schedule.zone);
+  const now = useNow(60_000);
   return (
     <Dialog
       open
@@ -38,7 +43,7 @@ export function WhyDialog({ schedule, onClose }: { schedule: Schedule; onClose: 
               role="status"
               className="flex flex-col gap-2 rounded-lg border border-line bg-sunken px-4 py-3 text-sm"
             >
-              <p className="font-medium">{why.answer}</p>
+              <p className="font-medium">{inZone(why.answer, zone, now)}</p>
               {why.due_at !== null && (
                 <p className="text-muted">
                   Due <Time at={why.due_at} zone={schedule.zone} seconds />
@@ -47,7 +52,7 @@ export function WhyDialog({ schedule, onClose }: { schedule: Schedule; onClose: 
               {why.facts.length > 0 && (
                 <ul className="list-disc pl-4 text-muted">
                   {why.facts.map((fact) => (
-                    <li key={fact}>{fact}</li>
+                    <li key={fact}>{inZone(fact, zone, now)}</li>
                   ))}
                 </ul>
               )}

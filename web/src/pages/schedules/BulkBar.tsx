@@ -4,11 +4,11 @@ import { type Bulk, useBulk } from "@/api/queries/schedules";
 import type { BulkAnswer } from "@/api/types";
 import { Button } from "@/components/Button";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
-import { TextField } from "@/components/Field";
 import { IconButton } from "@/components/IconButton";
 import { useProblemToast, useToast } from "@/components/Toast";
 import { counted } from "@/time/format";
 import { BulkFailures, DONE } from "./BulkFailures";
+import { PauseDialog } from "./PauseDialog";
 
 type Action = Bulk["action"];
 
@@ -31,10 +31,11 @@ export function BulkBar({ names, onClear, onDone }: Props) {
   const [answer, setAnswer] = useState<{ action: Action; answer: BulkAnswer } | null>(null);
   const why = may.reason ?? (names.length > MOST ? `At most ${MOST} at once.` : undefined);
   const many = counted(names.length, "schedule");
+  const several = names.length !== 1;
 
-  async function act(action: Action, note = ""): Promise<void> {
+  async function act(action: Action, note?: string): Promise<void> {
     const wanted: Bulk = { action, names: [...names] };
-    if (note.trim() !== "") wanted.note = note.trim();
+    if (note !== undefined) wanted.note = note;
     const got = await bulk.mutateAsync(wanted);
     onDone(got.failed.map((each) => each.name));
     if (got.failed.length > 0) setAnswer({ action, answer: got });
@@ -64,7 +65,7 @@ export function BulkBar({ names, onClear, onDone }: Props) {
             Enable
           </Button>
           <Button size="small" icon="pause" why={why} onClick={() => setAsking("disable")}>
-            Disable
+            Pause
           </Button>
           <Button size="small" icon="trash" why={why} onClick={() => setAsking("remove")}>
             Remove
@@ -76,16 +77,18 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         open={asking === "trigger"}
         onOpenChange={close}
         title={`Run ${many} now?`}
-        text="Each gets a run beside its due times, as soon as there is room in its lane."
+        text={`${several ? "Each" : "It"} gets a run beside its due times, as soon as there is room in its lane.`}
         action={`Run ${many}`}
         onConfirm={() => act("trigger")}
       />
-      {asking === "disable" && <DisableMany many={many} onClose={close} onDisable={(note) => act("disable", note)} />}
+      {asking === "disable" && (
+        <PauseDialog what={many} several={several} onClose={close} onPause={(note) => act("disable", note)} />
+      )}
       <ConfirmDialog
         open={asking === "remove"}
         onOpenChange={close}
         title={`Remove ${many}?`}
-        text="This cannot be taken back. Their runs and output are removed with them."
+        text={`This cannot be taken back. ${several ? "Their" : "Its"} runs and output are removed with ${several ? "them" : "it"}.`}
         action={`Remove ${many}`}
         danger
         onConfirm={() => act("remove")}
@@ -94,33 +97,5 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         <BulkFailures action={answer.action} answer={answer.answer} onClose={() => setAnswer(null)} />
       )}
     </>
-  );
-}
-
-interface DisableManyProps {
-  many: string;
-  onClose: () => void;
-  onDisable: (note: string) => Promise<void>;
-}
-
-/** There only while it is asked: a reason is not kept for the next time. */
-function DisableMany({ many, onClose, onDisable }: DisableManyProps) {
-  const [note, setNote] = useState("");
-  return (
-    <ConfirmDialog
-      open
-      onOpenChange={onClose}
-      title={`Disable ${many}?`}
-      text="They get no new due times until somebody enables them again."
-      action="Disable"
-      onConfirm={() => onDisable(note)}
-    >
-      <TextField
-        label="Reason (optional)"
-        value={note}
-        maxLength={500}
-        onChange={(event) => setNote(event.target.value)}
-      />
-    </ConfirmDialog>
   );
 }

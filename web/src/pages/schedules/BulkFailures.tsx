@@ -8,7 +8,7 @@ import { counted } from "@/time/format";
 /** What happened to those that it worked for. */
 export const DONE: Record<Bulk["action"], string> = {
   enable: "enabled",
-  disable: "disabled",
+  disable: "paused",
   trigger: "started",
   remove: "removed",
 };

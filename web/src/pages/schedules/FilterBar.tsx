@@ -11,6 +11,9 @@ interface Props {
 
 const OWNERS = ["user", "code"];
 
+/** What somebody paused is off: it is not looked for under the state of this name. */
+const stateOption = (state: string) => ({ value: state, label: state === "paused" ? "paused by its budget" : state });
+
 /** Search, project, state, owner and order; all of it is in the address. */
 export function FilterBar({ filters, onChange }: Props) {
   const projects = useProjects().data?.items ?? [];
@@ -24,7 +27,7 @@ export function FilterBar({ filters, onChange }: Props) {
         hideLabel
         value={filters.state}
         onChange={(state) => onChange({ state })}
-        options={[{ value: "", label: "Any state" }, ...STATES]}
+        options={[{ value: "", label: "Any state" }, ...STATES.map(stateOption)]}
         className="min-w-28 flex-1 sm:flex-none"
       />
       <Select

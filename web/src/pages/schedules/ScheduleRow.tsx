@@ -84,9 +84,7 @@ function Row(props: Props) {
             <span className="truncate text-xs text-muted max-sm:hidden">{schedule.project}</span>
           )}
         </div>
-        <p className="truncate text-xs text-muted" title={sentenceOf(schedule)}>
-          {sentenceOf(schedule)}
-        </p>
+        <Sentence schedule={schedule} />
         {schedule.broken !== null && (
           <p className="truncate text-xs text-bad" title={brokenText(schedule)}>
             {brokenText(schedule)}
@@ -112,10 +110,17 @@ function Row(props: Props) {
 /** Redrawn only for its own changes: there may be thousands of neighbours. */
 export const ScheduleRow = memo(Row);
 
-/** An interval has no wall clock, so its sentence does not name the zone. */
-function sentenceOf({ sentence, timing, zone }: Schedule): string {
+/** An interval has no wall clock, so its sentence does not name the zone: it stands behind, also where there is room
+ *  for only a part of the sentence. */
+function Sentence({ schedule: { sentence, timing, zone } }: { schedule: Schedule }) {
   const said = sentence || timing;
-  return said.includes(zone) ? said : said.replace(/\.?$/, (stop) => ` (${zone})${stop}`);
+  const [words, behind] = said.includes(zone) ? [said, ""] : [said.replace(/\.$/, ""), ` (${zone}).`];
+  return (
+    <p className="flex text-xs text-muted" title={words + behind}>
+      <span className="truncate">{words}</span>
+      <span className="shrink-0 whitespace-pre">{behind}</span>
+    </p>
+  );
 }
 
 const NOTHING: RecentRun[] = [];

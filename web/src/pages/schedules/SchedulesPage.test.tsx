@@ -60,6 +60,7 @@ describe("the list of schedules", () => {
       limit: "200",
     });
     await screen.findByText("site");
+    expect(screen.getByText<HTMLOptionElement>("paused by its budget").value).toBe("paused");
     await userEvent.selectOptions(screen.getByLabelText("Project"), "site");
     await waitFor(() => expect(router.state.location.search).toEqual({ state: "broken", q: "back", project: "site" }));
     expect(asked.at(-1)?.query.get("project")).toBe("site");
@@ -120,7 +121,7 @@ describe("the list of schedules", () => {
     expect(screen.getByLabelText<HTMLInputElement>("Select backup").checked).toBe(false);
   });
 
-  it("asks for a reason before one is switched off, and shows the checks when it cannot be switched on", async () => {
+  it("asks for a reason before one is paused, and shows the checks when it cannot be enabled", async () => {
     const asked = stubServer({
       ...lists,
       "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report", { enabled: false, next_run_at: null })),
@@ -130,7 +131,8 @@ describe("the list of schedules", () => {
     open();
     await userEvent.click(await screen.findByLabelText("backup on or off"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
-    await userEvent.click(screen.getByText("Switch off"));
+    expect(screen.getByText("Pause backup?")).toBeTruthy();
+    await userEvent.click(screen.getByText("Pause"));
     await waitFor(() => expect(asked.find((each) => each.path.endsWith("/disable"))?.body).toEqual({ note: "moving" }));
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     await userEvent.click(screen.getByLabelText("report on or off"));
@@ -161,10 +163,10 @@ describe("the list of schedules", () => {
     });
     open();
     await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
-    await userEvent.click(screen.getByText("Disable"));
+    await userEvent.click(screen.getByText("Pause"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
     await userEvent.click(screen.getByText("Keep as it is"));
-    await userEvent.click(screen.getByText("Disable"));
+    await userEvent.click(screen.getByText("Pause"));
     expect((await screen.findByLabelText<HTMLInputElement>("Reason (optional)")).value).toBe("");
     await userEvent.click(screen.getByText("Keep as it is"));
     await userEvent.click(screen.getByText("Run now"));
@@ -174,5 +176,43 @@ describe("the list of schedules", () => {
     expect(await screen.findByText("2 schedules started")).toBeTruthy();
     const sent = asked.find((each) => each.method === "POST");
     expect(sent?.body).toEqual({ action: "trigger", names: ["backup", "report"] });
+  });
+
+  it("speaks of one as of one, and of many as of many", async () => {
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules": page(schedule(1, "backup"), schedule(2, "report")),
+      "POST /api/schedules/bulk": { done: ["backup", "report"], failed: [] },
+    });
+    open();
+    const press = async (name: string) => userEvent.click(screen.getByRole("button", { name }));
+    await userEvent.click(await screen.findByLabelText("Select backup"));
+    await press("Pause");
+    expect(screen.getByText("Pause 1 schedule?")).toBeTruthy();
+    expect(screen.getByText(/^It is off, .* until somebody enables it again/)).toBeTruthy();
+    await press("Keep as it is");
+    await press("Remove");
+    expect(screen.getByText(/Its runs and output are removed with it\./)).toBeTruthy();
+    await press("Keep as it is");
+    await userEvent.click(screen.getByLabelText("Select report"));
+    await press("Pause");
+    expect(screen.getByText("Pause 2 schedules?")).toBeTruthy();
+    expect(screen.getByText(/^They are off, .* until somebody enables them again/)).toBeTruthy();
+    await userEvent.type(screen.getByLabelText("Reason (optional)"), " moving ");
+    await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause" }));
+    expect(await screen.findByText("2 schedules paused")).toBeTruthy();
+    const sent = asked.find((each) => each.method === "POST");
+    expect(sent?.body).toEqual({ action: "disable", names: ["backup", "report"], note: "moving" });
+  });
+
+  it("keeps the zone in sight where the sentence is cut, and has all of it as a tooltip", async () => {
+    const sentence = "Every 30 minutes, counted from the end of the run before.";
+    stubServer({ ...lists, "GET /api/schedules": page(schedule(1, "sync", { sentence, zone: "Europe/Berlin" })) });
+    open();
+    const zone = await screen.findByText("(Europe/Berlin).");
+    expect(zone.className).toContain("shrink-0");
+    expect(zone.parentElement?.title).toBe(
+      "Every 30 minutes, counted from the end of the run before (Europe/Berlin).",
+    );
   });
 });

@@ -30,7 +30,7 @@ export function TurnOn({ name, onDone }: { name: string; onDone: () => void }) {
       open
       onOpenChange={(open) => !open && onDone()}
       title={`${name} stays off`}
-      description={checks > 0 ? "These checks failed. Put them right, then switch it on again." : undefined}
+      description={checks > 0 ? "These checks failed. Put them right, then enable it again." : undefined}
       footer={<Button onClick={onDone}>Close</Button>}
     >
       <ProblemNote error={error} />

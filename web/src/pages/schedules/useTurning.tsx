@@ -1,8 +1,8 @@
 import { type ReactNode, useCallback, useState } from "react";
-import { DisableDialog } from "./DisableDialog";
+import { TurnOff } from "./TurnOff";
 import { TurnOn } from "./TurnOn";
 
-/** What a switch asks for. */
+/** What a switch or a button asks for. */
 export interface Turn {
   name: string;
   to: "on" | "off";
@@ -15,7 +15,8 @@ export interface Turning {
   dialogs: ReactNode;
 }
 
-/** Carries out what switches ask for. It lives with the page: a row may move out of sight while somebody types a reason. */
+/** Carries out what switches and buttons ask for. It lives with the page: a row may move out of sight while somebody
+ *  types a reason. */
 export function useTurning(): Turning {
   const [turns, setTurns] = useState<readonly Turn[]>([]);
   const turn = useCallback(
@@ -29,7 +30,7 @@ export function useTurning(): Turning {
     isTurningOn: (name) => turns.some((each) => each.name === name && each.to === "on"),
     dialogs: turns.map(({ name, to }) =>
       to === "off" ? (
-        <DisableDialog key={name} name={name} open onOpenChange={() => done(name)} />
+        <TurnOff key={name} name={name} onDone={() => done(name)} />
       ) : (
         <TurnOn key={name} name={name} onDone={() => done(name)} />
       ),

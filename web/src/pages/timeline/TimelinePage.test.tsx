@@ -53,6 +53,17 @@ describe("the timeline", () => {
     expect(screen.getByLabelText(/^backup: due,/).getAttribute("href")).toBe("/schedules/backup");
   });
 
+  it("draws runs that overlap below each other, in a row that is as high as they need", async () => {
+    const beside = [run(3, "sync", "succeeded"), run(4, "sync", "running", { started_at: ago(29), finished_at: null })];
+    stubServer({ ...lists, "GET /api/timeline": timeline({ runs: [run(1, "backup", "succeeded"), ...beside], due: [] }) });
+    open("?span=1h");
+    const above = await screen.findByLabelText(/^sync: succeeded/);
+    const below = screen.getByLabelText(/^sync: running/);
+    expect([above.style.top, below.style.top]).toEqual(["0px", "28px"]);
+    const heightOf = (bar: HTMLElement) => bar.parentElement?.parentElement?.style.height;
+    expect([heightOf(screen.getByLabelText(/^backup/)), heightOf(above)]).toEqual(["32px", "60px"]);
+  });
+
   it("keeps span, place, search and view in the address", async () => {
     const asked = stubServer({ ...lists, "GET /api/timeline": timeline() });
     const { router } = open();

@@ -1,0 +1,39 @@
+import { useState } from "react";
+import { ConfirmDialog } from "@/components/ConfirmDialog";
+import { TextField } from "@/components/Field";
+
+interface Props {
+  /** `backup`, or `3 schedules`. */
+  what: string;
+  several?: boolean;
+  onClose: () => void;
+  onPause: (note: string | undefined) => Promise<unknown>;
+}
+
+/** Asks before schedules are off for a while, with a reason that everybody can read. There only while it is asked: a
+ *  reason is not kept for the next time. */
+export function PauseDialog({ what, several = false, onClose, onPause }: Props) {
+  const [note, setNote] = useState("");
+  return (
+    <ConfirmDialog
+      open
+      onOpenChange={onClose}
+      title={`Pause ${what}?`}
+      text={
+        several
+          ? "They are off, without new due times, until somebody enables them again. Runs that are under way go on."
+          : "It is off, without new due times, until somebody enables it again. A run that is under way goes on."
+      }
+      action="Pause"
+      onConfirm={() => onPause(note.trim() === "" ? undefined : note.trim())}
+    >
+      <TextField
+        label="Reason (optional)"
+        placeholder="the server moves on Friday"
+        value={note}
+        maxLength={500}
+        onChange={(event) => setNote(event.target.value)}
+      />
+    </ConfirmDialog>
+  );
+}
