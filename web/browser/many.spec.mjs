@@ -46,19 +46,11 @@ await scenario(async ({ page, logIn }) => {
   const after = await atRest(page);
   expect(Math.abs(after - before) < 200, `the list is at ${after}, and was at ${before}`);
 
-  let place = 0;
-  await eventually(
-    "the end of the list is reached",
-    async () => {
-      await page.mouse.wheel(0, 200_000);
-      const last = await rows.last().getAttribute("aria-posinset");
-      place = Math.max(place, Number(last));
-      return place >= COUNT;
-    },
-    60_000,
-  );
-  expect((await rows.count()) < MOST_ROWS, "few rows are in the document at the end");
+  // The list is as long as it is, and whoever goes to its end need not do so twice.
+  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+  expect((await atRest(page)) > 40 * COUNT, "the whole list has its place");
   await page.getByRole("link", { name: "customer-09999" }).waitFor();
+  expect((await rows.count()) < MOST_ROWS, "few rows are in the document at the end");
 
   await page.getByRole("searchbox", { name: "Search schedules" }).or(page.getByLabel("Search schedules")).first().fill("customer-0420");
   await page.getByText("10 schedules found").waitFor();

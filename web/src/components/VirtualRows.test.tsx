@@ -7,8 +7,45 @@ import { TooltipProvider } from "@/components/Tooltip";
 import { VirtualRows } from "@/components/VirtualRows";
 
 beforeEach(() => {
-  // happy-dom lays nothing out: the window has a height all the same.
+  // happy-dom lays nothing out: the window and the rows have a height all the same.
   vi.spyOn(window, "innerHeight", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "offsetHeight", "get").mockReturnValue(44);
+});
+
+it("what is not here keeps its place, and is asked for until what is in sight is here", async () => {
+  const load = vi.fn(async (page: number) => {
+    const items = Array.from({ length: 5 }, (_, place) => `row ${page * 5 + place}`);
+    return { items, next: page < 199 ? page + 1 : null };
+  });
+  function Page() {
+    const query = useInfiniteQuery({
+      queryKey: ["rows"],
+      queryFn: ({ pageParam }) => load(pageParam),
+      initialPageParam: 0,
+      getNextPageParam: (last) => last.next,
+    });
+    const items = query.data?.pages.flatMap((page) => page.items) ?? [];
+    return (
+      <VirtualRows
+        label="Rows"
+        items={items}
+        missing={1000 - items.length}
+        rowKey={(item) => item}
+        row={(item) => item}
+        {...endOf(query)}
+      />
+    );
+  }
+  render(
+    <QueryClientProvider client={new QueryClient()}>
+      <Page />
+    </QueryClientProvider>,
+  );
+  const shown = await screen.findByText("row 18");
+  expect(shown.getAttribute("aria-setsize")).toBe("1000");
+  expect(Number.parseInt(screen.getByRole("list").style.height, 10)).toBeGreaterThan(1000 * 40);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(load.mock.calls.length).toBeLessThan(12);
 });
 
 it("a next page that fails is asked for once, says why, and comes when it is asked for again", async () => {

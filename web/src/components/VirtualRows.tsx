@@ -1,12 +1,16 @@
-/** Many rows, of which only those in sight are drawn. Reaching the end asks for more; if that fails, a button does. */
+/** Many rows, of which only those in sight are drawn. Reaching the end of those that are here asks for more, again and
+ * again until what is in sight is here; if that fails, a button does. */
 
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type Key, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { ProblemNote } from "@/components/ProblemNote";
+import { Skeleton } from "@/components/Skeleton";
 import type { RowsEnd } from "@/components/rowsEnd";
 
 interface VirtualRowsProps<T> extends RowsEnd {
   items: readonly T[];
+  /** How many more there are that are not here yet: they keep their place, so that one can go there. */
+  missing?: number;
   rowKey: (item: T) => Key;
   /** About how high a row is; rows are measured when they are drawn. */
   estimate?: number;
@@ -17,7 +21,7 @@ interface VirtualRowsProps<T> extends RowsEnd {
 }
 
 export function VirtualRows<T>(props: VirtualRowsProps<T>) {
-  const { items, rowKey, estimate = 44, row, label, focused } = props;
+  const { items, missing = 0, rowKey, estimate = 44, row, label, focused } = props;
   const { onEnd, hasMore = false, isBusy = false, endError = null } = props;
   const list = useRef<HTMLDivElement>(null);
   const [margin, setMargin] = useState(0);
@@ -26,13 +30,13 @@ export function VirtualRows<T>(props: VirtualRowsProps<T>) {
     if (list.current !== null) setMargin(Math.round(list.current.getBoundingClientRect().top + window.scrollY));
   });
   const virtual = useWindowVirtualizer({
-    count: items.length,
+    count: items.length + missing,
     estimateSize: () => estimate,
     overscan: 12,
     scrollMargin: margin,
     getItemKey: (place) => {
       const item = items[place];
-      return item === undefined ? place : rowKey(item);
+      return item === undefined ? `missing ${place}` : rowKey(item);
     },
   });
   const shown = virtual.getVirtualItems();
@@ -56,21 +60,21 @@ export function VirtualRows<T>(props: VirtualRowsProps<T>) {
       >
         {shown.map((each) => {
           const item = items[each.index];
+          const transform = `translateY(${each.start - margin}px)`;
+          if (item === undefined) return <MissingRow key={each.key} height={each.size} transform={transform} />;
           return (
-            item !== undefined && (
-              <div
-                key={each.key}
-                role="listitem"
-                aria-posinset={each.index + 1}
-                aria-setsize={hasMore ? -1 : items.length}
-                data-index={each.index}
-                ref={virtual.measureElement}
-                className="absolute inset-x-0 top-0"
-                style={{ transform: `translateY(${each.start - margin}px)` }}
-              >
-                {row(item, each.index)}
-              </div>
-            )
+            <div
+              key={each.key}
+              role="listitem"
+              aria-posinset={each.index + 1}
+              aria-setsize={hasMore && missing === 0 ? -1 : items.length + missing}
+              data-index={each.index}
+              ref={virtual.measureElement}
+              className="absolute inset-x-0 top-0"
+              style={{ transform }}
+            >
+              {row(item, each.index)}
+            </div>
           );
         })}
       </div>
@@ -80,5 +84,17 @@ export function VirtualRows<T>(props: VirtualRowsProps<T>) {
         </div>
       )}
     </>
+  );
+}
+
+function MissingRow({ height, transform }: { height: number; transform: string }) {
+  return (
+    <div
+      aria-hidden
+      className="absolute inset-x-0 top-0 flex items-center border-b border-line px-4"
+      style={{ height, transform }}
+    >
+      <Skeleton className="h-4 w-48" />
+    </div>
   );
 }

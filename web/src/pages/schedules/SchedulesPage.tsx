@@ -55,6 +55,7 @@ function List({ filters, onChange, onFound }: ListProps) {
   const {
     rows,
     total,
+    missing,
     pending,
     error,
     hasMore,
@@ -119,6 +120,7 @@ function List({ filters, onChange, onFound }: ListProps) {
             <VirtualRows
               label="Schedules"
               items={rows}
+              missing={missing}
               rowKey={(row) => row.schedule.id}
               estimate={57}
               hasMore={hasMore}
@@ -140,7 +142,7 @@ function List({ filters, onChange, onFound }: ListProps) {
                 />
               )}
             />
-            {loadingMore && <SkeletonRows rows={2} />}
+            {loadingMore && missing === 0 && <SkeletonRows rows={2} />}
           </>
         )}
       </div>

@@ -14,6 +14,8 @@ const ROWS = [...keys.schedules, "rows"] as const;
 const QUICK_MS = 1000;
 const CALM_MS = 4000;
 const MANY = 100;
+/** In a longer list nobody goes to a place far below: it would be loaded up to there. */
+const MOST_MISSING = 20_000;
 /** How long the list is kept for whoever comes back to it. */
 const KEPT_MS = 10 * 60_000;
 
@@ -22,6 +24,8 @@ type ListQuery = NonNullable<paths["/api/schedules"]["get"]["parameters"]["query
 export interface ScheduleRows {
   rows: PagedRow[];
   total: number | null;
+  /** How many follow that are not loaded, as far as one can go there. */
+  missing: number;
   pending: boolean;
   error: unknown;
   hasMore: boolean;
@@ -82,9 +86,11 @@ export function useScheduleRows(filter: ScheduleFilter): ScheduleRows {
   const pending = queries[0]?.isPending ?? true;
   if (!pending) hold(held, name, pages);
 
+  const missing = next === null ? 0 : Math.max(0, (total ?? 0) - held.rows.length);
   return {
     rows: held.rows,
     total,
+    missing: missing > MOST_MISSING ? 0 : missing,
     pending,
     error: queries.find((query) => query.error !== null)?.error ?? null,
     hasMore: typeof next === "string",
