@@ -292,7 +292,9 @@ class _Beside(ThreadPoolExecutor):
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         try:
             return super().submit(fn, *args, **kwargs)
-        except RuntimeError:
+        except RuntimeError as error:
+            if "shutdown" not in str(error):  # no thread could be started: the pool has the call all the same
+                raise
             future: Future[T] = Future()
             call = partial(fn, *args, **kwargs)
             threading.Thread(target=_settle, args=(future, call), name="ostinato-beside", daemon=True).start()

@@ -148,6 +148,8 @@ def test_what_alone_is_wrong_is_told_as_what_it_is(admin: Client) -> None:
 def test_a_timing_that_counts_from_now_is_taken(admin: Client) -> None:
     assert add(admin, "a", "in 30m")["next_run_at"] == "2026-01-01T00:30:00Z"
     assert refused(admin, "POST", "/api/schedules", {"name": "b", "timing": "in 5x", "work": TASK})[0][0] == "timing"
+    body = {"name": "b", "timing": "in 30m or every 5x", "zone": "Nope/X", "work": TASK}
+    assert {field for field, *_ in refused(admin, "POST", "/api/schedules", body)} == {"timing", "zone"}
 
 
 def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:

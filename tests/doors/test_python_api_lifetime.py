@@ -225,7 +225,7 @@ threading.Thread(target=live_on).start()
 def test_an_engine_outlives_the_main_thread(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     url = f"sqlite:///{tmp_path / 'jobs.db'}" if kind == "file" else request.getfixturevalue("postgres_url")
     ended = subprocess.run(
-        [sys.executable, "-c", AFTER_MAIN, url], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", AFTER_MAIN, url], capture_output=True, text=True, timeout=110, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "succeeded still here\n ['alive']\n", "")
 

@@ -127,6 +127,19 @@ def test_no_due_time_after_finish_comes_while_a_manual_run_goes_on(app: Ostinato
     assert app.schedules.get("job").next_run_at == at(4)
 
 
+def test_a_due_time_after_finish_that_nobody_ran_has_its_row_though_somebody_triggers_it(
+    app: Ostinato, fake_clock: FakeClock
+) -> None:
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h after finish", "job")
+    fake_clock.advance("90m")
+    run = app.schedules.trigger("job")
+    app.runs.cancel(run.id)
+    drain(app)
+    due = [one for one in app.runs.list(schedule="job") if one.id != run.id]
+    assert [(one.due_at, one.trigger, one.state) for one in due] == [(at(1), "catch_up", RunState.SUCCEEDED)]
+
+
 def test_a_one_time_schedule_is_finished_afterwards(app: Ostinato, fake_clock: FakeClock) -> None:
     app.task("job")(lambda: None)
     app.schedules.add("job", At(at(6)), "job")

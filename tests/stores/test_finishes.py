@@ -20,6 +20,7 @@ from tests.stores.builders import (
     change,
     claim,
     claim_one,
+    draft,
     finish,
     ids,
     new_run,
@@ -317,6 +318,29 @@ async def test_a_due_time_that_counts_from_a_finish_waits_for_runs_by_hand(store
         assert (await schedule(store)).next_run_at == from_micros(ended_at + HOUR)
         await store.runs.repeat_run(first, DUE)
     assert (await schedule(store)).next_run_at is None
+
+
+async def test_a_due_time_that_has_come_stays_until_it_has_its_row_whoever_runs_it_by_hand(store: Store) -> None:
+    id = await put(store, after_finish=HOUR, next_at=NOW)
+    late = new_run(schedule_id=id, trigger=Trigger.MANUAL, due_at=NOW + 9, ready_at=NOW + 9)
+    first = await store.runs.trigger_run(late, 0)
+    assert first is not None
+    assert (await schedule(store)).next_run_at == from_micros(NOW)
+    await store.runs.cancel_runs([first], "no", NOW + 10)
+    assert (await schedule(store)).next_run_at == from_micros(NOW)
+
+
+async def test_enabling_and_editing_wait_for_the_finish_of_what_runs(store: Store) -> None:
+    id = await put(store, after_finish=HOUR, next_at=NOW + HOUR)
+    await store.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL), 0)
+    assert await store.schedules.change_schedule(id, 1, change(enabled=True, next_at=NOW + HOUR), NOW)
+    assert (await schedule(store)).next_run_at is None
+    edited = draft(after_finish=2 * HOUR, timing="every 2h after finish", next_at=NOW + 2 * HOUR)
+    assert await store.schedules.edit_schedule(edited, id, 2, NOW) is not None
+    assert (await schedule(store)).next_run_at is None
+    (run,) = (await store.runs.claim_runs(claim(now=DUE))).runs
+    await store.runs.finish_runs([finish(run, finished_at=DUE)])
+    assert (await schedule(store)).next_run_at == from_micros(DUE + 2 * HOUR)
 
 
 async def test_a_run_by_hand_does_not_touch_a_due_time_on_a_grid(store: Store) -> None:

@@ -57,14 +57,13 @@ async def test_past_the_limit_the_next_moment_is_now(store: Store) -> None:
     assert due.next_at <= NOW + 2
 
 
-async def test_next_due_times_are_counted_by_bucket(store: Store) -> None:
-    first = NOW // HOUR * HOUR
-    for number, next_at in enumerate((first, first + 1, first + HOUR - 1, first + HOUR, first + 2 * HOUR)):
+async def test_next_due_times_are_counted_from_edge_to_edge(store: Store) -> None:
+    for number, next_at in enumerate((NOW, NOW + 1, NOW + HOUR - 1, NOW + HOUR, NOW + 2 * HOUR)):
         await put(store, f"s{number}", next_at=next_at)
     await put(store, "off", next_at=None)
-    assert await store.schedules.count_due(first + 1, first + 2 * HOUR, HOUR) == {first: 2, first + HOUR: 1}
-    assert await store.schedules.count_due(0, first + 1, HOUR) == {first: 1}
-    assert await store.schedules.count_due(0, first, HOUR) == {}
+    edges = (0, NOW, NOW + 1, NOW + HOUR, NOW + 2 * HOUR)
+    assert await store.schedules.count_due(edges) == [0, 1, 2, 1]
+    assert await store.schedules.count_due((0, NOW + 3 * HOUR)) == [5]
 
 
 async def test_nothing_due_and_nothing_planned_is_none(store: Store) -> None:

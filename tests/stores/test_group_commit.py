@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import apsw
@@ -64,6 +65,21 @@ async def test_a_caller_that_gives_up_does_not_stop_the_others(store: Store) -> 
     answers = await asyncio.gather(*tasks, return_exceptions=True)
     assert [isinstance(answer, asyncio.CancelledError) for answer in answers].count(True) == 1
     assert len(await store.runs.list_runs(RunFilter())) >= 9
+
+
+async def test_a_read_that_nobody_waits_for_any_more_is_not_done(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "jobs.db"))
+    await store.open()
+    opened = threading.Event()
+    done: list[str] = []
+    busy = [store._database.read(lambda _: opened.wait(60)) for _ in range(2)]
+    given_up = store._database.read(lambda _: done.append("given up"))
+    wanted = store._database.read(lambda _: done.append("wanted"))
+    given_up.cancel()
+    opened.set()
+    await asyncio.gather(*busy, wanted)
+    await store.close()
+    assert done == ["wanted"]
 
 
 async def seen(watch: Watch) -> None:

@@ -53,7 +53,7 @@ def ended(command: str | list[str], **more: Any) -> tuple[int, bytes]:
 
 def bounded(work: Coroutine[Any, Any, T]) -> T:
     async def main() -> T:
-        return await asyncio.wait_for(work, 30)
+        return await asyncio.wait_for(work, PATIENCE)
 
     return asyncio.run(main())
 

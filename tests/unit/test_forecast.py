@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -37,8 +38,8 @@ class _Schedules:
         found = sorted((one for one in self.due if one.next_at <= horizon), key=lambda one: one.next_at)
         return Due(found[:limit], None)
 
-    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
-        return Counter(one.next_at // bucket * bucket for one in self.due if since <= one.next_at < until)
+    async def count_due(self, edges: Sequence[Micros]) -> list[int]:
+        return [sum(start <= one.next_at < stop for one in self.due) for start, stop in pairwise(edges)]
 
 
 def _due(name: str, text: str, remaining: int | None, overdue: Micros) -> DueSchedule:
@@ -140,6 +141,11 @@ def test_with_too_many_schedules_it_says_that_it_is_an_estimate() -> None:
     assert (hours.estimated, hours.counts[1][1]) == (True, 18_000)
     # Of those that were not read, only the next due time is known.
     assert [hours.counts[hour][1] - 18_000 for hour in (2, 3, 4, 6)] == [0, 20, 0, 0]
+
+
+def test_overdue_schedules_that_were_not_read_make_it_an_estimate_too() -> None:
+    hours = asyncio.run(Forecast(_Schedules(*["every 10m"] * 3_001, overdue=HOUR)).hours(NOW))  # type: ignore[arg-type]
+    assert (hours.estimated, hours.counts[1][1]) == (True, 18_000)
 
 
 def test_a_timing_that_counts_from_a_finish_and_one_that_cannot_be_read_count_once() -> None:

@@ -301,6 +301,27 @@ def test_a_house_that_cannot_be_drained_is_closed_all_the_same_and_the_error_is_
     home.leave(drain, close)
 
 
+def test_what_is_done_beside_the_loop_is_done_once_though_no_thread_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home, _ = home_and_built()
+    done: list[str] = []
+
+    def refuse(thread: threading.Thread) -> None:
+        monkeypatch.undo()
+        raise RuntimeError("can't start new thread")
+
+    async def beside(_: House) -> None:
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            await asyncio.to_thread(done.append, "first")
+        await asyncio.to_thread(done.append, "second")
+
+    home.run(beside)
+    home.leave(drain, close)
+    assert done == ["first", "second"], "the pool has both, each once"
+
+
 def test_a_leave_goes_on_when_its_caller_is_cancelled() -> None:
     home, built = home_and_built()
     draining = Draining()

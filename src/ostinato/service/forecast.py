@@ -193,7 +193,8 @@ class Forecast:
         self._store = store
         self._read_at: Micros | None = None
         self._coming: Sequence[Coming] = ()
-        self._beyond: dict[Micros, int] = {}
+        self._is_cut = False
+        self._beyond: Mapping[Micros, int] = {}
         """The next due times of schedules that were not read, by the hour."""
         self._told: Hours | None = None
         self._counted: dict[Pattern, dict[Micros, int]] = {}
@@ -216,26 +217,32 @@ class Forecast:
             if index % _BREATH == 0:
                 await asyncio.sleep(0)  # an engine on this loop must not start late because of us
         counts = [(from_micros(at), count + self._beyond.get(at, 0)) for at, count in counted.total().items()]
-        told = Hours(counts, bool(self._beyond) or not counted.is_whole)
+        told = Hours(counts, self._is_cut or not counted.is_whole)
         # What time was too short for is counted by the next look.
         self._told = told if counted.is_whole else None
         return told
 
     async def _read(self, now: Micros, end: Micros) -> None:
         """Which schedules are due, and what of the hours that were counted is still ahead."""
-        found = await self._store.schedules.due_schedules(end - 1, _MOST)
+        found = (await self._store.schedules.due_schedules(end - 1, _MOST + 1)).schedules
+        coming = [_of_due(due) for due in found[:_MOST]]
+        is_cut = len(found) > _MOST
+        beyond = await self._count_beyond(coming, now, end) if is_cut else {}
+        # All at once: somebody else may ask meanwhile.
         self._read_at, self._told = now, None
-        self._coming = [_of_due(due) for due in found.schedules]
-        self._beyond = {}
-        if len(self._coming) == _MOST:
-            read = Counter(one.next_at // HOUR * HOUR for one in self._coming if one.next_at > now)
-            self._beyond = Counter(await self._store.schedules.count_due(now + 1, end, HOUR)) - read
+        self._coming, self._is_cut, self._beyond = coming, is_cut, beyond
         known = {one.pattern for one in self._coming}
         self._counted = {
             key: {hour: count for hour, count in hours.items() if hour >= now // HOUR * HOUR}
             for key, hours in self._counted.items()
             if key in known
         }
+
+    async def _count_beyond(self, read: Sequence[Coming], now: Micros, end: Micros) -> Mapping[Micros, int]:
+        first = now // HOUR * HOUR
+        counts = await self._store.schedules.count_due((now + 1, *range(first + HOUR, end + 1, HOUR)))
+        of_all = Counter(dict(zip(range(first, end, HOUR), counts, strict=True)))
+        return of_all - Counter(one.next_at // HOUR * HOUR for one in read if one.next_at > now)
 
 
 class _Sum:

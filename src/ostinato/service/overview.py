@@ -124,7 +124,7 @@ class OverviewService:
     async def _count_due(self, now: Micros, read: int) -> int:
         if read < _DUE:
             return read
-        return sum((await self._store.schedules.count_due(0, now + HOUR + 1, HOUR)).values())
+        return sum(await self._store.schedules.count_due((0, now + HOUR + 1)))
 
     async def _broken(self, now: Micros, unknown: tuple[str, ...]) -> Sequence[ListedSchedule]:
         wanted = ScheduleFilter(

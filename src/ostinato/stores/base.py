@@ -237,8 +237,8 @@ class ScheduleStore(Protocol):
 
     async def due_schedules(self, horizon: Micros, limit: int) -> Due: ...
 
-    async def count_due(self, since: Micros, until: Micros, bucket: Micros) -> dict[Micros, int]:
-        """How many schedules have their next due time in [since, until), by the bucket that it is in."""
+    async def count_due(self, edges: Sequence[Micros]) -> list[int]:
+        """How many schedules have their next due time from each edge up to the next one: one number less than edges."""
         ...
 
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:

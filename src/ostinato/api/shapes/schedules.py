@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -14,7 +14,6 @@ from ostinato.api.shapes.runs import RecentRun, Run
 from ostinato.api.shapes.work import NewWork, Work
 from ostinato.service.drafts import check_name
 from ostinato.timing import parse_timing
-from ostinato.timing.reading import NeedsNow
 
 __all__ = [
     "Backfill",
@@ -32,6 +31,8 @@ __all__ = [
     "Trigger",
     "Why",
 ]
+
+_ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Schedule(Answer):
@@ -93,9 +94,8 @@ class ScheduleQuery(Sought):
 
 
 def _timing(text: str) -> str:
-    # What counts from now is read by whoever knows what time it is.
-    with suppress(NeedsNow):
-        parse_timing(text)
+    # Whether it can be read; when it is due counts from when it is added.
+    parse_timing(text, tz="UTC", now=_ANY_DAY)
     return text
 
 

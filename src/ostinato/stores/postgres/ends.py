@@ -36,10 +36,15 @@ WITH moved AS (
 UPDATE schedules s SET next_at = f.finished_at + s.after_finish
 FROM unnest(%s::bigint[], %s::bigint[]) f (id, finished_at)
 WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS NULL AND NOT s.orphaned
-  AND s.held_since IS NULL
+  AND s.held_since IS NULL AND (s.next_at IS NULL OR s.next_at > f.finished_at)
   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 RETURNING 1
 ) {TELL}
+"""
+_WAIT = """
+UPDATE schedules s SET next_at = NULL
+WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > %s
+  AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 """
 
 
@@ -64,17 +69,16 @@ async def lock_ends(connection: Connection, ids: Sequence[RunId]) -> None:
 
 
 async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId, Micros]) -> None:
-    """Set the next due time of schedules that count from the end of their last run; the caller has locked them."""
+    """Set the next due time of schedules that count from the end of their last run; the caller has locked them. One
+    that has come and was not recorded stays: it is to have its row."""
     if finished:
         await connection.execute(_COUNT, (numbers(finished), numbers(finished.values())))
 
 
-async def wait_for_finish(connection: Connection, schedule_id: ScheduleId | None) -> None:
-    """A run of this schedule was queued out of turn: if it counts from the end of its last run, that is to come.
-
-    Whoever ends another run of it meanwhile holds the lock that this takes, or waits for it and sees the new one.
-    """
+async def wait_for_finish(connection: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
+    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
+    # Locked in a statement of its own: who ends another run of it meanwhile is seen, or waits and sees ours.
     await connection.execute(
-        "UPDATE schedules SET next_at = NULL WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL",
-        (schedule_id,),
+        "SELECT id FROM schedules WHERE id = %s AND after_finish IS NOT NULL FOR NO KEY UPDATE", (schedule_id,)
     )
+    await connection.execute(_WAIT, (schedule_id, now))

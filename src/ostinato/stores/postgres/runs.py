@@ -122,7 +122,7 @@ class PostgresRuns:
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])
-            await wait_for_finish(connection, run.schedule_id)
+            await wait_for_finish(connection, run.schedule_id, run.ready_at)
             if run.session is not None and run.mode is not None:
                 await let_in(connection, run.session, [id], run.ready_at)
             else:
@@ -148,7 +148,7 @@ class PostgresRuns:
             if not rows:
                 return None
             new, session, schedule_id = rows[0]
-            await wait_for_finish(connection, schedule_id)
+            await wait_for_finish(connection, schedule_id, now)
             if session is not None:
                 await let_in(connection, session, [RunId(new)], now)
             return RunId(new)

@@ -40,18 +40,21 @@ def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, re
 
 
 def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, finished_at: Micros) -> None:
-    """Set the next due time of a schedule that counts from the end of its last run."""
+    """Set the next due time of a schedule that counts from the end of its last run. One that has come and was not
+    recorded stays: it is to have its row."""
     connection.execute(
-        "UPDATE schedules SET next_at = ? + after_finish WHERE id = ? AND after_finish IS NOT NULL "
-        "AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND NOT EXISTS "
-        "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
+        "UPDATE schedules SET next_at = ?1 + after_finish WHERE id = ?2 AND after_finish IS NOT NULL "
+        "AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND (next_at IS NULL OR next_at > ?1) "
+        "AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
         (finished_at, schedule_id),
     )
 
 
-def wait_for_finish(connection: apsw.Connection, schedule_id: ScheduleId | None) -> None:
-    """A run of this schedule was queued out of turn: if it counts from the end of its last run, that is to come."""
+def wait_for_finish(connection: apsw.Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
+    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
     connection.execute(
-        "UPDATE schedules SET next_at = NULL WHERE id = ? AND after_finish IS NOT NULL AND held_since IS NULL",
-        (schedule_id,),
+        "UPDATE schedules SET next_at = NULL WHERE id = ? AND after_finish IS NOT NULL AND held_since IS NULL "
+        "AND next_at > ? AND EXISTS "
+        "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
+        (schedule_id, now),
     )

@@ -52,12 +52,13 @@ class Readers:
     def _run(self) -> None:
         connection: apsw.Connection | None = None
         while job := self._queue.get():
-            try:
-                connection = connection or self._connect()
-                job.result = job.operation(connection)
-            except BaseException as error:  # whatever it is, its caller learns it; the reader lives on
-                job.error = named_error(error)
-            deliver([job])
+            if not job.future.cancelled():  # somebody still waits for it
+                try:
+                    connection = connection or self._connect()
+                    job.result = job.operation(connection)
+                except BaseException as error:  # whatever it is, its caller learns it; the reader lives on
+                    job.error = named_error(error)
+                deliver([job])
             del job  # nothing is kept alive while it waits
         if connection is not None:
             connection.close()

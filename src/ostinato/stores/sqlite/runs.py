@@ -78,7 +78,7 @@ class SqliteRuns:
                 if active > allowed:
                     return None
             (id,) = insert_all(connection, [run])
-            wait_for_finish(connection, run.schedule_id)
+            wait_for_finish(connection, run.schedule_id, run.ready_at)
             if run.session is not None:
                 let_in(connection, run.session, [id], run.ready_at)
             return id
@@ -103,7 +103,7 @@ class SqliteRuns:
             if not rows:
                 return None
             new, session, schedule_id = rows[0]
-            wait_for_finish(connection, schedule_id)
+            wait_for_finish(connection, schedule_id, now)
             if session is not None:
                 let_in(connection, session, [RunId(new)], now)
             return RunId(new)

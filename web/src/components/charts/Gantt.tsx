@@ -23,7 +23,6 @@ interface Props {
 const NARROW = 640;
 const GUTTER = 190;
 const ROW = 32;
-const SUB_ROW = 28;
 
 /** Runs and due times over the time: one row for each schedule. Only the rows in sight are drawn. */
 export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onPan }: Props) {
@@ -37,7 +36,7 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
   const scale: Scale = { from: from + pan.offset, span, width };
   const [pointed, setPointed] = useState<{ row: GanttRow; bar: GanttBar; top: number } | null>(null);
   const stacks = useMemo(() => rows.map((row) => stackRuns(row.runs, now, perPixel)), [rows, now, perPixel]);
-  const heightOf = (index: number) => ROW + SUB_ROW * Math.max(0, (stacks[index]?.length ?? 0) - 1);
+  const heightOf = (index: number) => ROW * Math.max(1, stacks[index]?.length ?? 0);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => view.current,
@@ -112,12 +111,12 @@ export function Gantt({ rows, from, span, now, zone, nameOf, hrefOf, onOpen, onP
                 <GanttBars
                   name={row.name}
                   bars={[...rowBars(stacks[item.index] ?? [], now, scale), ...dueBars(row.due, scale)]}
-                  pitch={SUB_ROW}
+                  pitch={ROW}
                   place={place}
                   hrefOf={(bar) => hrefOf(bar, row)}
                   onOpen={onOpen}
                   onPoint={(bar) => {
-                    const top = item.start + (narrow ? 23 : 0) + (bar?.level ?? 0) * SUB_ROW;
+                    const top = item.start + (narrow ? 23 : 0) + (bar?.level ?? 0) * ROW;
                     setPointed(bar === null ? null : { row, bar, top });
                   }}
                 />

@@ -37,14 +37,19 @@ function lookOf(bar: GanttBar): CSSProperties {
   }
 }
 
-/** A thin bar is easier to hit with some space around it, where no neighbour needs that space. */
-function hasRoom(bars: readonly GanttBar[], index: number): boolean {
-  const bar = bars[index];
-  const [before, after] = [bars[index - 1], bars[index + 1]];
-  if (bar === undefined) return false;
-  const free = (left: GanttBar | undefined, right: GanttBar | undefined) =>
-    left === undefined || right === undefined || right.left - left.left - left.width > 12;
-  return free(before, bar) && free(bar, after);
+/** The bars with some space around them: a thin one is easier to hit then, and no neighbour in its sub-row needs it. */
+function barsWithRoom(bars: readonly GanttBar[]): ReadonlySet<GanttBar> {
+  const roomy = new Set(bars);
+  const before = new Map<number, GanttBar>();
+  for (const bar of bars) {
+    const other = before.get(bar.level);
+    if (other !== undefined && bar.left - other.left - other.width <= 12) {
+      roomy.delete(bar);
+      roomy.delete(other);
+    }
+    before.set(bar.level, bar);
+  }
+  return roomy;
 }
 
 /** The arrow keys walk over the bars of a row. */
@@ -62,6 +67,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
     0,
     bars.findLastIndex((bar) => bar.kind !== "due"),
   );
+  const roomy = barsWithRoom(bars);
   return bars.map((bar, index) => {
     const href = hrefOf(bar);
     const text = `${name}: ${barTitle(bar)}, ${barTimes(bar, place)}`;
@@ -72,10 +78,10 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
       tabIndex: index === stop ? 0 : -1,
       onKeyDown: walk,
       className: classes(
-        "absolute rounded-xs after:absolute after:-inset-y-1.5 after:content-[''] hover:brightness-110 focus-visible:z-10",
+        "absolute rounded-xs after:absolute after:content-[''] hover:brightness-110 focus-visible:z-10",
         // A failure stands out above and below: colour alone would not tell it.
-        bar.state === "failed" ? "mt-0.5 h-7" : "mt-1.5 h-5",
-        hasRoom(bars, index) ? "after:-inset-x-1.5" : "after:inset-x-0",
+        bar.state === "failed" ? "mt-0.5 h-7 after:inset-y-0" : "mt-1.5 h-5 after:-inset-y-1.5",
+        roomy.has(bar) ? "after:-inset-x-1.5" : "after:inset-x-0",
       ),
       style: { left: bar.left, top: bar.level * pitch, width: bar.width, ...lookOf(bar) },
       onMouseEnter: () => onPoint(bar),

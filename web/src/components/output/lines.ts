@@ -84,10 +84,11 @@ export class LineStore {
   /** The number of the attempt that begins with this line; null within one. `starts` are those of all attempts. */
   attemptAt(index: number, starts: readonly number[]): number | null {
     const attempt = this.attemptOf(index, starts);
+    if (attempt === null) return null;
     let before = index - 1;
     // A remark has no time.
     while (before >= 0 && this.line(before).at === null) before -= 1;
-    return attempt === null || attempt === (before < 0 ? 1 : this.attemptOf(before, starts)) ? null : attempt;
+    return attempt === (before < 0 ? 1 : this.attemptOf(before, starts)) ? null : attempt;
   }
 
   private attemptOf(index: number, starts: readonly number[]): number | null {

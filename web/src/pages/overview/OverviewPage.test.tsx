@@ -24,7 +24,7 @@ it("a house without schedules shows the command that makes the first one", async
 
 it("what is due is counted in all, and what nobody ran is called overdue", async () => {
   const at = (minutes: number) => new Date(Date.parse(sampleOverview().now) + minutes * 60_000).toISOString();
-  const due = Array.from({ length: 50 }, (_, number) => ({ schedule: `s${number}`, at: at(number - 1), zone: "UTC" }));
+  const due = Array.from({ length: 50 }, (_, number) => ({ schedule: `s${number}`, at: at(number === 0 ? -1 : number + 5), zone: "UTC" }));
   const counts = { ...sampleOverview().counts, due: 1416 };
   stubServer({ "GET /api/overview": sampleOverview({ due, counts }) });
   renderPage(OverviewPage);

@@ -116,9 +116,10 @@ function Sentence({ schedule: { sentence, timing, zone } }: { schedule: Schedule
   const said = sentence || timing;
   const [words, behind] = said.includes(zone) ? [said, ""] : [said.replace(/\.$/, ""), ` (${zone}).`];
   return (
-    <p className="flex text-xs text-muted" title={words + behind}>
+    <p className="flex min-w-0 overflow-hidden text-xs text-muted" title={words + behind}>
       <span className="truncate">{words}</span>
-      <span className="shrink-0 whitespace-pre">{behind}</span>
+      {/* Of a long name there is room for the sentence, too. */}
+      <span className="max-w-3/5 shrink-0 truncate whitespace-pre sm:max-w-none">{behind}</span>
     </p>
   );
 }

@@ -59,9 +59,9 @@ describe("the timeline", () => {
     open("?span=1h");
     const above = await screen.findByLabelText(/^sync: succeeded/);
     const below = screen.getByLabelText(/^sync: running/);
-    expect([above.style.top, below.style.top]).toEqual(["0px", "28px"]);
+    expect([above.style.top, below.style.top]).toEqual(["0px", "32px"]);
     const heightOf = (bar: HTMLElement) => bar.parentElement?.parentElement?.style.height;
-    expect([heightOf(screen.getByLabelText(/^backup/)), heightOf(above)]).toEqual(["32px", "60px"]);
+    expect([heightOf(screen.getByLabelText(/^backup/)), heightOf(above)]).toEqual(["32px", "64px"]);
   });
 
   it("keeps span, place, search and view in the address", async () => {
