@@ -100,7 +100,7 @@ class _Active(NamedTuple):
 
 
 class PostgresSessions:
-    """Answers stores.base.SessionStore."""
+    """Answers stores.sessions.SessionStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,7 @@
-"""An operation on the database with whoever waits for it: made on a loop, run on a thread, told to the loop again."""
+"""An operation on the database with whoever waits for it: made on a loop, run on a thread, told to the loop again.
+
+The threads are in writer.py and readers.py.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ Operation = Callable[[apsw.Connection], T]
 
 
 class Job:
+    """One operation, and what became of it."""
+
     __slots__ = ("error", "future", "loop", "operation", "result", "wakes")
 
     def __init__(

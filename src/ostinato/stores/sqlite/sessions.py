@@ -63,7 +63,7 @@ SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at,
 
 
 class SqliteSessions:
-    """Answers stores.base.SessionStore."""
+    """Answers stores.sessions.SessionStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
