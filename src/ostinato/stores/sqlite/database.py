@@ -14,7 +14,7 @@ from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation
-from ostinato.stores.sqlite.locks import opening, protect
+from ostinato.stores.sqlite.locks import close, opening, protect
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
@@ -112,22 +112,21 @@ class Database:
 
         SQLite does not wait for another that turns the file to WAL just now; and nobody waits while he holds `opening`.
         """
+        with opening:
+            connection = apsw.Connection(self.path)
         tries = 0
         while True:
-            with opening:
-                connection = apsw.Connection(self.path)
-                try:
+            try:
+                with opening:
                     prepare(connection)
                     schema_version(connection)
                     connection.set_busy_handler(wait)
-                    return connection
-                except BaseException as error:
-                    connection.close()
-                    if not isinstance(error, apsw.BusyError):
-                        raise
-                    busy = error
-            if not wait(tries):
-                raise busy
+                return connection
+            except BaseException as error:
+                # The same connection again: to close it could drop the locks of another library that has the file.
+                if not isinstance(error, apsw.BusyError) or not wait(tries):
+                    close(connection)
+                    raise
             tries += 1
 
     def _migrate(self, connection: apsw.Connection) -> None:
