@@ -200,7 +200,7 @@ def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[apsw
         waits.set()
         sleep(seconds)
 
-    monkeypatch.setattr("ostinato.stores.sqlite.database.time.sleep", told)
+    monkeypatch.setattr("ostinato.stores.sqlite.waiting.time.sleep", told)
     with closing(apsw.Connection(str(tmp_path / "new.db"))) as other:
         other.execute("BEGIN IMMEDIATE")
         yield other, waits

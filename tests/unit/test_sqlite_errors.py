@@ -14,7 +14,7 @@ from ostinato.stores.sqlite.jobs import named_error
     [
         (apsw.FullError("full"), StoreUnavailable, "the disk is full: make room"),
         (apsw.IOError("disk I/O error"), StoreUnavailable, r"the disk did not take it \(disk I/O error\): is it full"),
-        (apsw.BusyError("busy"), StoreUnavailable, "locked by another process"),
+        (apsw.BusyError("busy"), StoreUnavailable, "another process held the lock of /srv/jobs.db for 10 s"),
         (apsw.ReadOnlyError("read-only"), StoreError, "check the folder and its rights"),
         (apsw.NotADBError("no"), StoreError, "not an SQLite database"),
         (apsw.SQLError("syntax"), StoreError, "SQLite refused: syntax"),
@@ -22,10 +22,10 @@ from ostinato.stores.sqlite.jobs import named_error
 )
 def test_an_error_of_sqlite_names_the_fix(error: apsw.Error, kind: type[StoreError], says: str) -> None:
     with pytest.raises(StoreError, match=says) as raised:
-        raise named_error(error)
+        raise named_error(error, "/srv/jobs.db")
     assert type(raised.value) is kind
 
 
 def test_what_is_not_of_sqlite_stays_what_it_is() -> None:
     error = ValueError("no")
-    assert named_error(error) is error
+    assert named_error(error, "/srv/jobs.db") is error

@@ -49,6 +49,8 @@ def _why_not_healthy(health: dict[str, Any]) -> str | None:
     if health["node"] is None or health["ok"] or health["draining"]:
         # Without an engine it only serves, and one that drains ends its services on purpose.
         return None
+    if health["database"] is not None:
+        return "its database file was deleted or replaced: restart this process"
     down = sorted(name for name, service in health["services"].items() if not service["up"])
     if down:
         return f"engine service {', '.join(down)} is down"

@@ -206,11 +206,13 @@ class Engine:
         """How this node is, for people and load balancers."""
         services = {name: asdict(health) for name, health in self.watchdog.services.items()}
         blocked = self.monitor.blocked_for
+        fault = self.store.fault
         return {
-            "ok": all(service["up"] for service in services.values()) and not blocked,
+            "ok": all(service["up"] for service in services.values()) and not blocked and fault is None,
             "node": self.id,
             "draining": self.is_draining,
             "asked_to_drain": self.is_asked_to_drain,
+            "database": fault,
             "services": services,
             "loop": {
                 "blocked_for": round(blocked, 3),

@@ -462,6 +462,11 @@ class Store(Protocol):
     @property
     def upkeep(self) -> UpkeepStore: ...
 
+    @property
+    def fault(self) -> str | None:
+        """Why it takes and gives nothing any more until it is opened anew; None when all is well."""
+        ...
+
     async def open(self) -> None:
         """Connect, and migrate the schema under a lock."""
         ...

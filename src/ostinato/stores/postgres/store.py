@@ -34,6 +34,10 @@ class PostgresStore:
     def url(self) -> str:
         return self._database.server.url
 
+    @property
+    def fault(self) -> str | None:
+        return None
+
     async def open(self) -> None:
         await self._database.open()
 

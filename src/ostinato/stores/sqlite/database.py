@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,9 +12,12 @@ import apsw
 from ostinato.errors import StoreError
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation
+from ostinato.stores.sqlite.locks import close, opening, protect
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
+from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
@@ -27,9 +29,8 @@ _open_files: dict[Database, str] = {}
 """What this process has open, by its real path."""
 _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
-_BUSY_MILLISECONDS = 10_000
-_MIGRATION_MILLISECONDS = 600_000
-_PAUSE_SECONDS = 0.005
+_MIGRATION_SECONDS = 600.0
+"""How long a start waits for another process that migrates a large file just now."""
 
 
 class Database:
@@ -38,17 +39,31 @@ class Database:
     def __init__(self, path: str) -> None:
         self.path = path
         self.in_memory = path == ":memory:"
-        self._writer = Writer(self._connect_writer)
+        self._wait = LockWait(path)
+        self._writer = Writer(self._connect_writer, self._wait, self._look)
         self._readers: Readers | None = None
+        self._identity: FileIdentity | None = None
 
     async def open(self) -> None:
-        """Make the file (only its owner may read it), connect and migrate."""
+        """Make the file (only its owner may read it), connect, and migrate where something is pending."""
         if not self.in_memory:
-            self._enter()
+            path = self._enter()
             _make_private_file(self.path)
+            protect(path)
         await self._writer.start(self._migrate)
         if not self.in_memory:
-            self._readers = Readers(self.connect_reader)
+            self._readers = Readers(self.path, self.connect_reader, self._look_now_and_then)
+
+    @property
+    def fault(self) -> str | None:
+        """Why nothing is read or written any more: the file was deleted or replaced, say."""
+        return self._look()
+
+    def _look(self) -> str | None:
+        return None if self._identity is None else self._identity.look()
+
+    def _look_now_and_then(self) -> str | None:
+        return None if self._identity is None else self._identity.look_now_and_then()
 
     def write(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
         """Run an operation in the next group commit; `wakes` tells the engines of this process at once."""
@@ -71,7 +86,7 @@ class Database:
             await readers.stop()
         _open_files.pop(self, None)
 
-    def _enter(self) -> None:
+    def _enter(self) -> str:
         path = os.path.realpath(self.path)
         if path in _inherited_files:
             raise StoreError(
@@ -80,34 +95,50 @@ class Database:
                 "not use it before)"
             )
         _open_files[self] = path
+        return path
 
     def connect_reader(self) -> apsw.Connection:
-        """A connection that only reads; its owner closes it."""
-        connection = apsw.Connection(self.path)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+        """A connection that only reads; its owner closes it, by locks.close()."""
+        return self._connect(lambda connection: connection.execute("PRAGMA query_only = ON"), LockWait(self.path))
 
     def _connect_writer(self) -> apsw.Connection:
-        connection = apsw.Connection(self.path)
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        try:
-            _log_ahead(connection)
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            connection.execute("PRAGMA cache_size = -32768")
-        except apsw.Error:
-            connection.close()
-            raise
+        connection = self._connect(_prepare_writer, self._wait)
+        if not self.in_memory:
+            self._identity = FileIdentity(connection, self.path)
         return connection
 
+    def _connect(self, prepare: Callable[[apsw.Connection], object], wait: LockWait) -> apsw.Connection:
+        """Open, prepare and read once, so that the locks that a connection keeps are taken; again while it is locked.
+
+        SQLite does not wait for another that turns the file to WAL just now; and nobody waits while he holds `opening`.
+        """
+        with opening:
+            connection = apsw.Connection(self.path)
+        tries = 0
+        while True:
+            try:
+                with opening:
+                    prepare(connection)
+                    schema_version(connection)
+                    connection.set_busy_handler(wait)
+                return connection
+            except BaseException as error:
+                # The same connection again: to close it could drop the locks of another library that has the file.
+                if not isinstance(error, apsw.BusyError) or not wait(tries):
+                    close(connection)
+                    raise
+            tries += 1
+
     def _migrate(self, connection: apsw.Connection) -> None:
-        """Run what is pending. BEGIN IMMEDIATE is the lock: another process waits and then finds nothing to do."""
-        pending(MIGRATIONS, schema_version(connection), self.url)
-        # Another process may be migrating a large file just now.
-        connection.set_busy_timeout(_MIGRATION_MILLISECONDS)
+        """Run what is pending. BEGIN IMMEDIATE is the lock: another process waits and then finds nothing to do.
+
+        Where nothing is, no lock is asked for: a list waits for nobody who writes.
+        """
+        if not pending(MIGRATIONS, schema_version(connection), self.url):
+            return
+        connection.set_busy_handler(LockWait(self.path, _MIGRATION_SECONDS))
         connection.execute("BEGIN IMMEDIATE")
-        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.set_busy_handler(self._wait)
         try:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS migrations "
@@ -151,24 +182,20 @@ def schema_version(connection: apsw.Connection) -> int:
     return version
 
 
-def _log_ahead(connection: apsw.Connection) -> None:
-    """Turn a new file to WAL. SQLite does not wait for another that writes to it or turns it just now; so this does."""
-    deadline = time.monotonic() + _BUSY_MILLISECONDS / 1000
-    while True:
-        try:
-            fetch(connection, "PRAGMA journal_mode = WAL")
-            return
-        except apsw.BusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_PAUSE_SECONDS)
+def _prepare_writer(connection: apsw.Connection) -> None:
+    fetch(connection, "PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA cache_size = -32768")
 
 
 def _make_private_file(path: str) -> None:
+    """Only where there is none: to open and close a file that is in use drops the locks that SQLite has on it."""
     try:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreError(
             f"the database {path!r} cannot be opened: {error.strerror}; make the folder, or choose another with --db"
         ) from error
-    os.close(descriptor)

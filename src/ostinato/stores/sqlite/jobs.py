@@ -6,6 +6,7 @@ The threads are in writer.py and readers.py.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import apsw
 
 from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.stores.sqlite import waiting
 
 __all__ = ["Job", "Operation", "deliver", "named_error"]
 
@@ -23,7 +25,7 @@ Operation = Callable[[apsw.Connection], T]
 class Job:
     """One operation, and what became of it."""
 
-    __slots__ = ("error", "future", "loop", "operation", "result", "wakes")
+    __slots__ = ("error", "future", "loop", "operation", "result", "until", "wakes")
 
     def __init__(
         self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop, wakes: bool
@@ -32,6 +34,8 @@ class Job:
         self.future = future
         self.loop = loop
         self.wakes = wakes
+        self.until = time.monotonic() + waiting.BUSY_SECONDS
+        """When it is given up, if the file is still locked then."""
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -49,7 +53,7 @@ def deliver(group: list[Job]) -> None:
 
 def _resolve(jobs: list[Job]) -> None:
     for job in jobs:
-        if job.future.cancelled():
+        if job.future.done():  # whoever asked has gone, or has been told that it takes too long
             continue
         if job.error is not None:
             job.future.set_exception(job.error)
@@ -57,10 +61,13 @@ def _resolve(jobs: list[Job]) -> None:
             job.future.set_result(job.result)
 
 
-def named_error(error: BaseException) -> BaseException:
-    """SQLite's error as one of ours, with the fix."""
+def named_error(error: BaseException, path: str) -> BaseException:
+    """SQLite's error about this file as one of ours, with the fix."""
     if isinstance(error, apsw.BusyError):
-        named: StoreError = StoreUnavailable("the database is locked by another process; it is tried again")
+        named: StoreError = StoreUnavailable(
+            f"another process held the lock of {path} for {waiting.BUSY_SECONDS:g} s: 'fuser {path}' names who has it "
+            "open; let its transaction end, or end it, and try again"
+        )
     elif isinstance(error, apsw.FullError):
         named = StoreUnavailable("the disk is full: make room; nothing was written")
     elif isinstance(error, apsw.IOError):

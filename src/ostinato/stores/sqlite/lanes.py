@@ -39,6 +39,17 @@ class SqliteLanes:
     async def ensure_lanes(
         self, limits: Mapping[str, int], fixed: Sequence[str], rates: Mapping[str, Rate] | None = None
     ) -> None:
+        rates = rates or {}
+        query = "SELECT name, max_running, rate_count, rate_per FROM lanes"
+        rows = await self._database.read(lambda connection: fetch(connection, query))
+        there = {name: (limit, count, per) for name, limit, count, per in rows}
+        if (
+            limits.keys() <= there.keys()
+            and all(there[name][0] == limits[name] for name in fixed)
+            and all(there[name][1:] == (rate.count, rate.per) for name, rate in rates.items() if name in there)
+        ):
+            return  # a list opens the database too, and takes no lock to write nothing
+
         def ensure(connection: apsw.Connection) -> None:
             connection.executemany(
                 "INSERT INTO lanes (name, max_running) VALUES (?, ?) ON CONFLICT DO NOTHING", limits.items()
@@ -47,7 +58,7 @@ class SqliteLanes:
                 "UPDATE lanes SET max_running = ? WHERE name = ? AND max_running <> ?",
                 [(limits[name], name, limits[name]) for name in fixed],
             )
-            connection.executemany(_RATE, [(rate.count, rate.per, name) for name, rate in (rates or {}).items()])
+            connection.executemany(_RATE, [(rate.count, rate.per, name) for name, rate in rates.items()])
 
         await self._database.write(ensure)
 

@@ -112,11 +112,10 @@ def find_runs(
     # Only a run that was tried more than once has rows of earlier attempts.
     earlier: dict[int, list[Any]] = {}
     ids = msgspec.json.encode([row[0] for row in rows if row[12]]).decode()
-    for row in connection.execute(
-        f"SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?)) "
-        "ORDER BY a.run_id, a.number",
-        (ids,),
-    ):
+    query = f"""
+        SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?))
+        ORDER BY a.run_id, a.number"""
+    for row in fetch(connection, query, (ids,)):
         earlier.setdefault(row[0], []).append(load_attempt(row))
     return [load_run(row, earlier.get(row[0], ())) for row in rows]
 

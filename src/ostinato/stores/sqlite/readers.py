@@ -14,7 +14,9 @@ from typing import TypeVar
 
 import apsw
 
+from ostinato.errors import StoreError
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
+from ostinato.stores.sqlite.locks import close
 
 __all__ = ["Readers"]
 
@@ -26,8 +28,11 @@ _THREADS = 2
 class Readers:
     """Runs each query on the next free thread, which connects at its first."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(self, path: str, connect: Callable[[], apsw.Connection], look: Callable[[], str | None]) -> None:
+        self._path = path
         self._connect = connect
+        self._look = look
+        """Why nothing may be read any more, if so it is."""
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"ostinato-sqlite-reader-{number}", daemon=True)
@@ -54,11 +59,13 @@ class Readers:
         while job := self._queue.get():
             if not job.future.cancelled():  # somebody still waits for it
                 try:
+                    if (fault := self._look()) is not None:
+                        raise StoreError(fault)
                     connection = connection or self._connect()
                     job.result = job.operation(connection)
                 except BaseException as error:  # whatever it is, its caller learns it; the reader lives on
-                    job.error = named_error(error)
+                    job.error = named_error(error, self._path)
                 deliver([job])
             del job  # nothing is kept alive while it waits
         if connection is not None:
-            connection.close()
+            close(connection)

@@ -34,11 +34,15 @@ class SqliteStore:
     def url(self) -> str:
         return self._database.url
 
+    @property
+    def fault(self) -> str | None:
+        return self._database.fault
+
     async def open(self) -> None:
         await self._database.open()
 
     async def watch(self) -> SqliteWatch:
-        return SqliteWatch(self._database)
+        return await SqliteWatch.open(self._database)
 
     async def close(self) -> None:
         await self._database.close()

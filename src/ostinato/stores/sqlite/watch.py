@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Self
 
 import apsw
 
@@ -11,6 +12,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.jobs import named_error
+from ostinato.stores.sqlite.locks import close
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
 __all__ = ["SqliteWatch"]
@@ -23,15 +25,20 @@ what costs is the turn of the loop, so there are no more of them than needed."""
 class SqliteWatch:
     """Answers stores.base.Watch."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, connection: apsw.Connection | None) -> None:
         self._database = database
         self._signal = Signal()
         self._unlisten = database.listen(self._signal.set)
-        self._connection = None if database.in_memory else _connect(database)
+        self._connection = connection
         self._version = 0
         self._version = self._data_version()
         self._timer: asyncio.TimerHandle | None = None
         self._error: apsw.Error | None = None
+
+    @classmethod
+    async def open(cls, database: Database) -> Self:
+        """Connect on a reader's thread: the loop does not wait for a file that somebody has locked."""
+        return cls(database, None if database.in_memory else await database.read(lambda _: _connect(database)))
 
     async def changed(self) -> None:
         self._look_later()
@@ -41,7 +48,7 @@ class SqliteWatch:
             if self._timer is not None:
                 self._timer.cancel()
         if self._error is not None:
-            raise named_error(self._error)
+            raise named_error(self._error, self._database.path)
 
     def _look_later(self) -> None:
         if self._connection is not None:
@@ -65,7 +72,7 @@ class SqliteWatch:
     async def close(self) -> None:
         self._unlisten()
         if self._connection is not None:
-            self._connection.close()
+            close(self._connection)
             self._connection = None
 
     def _data_version(self) -> int:

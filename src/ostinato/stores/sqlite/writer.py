@@ -1,13 +1,15 @@
 """The one writer thread: it takes every waiting operation into one transaction, so that one fsync serves many.
 
 An operation is a function of the connection. If one of a group fails, the group is rolled back and each is
-run alone, so that one bad operation cannot undo its neighbours. Called by every other file of this store.
+run alone, so that one bad operation cannot undo its neighbours. One that waited too long for a lock of another process
+is given up by itself. Called by every other file of this store.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -17,6 +19,8 @@ import apsw
 
 from ostinato.errors import StoreError
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
+from ostinato.stores.sqlite.locks import close
+from ostinato.stores.sqlite.waiting import LockWait
 
 __all__ = ["Writer"]
 
@@ -29,8 +33,11 @@ _GROUP = 256
 class Writer:
     """Runs operations one group after the other on its own thread."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection]) -> None:
+    def __init__(self, connect: Callable[[], apsw.Connection], wait: LockWait, look: Callable[[], str | None]) -> None:
         self._connect = connect
+        self._wait = wait
+        self._look = look
+        """Asked around each commit: why nothing may be written or acknowledged any more, if so it is."""
         self.listeners: list[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = []
         """Who is told, on its own loop, after a commit that gives an engine something to do."""
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
@@ -70,7 +77,7 @@ class Writer:
             while self._run_group(connection):
                 pass
         finally:
-            connection.close()
+            close(connection)
 
     def _open(self, opening: Job) -> apsw.Connection | None:
         """The connection, after the first operation on it; None when the opening has an error to tell."""
@@ -80,8 +87,8 @@ class Writer:
             opening.operation(connection)
         except BaseException as error:  # whatever it is, its caller learns it
             if connection is not None:
-                connection.close()
-            opening.error = named_error(error)
+                close(connection)
+            opening.error = named_error(error, self._wait.path)
             return None
         return connection
 
@@ -110,8 +117,12 @@ class Writer:
         return goes_on
 
     def _commit(self, connection: apsw.Connection, group: list[Job]) -> None:
+        if self._refuse(group):
+            return
+        group = self._begin(connection, group)
+        if not group:
+            return
         try:
-            connection.execute("BEGIN IMMEDIATE")
             for job in group:
                 job.result = job.operation(connection)
             connection.execute("COMMIT")
@@ -119,7 +130,34 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if len(group) == 1:
-                group[0].error = named_error(error)
+                group[0].error = named_error(error, self._wait.path)
                 return
             for job in group:
                 self._commit(connection, [job])
+        else:
+            # What went into a file that is nobody's any more is not acknowledged.
+            self._refuse(group)
+
+    def _begin(self, connection: apsw.Connection, group: list[Job]) -> list[Job]:
+        """Take the write lock; answers who is still to be served. The others have waited too long for it."""
+        while group:
+            self._wait.until = group[0].until  # the oldest
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return group
+            except BaseException as error:  # whatever it is, its caller learns it; the writer lives on
+                now = time.monotonic()
+                patient = [job for job in group if job.until > now] if isinstance(error, apsw.BusyError) else []
+                given_up = [job for job in group if job not in patient] or group
+                for job in given_up:
+                    job.error = named_error(error, self._wait.path)
+                deliver(given_up)
+                group = [] if given_up is group else patient
+        return group
+
+    def _refuse(self, group: list[Job]) -> bool:
+        fault = self._look()
+        if fault is not None:
+            for job in group:
+                job.error = StoreError(fault)
+        return fault is not None

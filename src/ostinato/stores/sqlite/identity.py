@@ -1,0 +1,73 @@
+"""Whether the database file and its write-ahead log are still the ones that were opened.
+
+A file that was deleted or replaced under an open connection takes every write, and nobody finds it again. The writer
+asks before and after each commit, readers ask now and then, and health asks whenever somebody asks it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import time
+
+import apsw
+
+from ostinato.errors import StoreError
+
+__all__ = ["FileIdentity"]
+
+log = logging.getLogger("ostinato.stores")
+
+_NOW_AND_THEN = 1.0
+"""Seconds between two looks of the readers."""
+
+
+class FileIdentity:
+    """The file and the log behind a connection that has read from them. Once they are lost, they stay so."""
+
+    def __init__(self, connection: apsw.Connection, path: str) -> None:
+        self._path = path
+        self._file = _identity(path)
+        self._log = _identity(f"{path}-wal")
+        moved = ctypes.c_int()
+        connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
+        if moved.value:
+            raise StoreError(f"the database file {path} was replaced while it was being opened; open it again")
+        self._looked_at = time.monotonic()
+        self.fault: str | None = None
+        """What was found, if something was."""
+
+    def look(self) -> str | None:
+        """What is wrong, if something is; a few microseconds."""
+        if self.fault is None:
+            self._looked_at = time.monotonic()
+            self.fault = self._compare()
+            if self.fault is not None:
+                log.error("%s", self.fault)
+        return self.fault
+
+    def look_now_and_then(self) -> str | None:
+        """The same for whoever asks often: not at every call."""
+        if self.fault is None and time.monotonic() - self._looked_at < _NOW_AND_THEN:
+            return None
+        return self.look()
+
+    def _compare(self) -> str | None:
+        for path, was in ((self._path, self._file), (f"{self._path}-wal", self._log)):
+            now = _identity(path)
+            if was is not None and now != was:
+                how = "deleted" if now is None else "replaced"
+                return (
+                    f"{path} was {how} while it was open here: nothing is read from it or written to it any more; "
+                    "restart this process, and check the database with 'ostinato db check'"
+                )
+        return None
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
