@@ -104,8 +104,9 @@ async def _unrecorded(engine: Engine) -> NoReturn:
     raise StoreUnavailable(f"the end of the run could not be recorded for {_PATIENCE} s: see what the recorder says")
 
 
-def open_store(url: str, schema: str = "ostinato") -> Store:
-    """The store for a URL: sqlite:///path, sqlite://:memory:, or postgresql://…"""
+def open_store(url: str, schema: str = "ostinato", lease: float = 15.0) -> Store:
+    """The store for a URL: sqlite:///path, sqlite://:memory:, or postgresql://… . With many nodes, no transaction may
+    hold up others for as long as a `lease`, in seconds."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme == "sqlite":
         from ostinato.stores.sqlite.store import SqliteStore
@@ -119,10 +120,10 @@ def open_store(url: str, schema: str = "ostinato") -> Store:
             from ostinato.stores.postgres.store import PostgresStore
         except ModuleNotFoundError as error:
             raise StoreError(f"PostgreSQL needs {error.name}: pip install 'ostinato[postgres]'") from error
-        return PostgresStore(url, schema)
+        return PostgresStore(url, schema, lease)
     if not separator and url:
         # A bare path is what people type on a command line.
-        return open_store(f"sqlite:///{url}", schema)
+        return open_store(f"sqlite:///{url}", schema, lease)
     raise InvalidInput(
         f"{url!r} is not a database", field="db", hint="write sqlite:///jobs.db or postgresql://user@host/name"
     )
@@ -130,7 +131,7 @@ def open_store(url: str, schema: str = "ostinato") -> Store:
 
 async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
     """Open and migrate the database, make its lanes, and put the services on it."""
-    store = open_store(settings.db, settings.schema)
+    store = open_store(settings.db, settings.schema, settings.lease.total_seconds())
     try:
         await store.open()
         # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.

@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-import psycopg
 import pytest
 
 from ostinato.errors import OutcomeUnknown, StoreUnavailable
 from ostinato.models.effects import has_effects
 from ostinato.models.run import Run
-from ostinato.stores.postgres.query import Connection
-from ostinato.stores.postgres.writer import Writer, _Job, _Uncertain
 from tests.doors.web import BASE, Client, Web, web_on
+from tests.lost_answers import lose_answer
 
 
 @pytest.fixture
@@ -279,23 +277,20 @@ def test_a_commit_whose_outcome_is_unknown_is_not_made_again(
 
 
 def _lose_the_commit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the transaction of the next trigger commit, and its answer be lost."""
-    trigger, transact, next_is_lost = web.house.store.runs.trigger_run, Writer._transact, False
+    """Let the transaction of the next trigger commit, its answer be lost, and the server stay away for a moment."""
+    trigger, next_is_lost = web.house.store.runs.trigger_run, False
+    patched = pytest.MonkeyPatch()
 
     async def trigger_run(*given: Any) -> Any:
         nonlocal next_is_lost
         next_is_lost = True
-        return await trigger(*given)
-
-    async def commit(self: Writer, connection: Connection, group: list[_Job]) -> None:
-        nonlocal next_is_lost
-        await transact(self, connection, group)
-        if next_is_lost:
-            next_is_lost = False
-            raise _Uncertain(psycopg.OperationalError("the line went dead"))
+        try:
+            return await trigger(*given)
+        finally:
+            patched.undo()
 
     monkeypatch.setattr(web.house.store.runs, "trigger_run", trigger_run)
-    monkeypatch.setattr(Writer, "_transact", commit)
+    lose_answer(patched, when=lambda: next_is_lost, stays_away=True)
 
 
 def test_an_answer_that_failed_is_not_kept(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from ostinato.service.live_listener import Ended, Happened, Lines, Listener, Mes
 from ostinato.service.runs import EnqueueSpec
 from ostinato.wiring import House, open_house
 from tests.doors.live_socket import eventually
-from tests.stores.builders import claim, finish
+from tests.stores.builders import claim, finish, said
 from tests.stores.places import raw
 
 Found = Callable[[Message], bool]
@@ -388,7 +388,7 @@ def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
         (id,) = await enqueue(house, 1)
         now = SystemClock().now()
         (one,) = (await house.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
-        await house.store.runs.report_runs([Report(one.id, one.token, output=[OutputPart(" x\n" * 5_000)] * 4)])
+        await house.store.runs.report_runs([Report(one.id, one.token, output=said(*[" x\n" * 5_000] * 4))])
         reads = 0
         read_output = house.store.runs.read_output
 
@@ -404,7 +404,7 @@ def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
         assert numbers(await until(other, lambda message: 20_000 in numbers([message]))) == list(range(19_991, 20_001))
         heard = await until(listener, lambda message: 20_000 in numbers([message]))
         assert numbers(heard) == list(range(1, 20_001))
-        await house.store.runs.finish_runs([finish(one, output=[OutputPart(" last\n")])])
+        await house.store.runs.finish_runs([finish(one, output=said(" last\n"))])
         for each in (listener, other):
             assert numbers(await until(each, lambda message: isinstance(message, Ended))) == [20_001]
         assert reads <= 4, "it was read again for each message"

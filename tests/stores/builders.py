@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ __all__ = [
     "finish",
     "ids",
     "new_run",
+    "part",
     "plan",
     "printed",
     "put",
@@ -42,6 +44,7 @@ NOW: Micros = 1_800_000_000 * SECOND
 MINUTE: Micros = 60 * SECOND
 HOUR: Micros = 60 * MINUTE
 NODE = NodeId("node-1")
+_numbers = itertools.count(1)
 
 _DRAFT = ScheduleDraft(
     name="report",
@@ -170,8 +173,13 @@ def ids(runs: Sequence[ClaimedRun]) -> list[RunId]:
 
 
 def said(*texts: str) -> tuple[OutputPart, ...]:
-    """Output as these parts."""
-    return tuple(map(OutputPart, texts))
+    """Output as these parts, with numbers that follow those of every call before."""
+    return tuple(map(part, texts))
+
+
+def part(text: str, cut_lines: int = 0, cut: int = 0) -> OutputPart:
+    """A part of a run's output, with the next number."""
+    return OutputPart(text, cut_lines, cut, number=next(_numbers))
 
 
 async def printed(store: Store, id: RunId) -> str:

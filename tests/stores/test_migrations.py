@@ -27,7 +27,7 @@ from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import NOW, claim, claim_one, finish, new_run, put
+from tests.stores.builders import NOW, claim, claim_one, finish, new_run, part, put
 from tests.stores.places import SqlitePlace, StorePlace, raw
 
 OLDER = [(kind, version) for kind, known in (("sqlite", SQLITE_MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS))
@@ -105,8 +105,8 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         assert list(await store.runs.read_output(running.id)) == [OutputPart("one "), OutputPart("two")]
         old = (await store.runs.stale_runs([], NOW))[0]
         tail = OutputPart("fo", is_tail=True)
-        await store.runs.report_runs([Report(old.id, 1, output=[OutputPart("three\n"), tail])])
-        assert [part.text for part in await store.runs.read_output(old.id)] == ["one ", "two", "three\n", "fo"]
+        await store.runs.report_runs([Report(old.id, 1, output=[part("three\n"), tail])])
+        assert [each.text for each in await store.runs.read_output(old.id)] == ["one ", "two", "three\n", "fo"]
         assert list((await store.runs.finish_runs([finish(old, abandoned=True, cost=UNKNOWN)])).lost) == []
         new = await claim_one(store)
         assert (new.id, new.schedule, new.project) == (queued.id, "report", None)

@@ -11,7 +11,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Report
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, retry, said
+from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, part, retry, said
 
 
 async def started(store: Store) -> ClaimedRun:
@@ -33,10 +33,10 @@ async def output(store: Store, id: RunId) -> list[OutputPart]:
 
 async def test_parts_come_back_as_they_were_said_and_in_their_order(store: Store) -> None:
     run = await started(store)
-    expected = [OutputPart(f"line {number}\n", cut_lines=number, cut=10 * number) for number in range(12)]
+    expected = [part(f"line {number}\n", cut_lines=number, cut=10 * number) for number in range(12)]
     await report(store, run, *expected[:1])
     await report(store, run, *expected[1:5])
-    await store.runs.report_runs([Report(run.id, run.token, output=[part]) for part in expected[5:9]])
+    await store.runs.report_runs([Report(run.id, run.token, output=[each]) for each in expected[5:9]])
     assert await output(store, run.id) == expected[:9]
     await store.runs.finish_runs([finish(run, output=expected[9:])])
     assert await output(store, run.id) == expected
@@ -91,7 +91,7 @@ async def test_of_several_tails_in_one_batch_the_last_counts(store: Store) -> No
 async def test_the_tail_goes_when_the_last_words_of_the_attempt_are_written(store: Store, kind: str) -> None:
     run = await started(store)
     await report(store, run, *said("one\n"), tail("tw", 5, 60))
-    last = [OutputPart("two\n", 2, 30)]
+    last = [part("two\n", 2, 30)]
     await store.runs.finish_runs([finish(run, output=last) if kind == "end" else retry(run, output=last)])
     assert await output(store, run.id) == [*said("one\n"), *last]
 
@@ -149,6 +149,20 @@ async def test_an_end_that_is_written_twice_leaves_its_output_once(store: Store)
     assert await output(store, run.id) == [*said("one\n")]
 
 
+async def test_parts_that_are_written_again_are_there_once(store: Store) -> None:
+    run = await started(store)
+    parts = said("one\n", "two\n", "three\n", "four\n")
+    await report(store, run, *parts[:2], tail("th"))
+    await report(store, run, *parts[:3], tail("fo"))
+    await report(store, run, parts[1])
+    assert await output(store, run.id) == [*parts[:3], tail("fo")]
+    await store.runs.finish_runs([retry(run, ready_at=NOW, output=parts)])
+    assert await output(store, run.id) == [*parts]
+    again = await claim_one(store, now=NOW + HOUR)
+    await report(store, again, *parts[:2])
+    assert await output(store, run.id) == [*parts, *parts[:2]], "another attempt counts from one"
+
+
 async def test_what_is_said_after_the_end_is_not_kept(store: Store) -> None:
     run = await started(store)
     await store.runs.finish_runs([finish(run)])
@@ -167,15 +181,8 @@ async def test_two_nodes_follow_each_others_output(first: Store, second: Store) 
 async def test_the_mark_differs_when_there_is_something_new_to_read(store: Store) -> None:
     run = await started(store)
     marks = [await store.runs.output_mark(run.id)]
-    for part in (
-        OutputPart("one\n"),
-        OutputPart("t", is_tail=True),
-        OutputPart("tw", is_tail=True),
-        OutputPart("tx", is_tail=True),
-        OutputPart("", is_tail=True),
-        OutputPart("two\n"),
-    ):
-        await store.runs.report_runs([Report(run.id, run.token, output=[part])])
+    for each in (part("one\n"), tail("t"), tail("tw"), tail("tx"), tail(""), part("two\n")):
+        await report(store, run, each)
         marks.append(await store.runs.output_mark(run.id))
     assert all(before != after for before, after in pairwise(marks))
     assert await store.runs.output_mark(run.id) == marks[-1]

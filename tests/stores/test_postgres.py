@@ -116,7 +116,7 @@ async def test_callers_learn_that_the_server_is_gone_and_the_store_recovers_when
     monkeypatch.setattr(writer_module, "_EFFORT_SECONDS", 0.2)
     connect = Server.connect
 
-    async def refuse(self: Server, *, writes: bool = False) -> Connection:
+    async def refuse(self: Server, *, key: int | None = None) -> Connection:
         raise psycopg.OperationalError("connection refused")
 
     monkeypatch.setattr(Server, "connect", refuse)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
 from typing import Any
 
 import psycopg
 import pytest
 
 from ostinato.clock import from_micros
-from ostinato.errors import OutcomeUnknown, StoreUnavailable
+from ostinato.errors import OutcomeUnknown
 from ostinato.models.access import Actor, AuditFilter, NewLogin, Role
 from ostinato.models.budget import MICRO, Budget, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId
 from ostinato.models.project import Conversation
 from ostinato.models.run import INTERRUPTED, RunFilter
 from ostinato.models.states import RunState
-from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.store import PostgresStore
-from ostinato.stores.postgres.writer import Writer, _Job, _Uncertain
+from tests.lost_answers import lose_answer
 from tests.stores.builders import (
     HOUR,
     MINUTE,
     NOW,
+    change,
     claim,
     claim_one,
     finish,
@@ -32,7 +32,7 @@ from tests.stores.builders import (
     retry,
     said,
 )
-from tests.stores.mailbox import events, send_all
+from tests.stores.mailbox import call, events, message, send_all
 from tests.stores.places import raw
 
 
@@ -41,27 +41,11 @@ def store(postgres_store: PostgresStore) -> PostgresStore:
     return postgres_store
 
 
-def uncertain_once(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """Let the next transaction commit, and its answer be lost; others do something before it is sent again."""
-    transact = Writer._transact
-    done = False
-
-    async def commit_and_break(self: Writer, connection: Connection, group: list[_Job]) -> None:
-        nonlocal done
-        await transact(self, connection, group)
-        if not done:
-            done = True
-            meanwhile()
-            raise _Uncertain(psycopg.OperationalError("the line went dead"))
-
-    monkeypatch.setattr(Writer, "_transact", commit_and_break)
-
-
 async def test_a_claim_whose_commit_is_unknown_is_taken_back_and_made_again(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inserted = await store.runs.insert_runs([new_run(), new_run()])
-    uncertain_once(monkeypatch)
+    lose_answer(monkeypatch)
     claimed = (await store.runs.claim_runs(claim())).runs
     assert ids(claimed) == inserted
     assert {(run.attempt, run.token) for run in claimed} == {(1, 2)}
@@ -73,7 +57,7 @@ async def test_what_was_cancelled_while_its_claim_was_unknown_ends_and_is_not_cl
 ) -> None:
     id = await put(store, after_finish=HOUR)
     stopped, kept = await store.runs.insert_runs([new_run(schedule_id=id), new_run(key="kept")])
-    uncertain_once(
+    lose_answer(
         monkeypatch,
         lambda: admin.execute("UPDATE ostinato.runs SET cancel = 'enough' WHERE id = %s", (stopped,)),
     )
@@ -92,7 +76,7 @@ async def test_what_was_interrupted_while_its_claim_was_unknown_gives_its_turn_t
     store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = await send_all(store, "old", "new")
-    uncertain_once(
+    lose_answer(
         monkeypatch, lambda: admin.execute("UPDATE ostinato.runs SET cancel = %s WHERE id = %s", (INTERRUPTED, old))
     )
     assert ids((await store.runs.claim_runs(claim())).runs) == [new]
@@ -108,7 +92,7 @@ async def test_an_end_whose_commit_is_unknown_is_not_taken_for_lost(
 ) -> None:
     await store.runs.insert_runs([new_run(), new_run(key="next")])
     run = await claim_one(store, room=1)
-    uncertain_once(monkeypatch)
+    lose_answer(monkeypatch)
     done = await store.runs.finish_runs([finish(run)], claim(now=NOW + 1))
     assert list(done.lost) == []
     assert [(run.key, run.attempt) for run in done.claimed.runs] == [("next", 1)]
@@ -128,7 +112,7 @@ async def test_what_an_attempt_leaves_behind_is_written_once_though_its_commit_i
         "conversation": Conversation("k", "ours"),
         "output": said("one\n", "two\n"),
     }
-    uncertain_once(monkeypatch, lambda: admin.execute("UPDATE ostinato.conversations SET id = 'newer' WHERE key = 'k'"))
+    lose_answer(monkeypatch, lambda: admin.execute("UPDATE ostinato.conversations SET id = 'newer' WHERE key = 'k'"))
     await store.runs.finish_runs([finish(run, **left) if kind == "end" else retry(run, **left)])
     assert await store.projects.read_spending(id, NOW) == Spending(runs=1, spent=MICRO // 4)
     assert list(await store.runs.read_output(run.id)) == [*said("one\n", "two\n")]
@@ -138,9 +122,8 @@ async def test_what_an_attempt_leaves_behind_is_written_once_though_its_commit_i
 async def test_an_entry_of_the_audit_log_whose_commit_is_unknown_does_not_stand_there_twice(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uncertain_once(monkeypatch)
-    with pytest.raises(OutcomeUnknown, match="look whether the change is there"):
-        await store.access.note_audit(Actor("ada", "cli"), "schedule.enable", "report", "{}", NOW)
+    lose_answer(monkeypatch)
+    await store.access.note_audit(Actor("ada", "cli"), "schedule.enable", "report", "{}", NOW)
     assert len(await store.access.list_audit(AuditFilter())) == 1
 
 
@@ -148,25 +131,22 @@ async def test_a_login_whose_commit_is_unknown_is_made_once_and_answered(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await store.access.put_code(NewLogin("code", "ada", Role.ADMIN, NOW + HOUR), NOW)
-    uncertain_once(monkeypatch)
+    lose_answer(monkeypatch)
     made = await store.access.exchange_code("code", "cookie", NOW + HOUR, NOW)
     assert made is not None
     assert made.who == "ada"
     monkeypatch.undo()
-    uncertain_once(monkeypatch)
+    lose_answer(monkeypatch)
     assert await store.access.put_login(NewLogin("second", "ada", Role.ADMIN, NOW + HOUR), NOW)
     assert len(await store.access.list_logins(NOW)) == 2
 
 
-async def test_what_cannot_be_repeated_after_an_unknown_commit_stays_unknown(
+async def test_a_commit_of_which_nobody_can_be_asked_stays_unknown(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def away(*_: Any) -> Connection:
-        raise StoreUnavailable("the server stays away")
-
     with monkeypatch.context() as patched:
-        uncertain_once(patched, lambda: patched.setattr(Writer, "_connected", away))
-        with pytest.raises(OutcomeUnknown):
+        lose_answer(patched, stays_away=True)
+        with pytest.raises(OutcomeUnknown, match="look whether the change is there"):
             await store.runs.insert_runs([new_run(key="once")])
     assert len(await store.runs.list_runs(RunFilter())) == 1
 
@@ -177,33 +157,101 @@ async def test_a_reservation_whose_commit_is_unknown_is_made_once(
     id = await put(store)
     await store.runs.insert_runs([new_run(schedule_id=id)])
     run = await claim_one(store)
-    uncertain_once(monkeypatch)
+    lose_answer(monkeypatch)
     budget = Budget(per_run_usd=1, per_day_usd=1, per_day_runs=1)
     assert await store.projects.reserve(Reservation(run.id, run.token, id, budget, NOW)) == Grant(MICRO)
     assert await store.projects.read_spending(id, NOW) == Spending(runs=1, reserved=MICRO)
 
 
-async def test_a_start_whose_commit_is_unknown_is_not_repeated_in_silence(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+def end_all(admin: psycopg.Connection[Any]) -> None:
+    """What was enqueued runs and ends before its enqueue is sent again, so that no active row has its key."""
+    admin.execute("UPDATE ostinato.runs SET state = 'succeeded', finished_at = 1, token = 1, attempt = 1")
+
+
+@pytest.mark.parametrize("key", ["k", None])
+async def test_an_enqueue_whose_commit_is_unknown_is_made_once_though_its_run_has_ended_meanwhile(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, key: str | None
 ) -> None:
-    uncertain_once(monkeypatch)
-    with pytest.raises(StoreUnavailable, match="look whether"):
-        await store.runs.start_run(new_run(), NodeId("node-9"), NOW)
-    assert len(await store.runs.list_runs(RunFilter())) == 1
-
-
-async def test_an_insert_whose_commit_is_unknown_is_not_repeated_in_silence(
-    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uncertain_once(monkeypatch)
-    with pytest.raises(StoreUnavailable, match="look whether"):
-        await store.runs.insert_runs([new_run()])
-    assert len(await store.runs.list_runs(RunFilter())) == 1
-    await store.runs.insert_runs([new_run(key="k")])
-    assert len(await store.runs.list_runs(RunFilter())) == 2
-
-
-async def test_an_insert_with_a_key_is_simply_repeated(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    uncertain_once(monkeypatch)
-    (id,) = await store.runs.insert_runs([new_run(key="k")])
+    lose_answer(monkeypatch, lambda: end_all(admin))
+    (id,) = await store.runs.insert_runs([new_run(key=key)])
     assert [run.id for run in await store.runs.list_runs(RunFilter())] == [id]
+
+
+async def test_enqueues_of_one_group_whose_commit_is_unknown_get_each_its_own_ids(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_answer(monkeypatch, lambda: end_all(admin))
+    answers = await asyncio.gather(
+        store.runs.insert_runs([new_run(priority=1), new_run(priority=2)]),
+        store.runs.insert_runs([new_run(priority=3, key="k")]),
+        store.sessions.send([call("a"), call("b"), message("c")], NOW),
+        store.runs.insert_runs([new_run(priority=4)]),
+    )
+    rows = await raw(store, "SELECT id, priority, session FROM runs ORDER BY id")
+    priorities = {id: priority for id, priority, session in rows if session is None}
+    assert len(rows) == 7
+    assert [[priorities[id] for id in answers[place]] for place in (0, 1, 3)] == [[1, 2], [3], [4]]
+    assert [sent.id for sent in answers[2]] == [id for id, _, session in rows if session is not None]
+
+
+async def test_what_was_not_committed_is_done_again(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line broke before the server had the commit."""
+    lose_answer(monkeypatch, lambda: admin.execute("DELETE FROM ostinato.commits; DELETE FROM ostinato.runs"))
+    (id,) = await store.runs.insert_runs([new_run()])
+    assert [run.id for run in await store.runs.list_runs(RunFilter())] == [id]
+
+
+@pytest.mark.parametrize("kind", ["queue", "trigger", "repeat", "start"])
+async def test_whatever_makes_a_run_makes_it_once_though_its_commit_is_unknown(
+    store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    schedule = await put(store)
+    (old,) = await store.runs.insert_runs([new_run()])
+    lose_answer(monkeypatch, lambda: end_all(admin))
+    match kind:
+        case "queue":
+            (new,) = await store.runs.queue_runs([new_run()], NOW)
+        case "trigger":
+            triggered = await store.runs.trigger_run(new_run(schedule_id=schedule), 0)
+            assert triggered is not None
+            new = triggered
+        case "repeat":
+            repeated = await store.runs.repeat_run(old, NOW)
+            assert repeated is not None
+            new = repeated
+        case _:
+            new = (await store.runs.start_run(new_run(), NodeId("node-9"), NOW)).id
+    assert sorted(run.id for run in await store.runs.list_runs(RunFilter())) == [old, new]
+
+
+async def test_another_try_whose_commit_is_unknown_is_not_taken_for_lost(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.runs.insert_runs([new_run(), new_run(key="next")])
+    run = await claim_one(store, room=1)
+    lose_answer(monkeypatch)
+    done = await store.runs.finish_runs([retry(run)], claim(now=NOW + 1))
+    assert list(done.lost) == []
+    assert [(one.key, one.attempt) for one in done.claimed.runs] == [("next", 1)]
+    assert await raw(store, "SELECT count(*) FROM attempts") == [(1,)]
+
+
+async def test_a_switch_whose_commit_is_unknown_is_not_taken_for_a_conflict(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = await put(store)
+    lose_answer(monkeypatch)
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
+    monkeypatch.undo()
+    lose_answer(monkeypatch)
+    assert await store.schedules.remove_schedule(id)
+
+
+async def test_a_cancel_whose_commit_is_unknown_says_what_it_ended(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = await store.runs.insert_runs([new_run()])
+    lose_answer(monkeypatch)
+    assert list((await store.runs.cancel_runs(ids, "enough", NOW)).ended) == ids

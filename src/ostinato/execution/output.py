@@ -66,6 +66,7 @@ class CappedText:
         "_head_room",
         "_lock",
         "_now",
+        "_number",
         "_tail",
         "_tail_room",
         "_was_told",
@@ -85,6 +86,8 @@ class CappedText:
         self._cut = self._cut_lines = 0
         self._ends_open = False
         self._was_told = False
+        self._number = 0
+        """Of the last part that was handed out, but for those that are replaced."""
         self._lock = threading.Lock()
         self.mask: Mask = NO_SECRETS
 
@@ -144,7 +147,7 @@ class CappedText:
             self._look_at(finished)
             cut += self._cut
             cut_lines += self._cut_lines - self._head_is_broken
-        parts = [OutputPart(_rendered(finished, self.mask))] if finished else []
+        parts = self._numbered([OutputPart(_rendered(finished, self.mask))] if finished else [])
         end = _end(last, self.mask, cut, cut_lines, is_tail=True)
         if end.text or self._was_told:
             parts.append(end)
@@ -166,7 +169,13 @@ class CappedText:
             end = _end(tail, self.mask, self._cut, cut_lines)
             # With a tiny cap, a last line that has no end may be cut as a whole.
             parts.append(end if end.text else replace(end, cut_lines=end.cut_lines + self._ends_open))
-        return parts
+        return self._numbered(parts)
+
+    def _numbered(self, parts: Iterable[OutputPart]) -> list[OutputPart]:
+        """The next parts of the attempt."""
+        numbered = [replace(part, number=number) for number, part in enumerate(parts, self._number + 1)]
+        self._number += len(numbered)
+        return numbered
 
     def _look_at(self, handed_out: list[_Piece]) -> None:
         """The first line end that is cut, or the first that is kept, ends a line that the head has begun."""

@@ -33,13 +33,15 @@ class OutputPart:
     """A piece of a run's output: whole lines; only the last of an attempt, and one before a cut, may lack its newline.
 
     Before it, `cut` bytes were dropped, and `cut_lines` lines; -1 if it goes on with the line before. A tail is the end
-    of what has come so far: the next one replaces it, and it goes when the attempt ends.
+    of what has come so far: the next one replaces it, and it goes when the attempt ends. `number` counts the others of
+    an attempt from 1, in their order: whoever is not sure that a part was written writes it again.
     """
 
     text: str
     cut_lines: int = 0
     cut: int = 0
     is_tail: bool = False
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,8 @@ class Renewed:
     """False if the node was declared lost: its runs belong to others now."""
     drain: bool = False
     """Somebody asks it to take no more work."""
+    running: Sequence[tuple[RunId, int]] = ()
+    """What runs on it as the database has it, each with its token."""
 
 
 @dataclass(frozen=True, slots=True)

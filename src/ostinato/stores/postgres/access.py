@@ -163,8 +163,7 @@ class PostgresAccess:
         async def note(connection: Connection) -> None:
             await connection.execute(_NOTE, values)
 
-        # Not repeatable: after an answer that was lost it would stand there twice.
-        await self._database.write(note, repeatable=False)
+        await self._database.write(note)
 
     async def list_audit(self, wanted: AuditFilter) -> list[AuditEntry]:
         clauses: list[str] = []
@@ -200,7 +199,7 @@ class PostgresAccess:
                 # Given back between the two.
             raise StoreUnavailable(f"the key {key!r} changes hands all the time; it is tried again")
 
-        return await self._database.write(begin, repeatable=False)
+        return await self._database.write(begin)
 
     async def end_request(self, who: str, key: str, begun_at: Micros, answer: Answer | None) -> None:
         ours = "who = %s AND key = %s AND begun_at = %s"
@@ -214,7 +213,7 @@ class PostgresAccess:
         async def end(connection: Connection) -> None:
             await connection.execute(query, values)
 
-        await self._database.write(end)
+        await self._database.write(end, once=False)
 
     async def _put(self, table: str, login: NewLogin, now: Micros) -> bool:
         values = {
@@ -233,4 +232,4 @@ class PostgresAccess:
         async def note(connection: Connection) -> None:
             await connection.execute(f"UPDATE {table} SET used_at = %s WHERE hash = %s", (now, hash))
 
-        await self._database.write(note)
+        await self._database.write(note, once=False)

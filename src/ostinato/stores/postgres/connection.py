@@ -1,9 +1,19 @@
-"""How this store connects, what each connection is set to, and what a PostgreSQL error is called in the house."""
+"""How this store connects, what each connection is set to, and what a PostgreSQL error is called in the house.
+
+A connection that writes holds an advisory lock with a key of its process. So whoever comes after it, in the same
+process, knows when it is over, and other nodes find and end the connections of one that is lost (see nodes.py).
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import os
 import re
+import secrets
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 import psycopg
@@ -12,26 +22,23 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.waiting import Ready, Wait
 
+from ostinato import failpoints
 from ostinato.config import without_password
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.stores.postgres.query import Connection, Row
 
-__all__ = ["Server", "is_lost", "is_passing", "named"]
+__all__ = ["HELD_KEYS", "Server", "bounded", "is_lost", "is_passing", "named"]
 
 T = TypeVar("T")
 
 _EAGER = 8
 """How often in a row a connection is believed to be writable."""
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
-_DEFAULTS: dict[str, str | int] = {
-    "application_name": "ostinato",
-    "connect_timeout": 5,
-    # A peer that vanished without a word is noticed in half a minute, where the system's default is two hours.
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
+_LEAST_TRANSACTION_SECONDS = 5.0
+_OPENING_SECONDS = 10.0
+"""How long a new connection may take to be set up, the end of the one before it included."""
+_ENDING_SECONDS = 5.0
+_DEFAULTS: dict[str, str | int] = {"application_name": "ostinato", "connect_timeout": 5}
 _SETTINGS = {
     # Each statement must see what others committed before it: claims rely on it.
     "default_transaction_isolation": "read committed",
@@ -64,6 +71,13 @@ _WRITER_SETTINGS = {
     "enable_material": "off",
     "plan_cache_mode": "force_generic_plan",
 }
+HELD_KEYS = """
+SELECT pid, (classid::bigint << 32) | objid::bigint AS key FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+"""Which backend holds which advisory lock of this database."""
+_END_HOLDER = f"SELECT pg_terminate_backend(pid) FROM ({HELD_KEYS}) held WHERE key = %s AND pid <> pg_backend_pid()"
 
 
 class _EagerConnection(psycopg.AsyncConnection[Row]):
@@ -75,6 +89,8 @@ class _EagerConnection(psycopg.AsyncConnection[Row]):
     """
 
     async def wait(self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None) -> T:
+        if failpoints.ON and self.pgconn.pipeline_status:
+            failpoints.reach("postgres.statement")
         try:
             wanted = next(gen)
             for _ in range(_EAGER):
@@ -101,7 +117,7 @@ def _resumed(gen: PQGen[T], wanted: Wait) -> PQGen[T]:
 class Server:
     """A database server and the schema in it that is ours."""
 
-    def __init__(self, url: str, schema: str) -> None:
+    def __init__(self, url: str, schema: str, lease: float = 15.0) -> None:
         if not _SCHEMA.fullmatch(schema) or schema.lower().startswith("pg_"):
             raise InvalidInput(
                 f"the schema cannot be named {schema!r}",
@@ -113,6 +129,12 @@ class Server:
         self.channel = f"{schema[:50]}.changed"
         self.claims_lock = self.lock_key("claims")
         self.migrations_lock = self.lock_key("migrations")
+        # Of this process alone. Two connections write: the writer, and the one of the heartbeats.
+        self.writer_key = secrets.randbits(61) << 1
+        self.beats_key = self.writer_key + 1
+        self._lease = lease
+        self.transaction_seconds = max(lease / 2, _LEAST_TRANSACTION_SECONDS)
+        """A transaction that is under way for longer is ended: its process is stopped or cut off, and others wait."""
 
     @property
     def shown(self) -> str:
@@ -124,22 +146,51 @@ class Server:
         digest = hashlib.blake2b(f"ostinato/{self.schema}/{purpose}".encode(), digest_size=8).digest()
         return int.from_bytes(digest, "big", signed=True)
 
-    async def connect(self, *, writes: bool = False) -> Connection:
-        """A connection in autocommit mode, in our schema; its owner closes it."""
+    async def connect(self, *, key: int | None = None) -> Connection:
+        """A connection in autocommit mode, in our schema; its owner closes it.
+
+        With a key it is one that writes. When this returns, the one that had the same key before is over: whatever it
+        was about to commit is committed by now, or never will be.
+        """
         connection = await _EagerConnection.connect(
-            self._conninfo(), autocommit=True, prepare_threshold=0 if writes else 2
+            self._conninfo(), autocommit=True, prepare_threshold=2 if key is None else 0
         )
         try:
-            settings = {"search_path": sql.Identifier(self.schema).as_string(connection), **_SETTINGS}
-            if writes:
-                settings.update(_WRITER_SETTINGS)
-            calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
-            values = [part for setting in settings.items() for part in setting]
-            await connection.execute(f"SELECT {calls}", values, prepare=False)
+            with bounded(connection, _OPENING_SECONDS):
+                settings = {"search_path": sql.Identifier(self.schema).as_string(connection), **_SETTINGS}
+                if key is not None:
+                    settings.update(_WRITER_SETTINGS, **self._time_limits(connection.info.server_version))
+                calls = ", ".join(["set_config(%s, %s, false)"] * len(settings))
+                values: list[object] = [part for setting in settings.items() for part in setting]
+                cursor = await connection.execute(
+                    f"SELECT {calls}, pg_try_advisory_lock(%s)" if key is not None else f"SELECT {calls}",
+                    values if key is None else [*values, key],
+                    prepare=False,
+                )
+                row = await cursor.fetchone()
+                if key is not None and row is not None and not row[-1]:
+                    await _take_over(connection, key)
         except BaseException:
             await connection.close()
             raise
         return connection
+
+    def _time_limits(self, server_version: int) -> dict[str, str]:
+        """When the server gives up a connection that writes: others wait for its locks."""
+        limits = {f"tcp_{name}": str(value) for name, value in self._keepalives().items()}
+        if server_version >= 170000:
+            limits["transaction_timeout"] = f"{round(self.transaction_seconds * 1000)}ms"
+        return limits
+
+    def _keepalives(self) -> dict[str, int]:
+        """A peer that vanished without a word is noticed within the lease; the system's default is two hours."""
+        third = max(1, round(self._lease / 3))
+        return {
+            "keepalives_idle": third,
+            "keepalives_interval": max(1, third // 3),
+            "keepalives_count": 3,
+            "user_timeout": third * 2000,
+        }
 
     def _conninfo(self) -> str:
         try:
@@ -149,7 +200,45 @@ class Server:
                 f"the database URL {self.shown!r} is not readable: {_reason(error)}; "
                 "write it as postgresql://user@host/name"
             ) from error
-        return make_conninfo("", **{**_DEFAULTS, **given})
+        keepalives = self._keepalives()
+        keepalives["tcp_user_timeout"] = keepalives.pop("user_timeout")
+        return make_conninfo("", **{**_DEFAULTS, **keepalives, **given})
+
+
+@contextmanager
+def bounded(connection: psycopg.AsyncConnection[Row], seconds: float) -> Iterator[None]:
+    """Give up the connection if what is done in here takes longer: a line that is cut may be silent for ever.
+
+    The line is shut down, so that whoever waits for it gets an error; to be cancelled, psycopg would ask the server.
+    """
+    expired = False
+
+    def expire() -> None:
+        nonlocal expired
+        expired = True
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.pgconn.socket)) as line:
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = asyncio.get_running_loop().call_later(seconds, expire)
+    try:
+        yield
+    except psycopg.Error as error:
+        if expired:
+            raise psycopg.OperationalError(f"no answer within {seconds:g} s") from error
+        raise
+    finally:
+        timer.cancel()
+
+
+async def _take_over(connection: Connection, key: int) -> None:
+    """End the connection that has our key, and wait until its last transaction is over."""
+    await connection.execute(_END_HOLDER, (key,), prepare=False)
+    await connection.execute(f"SET lock_timeout = {round(_ENDING_SECONDS * 1000)}", prepare=False)
+    try:
+        await connection.execute("SELECT pg_advisory_lock(%s)", (key,), prepare=False)
+    except errors.LockNotAvailable as error:
+        raise psycopg.OperationalError("the server does not end the last connection of this process") from error
+    await connection.execute("SET lock_timeout = 0", prepare=False)
 
 
 def is_lost(error: BaseException, connection: Connection | None) -> bool:

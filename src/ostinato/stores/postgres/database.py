@@ -11,7 +11,8 @@ from psycopg import sql
 
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
-from ostinato.stores.postgres.connection import Server, is_lost, named
+from ostinato.stores.postgres.beats import HeartbeatConnection
+from ostinato.stores.postgres.connection import Server, bounded, is_lost, named
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value
 from ostinato.stores.postgres.writer import Answer, Operation, Writer
 
@@ -22,14 +23,17 @@ Query = Callable[[Connection], Awaitable[T]]
 
 MIGRATIONS = load_migrations("ostinato.stores.postgres")
 _READERS = 3
+_READ_SECONDS = 60.0
+"""The longest that a query may take: a line that is cut may be silent for ever, and others wait for the reader."""
 
 
 class Database:
     """The writer, and readers that never wait for it. It belongs to the loop that opened it."""
 
-    def __init__(self, url: str, schema: str) -> None:
-        self.server = Server(url, schema)
+    def __init__(self, url: str, schema: str, lease: float = 15.0) -> None:
+        self.server = Server(url, schema, lease)
         self._writer = Writer(self.server)
+        self.beats = HeartbeatConnection(self.server)
         self._idle: list[Connection] = []
         self._free = asyncio.Semaphore(_READERS)
 
@@ -38,9 +42,12 @@ class Database:
         await self._writer.start(self._migrate)
 
     async def write(
-        self, query: Query[T], *, wakes: bool = False, repeatable: bool = True, sessions: Collection[str] = ()
+        self, query: Query[T], *, wakes: bool = False, once: bool = True, sessions: Collection[str] = ()
     ) -> T:
-        """Run a query that reads its own results on the way in the next group commit; `wakes` tells every engine."""
+        """Run a query that reads its own results on the way in the next group commit; `wakes` tells every engine.
+
+        `once` is False for what does no harm and answers the same when it is done twice (see writer.py).
+        """
 
         async def operation(connection: Connection) -> Answer[T]:
             value = await query(connection)
@@ -50,13 +57,13 @@ class Database:
 
             return answer
 
-        return await self.send(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
+        return await self.send(operation, wakes=wakes, once=once, sessions=sessions)
 
     async def send(
-        self, operation: Operation[T], *, wakes: bool = False, repeatable: bool = True, sessions: Collection[str] = ()
+        self, operation: Operation[T], *, wakes: bool = False, once: bool = True, sessions: Collection[str] = ()
     ) -> T:
         """Run an operation whose results are read after the group commit, which saves its round trip."""
-        job = self._writer.submit(operation, wakes=wakes, repeatable=repeatable, sessions=sessions)
+        job = self._writer.submit(operation, wakes=wakes, once=once, sessions=sessions)
         result: T = await noted(job)
         return result
 
@@ -67,11 +74,12 @@ class Database:
         undo: Operation[None] | None = None,
         *,
         wakes: bool = False,
+        once: bool = False,
         sessions: Collection[str] = (),
     ) -> tuple[Any, T]:
         """Run an operation, and what goes at the end of its group; `undo` takes back a `last` of unknown outcome."""
         result: tuple[Any, T] = await self._writer.submit(
-            operation, last=last, undo=undo, wakes=wakes, sessions=sessions
+            operation, last=last, undo=undo, wakes=wakes, once=once, sessions=sessions
         )
         return result
 
@@ -83,7 +91,8 @@ class Database:
                 fresh = connection is None
                 try:
                     connection = connection or await self.server.connect()
-                    value = await query(connection)
+                    with bounded(connection, _READ_SECONDS):
+                        value = await query(connection)
                 except psycopg.Error as error:
                     if fresh or not is_lost(error, connection):
                         raise named(error) from error
@@ -99,6 +108,7 @@ class Database:
 
     async def close(self) -> None:
         await self._writer.stop()
+        await self.beats.close()
         await self._close_idle()
 
     async def _close_idle(self) -> None:
@@ -110,6 +120,9 @@ class Database:
         schema = self.server.schema
         pending(MIGRATIONS, await schema_version(connection, schema), self.server.shown)
         async with connection.transaction():
+            if connection.info.server_version >= 170000:
+                # A large ledger takes its time, and so does whoever is before us.
+                await connection.execute("SET LOCAL transaction_timeout = 0", prepare=False)
             await connection.execute("SELECT pg_advisory_xact_lock(%s)", (self.server.migrations_lock,), prepare=False)
             # Only where it is missing: a user may own a schema without the right to create one.
             if not await fetch(connection, "SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)):

@@ -228,7 +228,7 @@ async def _leave(connection: Connection, written: Sequence[Finish]) -> None:
     said = [finish for finish in written if finish.output]
     if said:
         await drop_tails(connection, [finish.id for finish in said])
-        await add_output(connection, [(finish.id, finish.output) for finish in said])
+        await add_output(connection, [(finish.id, finish.token, finish.output) for finish in said])
     await keep_tails(connection, [finish.id for finish in written if finish.abandoned and not finish.output])
     await keep_conversations(connection, written)
     await settle_costs(connection, written)

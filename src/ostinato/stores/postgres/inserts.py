@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from psycopg import AsyncCursor
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
@@ -15,6 +14,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
 from ostinato.models.states import ENDS, RunState
+from ostinato.stores.postgres.commits import NOTE_INSERTED, Inserted, inserted
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
@@ -34,16 +34,23 @@ FROM unnest(
 ) WITH ORDINALITY n ({_COLUMNS}, place) ORDER BY place
 """
 _INSERT = f"INSERT INTO runs ({_COLUMNS}) SELECT {_COLUMNS} {_GIVEN}"
+_INSERT_PLAIN = f"""
+WITH arrived AS ({_INSERT} RETURNING id), noted AS MATERIALIZED ({NOTE_INSERTED} FROM arrived)
+SELECT id FROM arrived, noted ORDER BY id
+"""
 _ARRIVE = f"""
-WITH arrived AS ({_INSERT} RETURNING {TOLD_BY}), told AS ({telling("%s", "'enqueued'", "arrived")})
-SELECT id FROM arrived ORDER BY id
+WITH arrived AS ({_INSERT} RETURNING {TOLD_BY}), told AS ({telling("%s", "'enqueued'", "arrived")}),
+noted AS MATERIALIZED ({NOTE_INSERTED} FROM arrived)
+SELECT id FROM arrived, noted ORDER BY id
 """
 _SKIP = f"""
-WITH skipped AS (
+WITH arrived AS (
     INSERT INTO runs ({_COLUMNS}, result) SELECT {_COLUMNS}, %s::text {_GIVEN} RETURNING id, session
-)
-INSERT INTO events (at, kind, session, run_id, data)
-SELECT %s::bigint, %s::text, session, id, %s::text FROM skipped RETURNING run_id
+), told AS (
+    INSERT INTO events (at, kind, session, run_id, data)
+    SELECT %s::bigint, %s::text, session, id, %s::text FROM arrived
+), noted AS MATERIALIZED ({NOTE_INSERTED} FROM arrived)
+SELECT id FROM arrived, noted
 """
 _FIRE = f"{_INSERT} ON CONFLICT DO NOTHING"
 _FIRE_AND_TELL = f"""
@@ -89,29 +96,35 @@ async def let_in(connection: Connection, session: str, ids: Sequence[RunId], now
         await arrived(connection, {session: now}, ids, now)
 
 
-async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> AsyncCursor[Row]:
-    """Insert rows without a key; the cursor answers their ids."""
-    return await connection.execute(_INSERT + " RETURNING id", _values(runs))
+async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> Inserted:
+    """Insert rows without a key."""
+    return await _send(connection, _INSERT_PLAIN, _values(runs))
 
 
-async def send_arrivals(connection: Connection, runs: Sequence[NewRun], now: Micros) -> AsyncCursor[Row]:
-    """Insert rows without a key into the queues of sessions, and tell it; the cursor answers their ids."""
-    return await connection.execute(_ARRIVE, (*_values(runs), now))
+async def send_arrivals(connection: Connection, runs: Sequence[NewRun], now: Micros) -> Inserted:
+    """Insert rows without a key into the queues of sessions, and tell it."""
+    return await _send(connection, _ARRIVE, (*_values(runs), now))
 
 
 async def send_skipped(
     connection: Connection, run: NewRun, now: Micros, kind: EventKind, data: object, result: str | None = None
-) -> AsyncCursor[Row]:
-    """Insert the row of a message that gets no run of its own, and tell it; the cursor answers its id."""
+) -> Inserted:
+    """Insert the row of a message that gets no run of its own, and tell it."""
     said = msgspec.json.encode(data).decode()
-    return await connection.execute(_SKIP, (result, *_values([run]), now, kind, said))
+    return await _send(connection, _SKIP, (result, *_values([run]), now, kind, said))
+
+
+async def _send(connection: Connection, query: str, values: tuple[Any, ...]) -> Inserted:
+    """Send an insert that notes its ids; they are read after the commit."""
+    made = Inserted(await connection.execute(query, values))
+    inserted.get().append(made)
+    return made
 
 
 async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
     """Insert rows. Where a key is active already, the answer is that run's id."""
     if not any(run.key is not None for run in runs):
-        cursor = await send_insert(connection, runs)
-        return [RunId(id) for (id,) in await cursor.fetchall()]
+        return await (await send_insert(connection, runs)).ids()
     ids: dict[int, RunId] = {}
     keys: dict[str, RunId] = {}
     places = list(enumerate(runs))

@@ -1,32 +1,60 @@
-"""Nodes in PostgreSQL: leases, written by heartbeats."""
+"""Nodes in PostgreSQL: leases, written by heartbeats on a connection of their own, and how the lost ones are ended.
+
+A node's row has the key of its process (see connection.py). Whoever declares it lost first ends its connections: what
+they have locked is what everybody else waits for.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from psycopg import errors
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId
+from ostinato.models.effects import noted
+from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import Renewed
+from ostinato.stores.postgres.connection import HELD_KEYS
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.query import Connection, fetch
+from ostinato.stores.postgres.query import Connection, Row, fetch, numbers, texts
 from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
 
-__all__ = ["PostgresNodes"]
+__all__ = ["PostgresNodes", "declare_lost"]
+
+log = logging.getLogger("ostinato.stores")
 
 _RENEW = """
-INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services,
-                        statistics, drain)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-ON CONFLICT (id) DO UPDATE SET
-    slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
-    seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
-    statistics = excluded.statistics
-WHERE n.lost_at IS NULL
-RETURNING n.drain
+WITH renewed AS (
+    INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services,
+                            statistics, drain, writer)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (id) DO UPDATE SET
+        slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
+        seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
+        statistics = excluded.statistics, writer = excluded.writer
+    WHERE n.lost_at IS NULL
+    RETURNING n.id, n.drain
+)
+SELECT n.drain, r.id, r.token FROM renewed n LEFT JOIN runs r ON r.node = n.id AND r.state = 'running'
 """
+_ASK_DRAIN = """
+WITH asked AS (UPDATE nodes SET drain = %s WHERE id = %s AND lost_at IS NULL RETURNING id)
+SELECT pg_notify(%s, '') FROM asked
+"""
+_SILENT = """
+unnest(%s::text[], %s::bigint[]) s (id, seen_at) WHERE n.id = s.id AND n.seen_at = s.seen_at AND n.lost_at IS NULL
+"""
+_HOLDERS = f"""
+SELECT n.id, held.pid FROM ({HELD_KEYS}) held JOIN nodes n ON held.key IN (n.writer, n.writer + 1)
+CROSS JOIN {_SILENT} AND n.writer <> %s
+"""
+_END = f"SELECT pg_terminate_backend(pid) FROM ({_HOLDERS}) found"
+_LOSE = f"UPDATE nodes n SET lost_at = %s, statistics = '{{}}' FROM {_SILENT}"
 
 
 class PostgresNodes:
@@ -50,19 +78,22 @@ class PostgresNodes:
             beat.services,
             beat.statistics,
             beat.drain,
+            self._database.server.writer_key,
         )
-        rows = await self._database.write(lambda connection: fetch(connection, _RENEW, values))
-        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]))
+        rows = await self._beat(_RENEW, values)
+        running = tuple((RunId(id), token) for _, id, token in rows if id is not None)
+        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]), running=running)
+
+    async def _beat(self, query: str, values: tuple[object, ...]) -> list[Row]:
+        return await self._database.beats.run(lambda connection: fetch(connection, query, values))
 
     async def leave(self, id: NodeId) -> None:
-        async def remove(connection: Connection) -> None:
-            await connection.execute("DELETE FROM nodes WHERE id = %s", (id,))
-
-        await self._database.write(remove)
+        await self._beat("DELETE FROM nodes WHERE id = %s RETURNING id", (id,))
 
     async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
-        query = "UPDATE nodes SET drain = %s WHERE id = %s AND lost_at IS NULL RETURNING id"
-        return bool(await self._database.write(lambda connection: fetch(connection, query, (wanted, id)), wakes=True))
+        # Not through the writer: a group that waits for others' locks would hold the node's row, and its beats.
+        values = (wanted, id, self._database.server.channel)
+        return bool(await noted(asyncio.ensure_future(self._beat(_ASK_DRAIN, values))))
 
     async def list_nodes(self, now: Micros) -> list[Node]:
         query = f"SELECT {NODE_COLUMNS} FROM nodes WHERE slots > 0 ORDER BY started_at"
@@ -70,11 +101,30 @@ class PostgresNodes:
         return [load_node(row, now) for row in rows]
 
     async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
-        query = "SELECT id, seen_at FROM nodes WHERE lost_at IS NULL"
-        rows = await self._database.read(lambda connection: fetch(connection, query))
+        rows = await self._beat("SELECT id, seen_at FROM nodes WHERE lost_at IS NULL", ())
         return [(NodeId(id), seen_at) for id, seen_at in rows]
 
     async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
         query = "SELECT id, statistics FROM nodes WHERE lost_at IS NULL"
         rows = await self._database.read(lambda connection: fetch(connection, query))
         return {NodeId(id): load_statistics(text) for id, text in rows}
+
+
+async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
+    """Declare nodes lost that gave no sign of life since the given one, after their connections were ended."""
+    nodes = (texts([id for id, _ in silent]), numbers([seen_at for _, seen_at in silent]))
+
+    async def end(connection: Connection) -> None:
+        try:
+            ended = await fetch(connection, _END, (*nodes, database.server.writer_key))
+        except errors.InsufficientPrivilege as error:
+            log.warning("the connections of lost nodes could not be ended, and may hold up others: %s", error)
+            return
+        if ended:
+            log.warning("ended %d connections of nodes that gave no sign of life", len(ended))
+
+    async def lose(connection: Connection) -> None:
+        await connection.execute(_LOSE, (now, *nodes))
+
+    await database.beats.run(end)
+    await database.beats.run(lose)

@@ -72,7 +72,9 @@ class PostgresProjects:
 
     async def reserve(self, wanted: Reservation) -> Grant:
         return await self._database.write(
-            lambda connection: reserve_now(connection, wanted), sessions=(budget_lock(wanted.schedule_id),)
+            lambda connection: reserve_now(connection, wanted),
+            once=False,
+            sessions=(budget_lock(wanted.schedule_id),),
         )
 
     async def read_spending(self, schedule_id: ScheduleId, now: Micros) -> Spending:

@@ -12,6 +12,7 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
+from ostinato.models.states import RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
@@ -20,6 +21,7 @@ from ostinato.stores.postgres.ends import end_queued, wait_for_finish
 from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.look import look
+from ostinato.stores.postgres.nodes import declare_lost
 from ostinato.stores.postgres.output import add_output, output_mark, read_output
 from ostinato.stores.postgres.overview import (
     answered_due,
@@ -79,21 +81,12 @@ class PostgresRuns:
         if not runs:
             return []
         if any(run.key is not None for run in runs):
-            # With a key on each, a second time finds the first one's rows.
-            repeatable = all(run.key is not None for run in runs)
-            return await self._database.write(
-                lambda connection: insert_all(connection, runs), wakes=True, repeatable=repeatable
-            )
+            return await self._database.write(lambda connection: insert_all(connection, runs), wakes=True)
 
         async def insert(connection: Connection) -> Answer[list[RunId]]:
-            cursor = await send_insert(connection, runs)
+            return (await send_insert(connection, runs)).ids
 
-            async def answer() -> list[RunId]:
-                return [RunId(id) for (id,) in await cursor.fetchall()]
-
-            return answer
-
-        return await self._database.send(insert, wakes=True, repeatable=False)
+        return await self._database.send(insert, wakes=True)
 
     async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
         async def queue(connection: Connection) -> list[RunId]:
@@ -106,8 +99,7 @@ class PostgresRuns:
 
         sessions = {run.session for run in runs if run.session is not None}
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
-        repeatable = all(run.key is not None for run in runs)
-        return await self._database.write(queue, wakes=True, repeatable=repeatable, sessions=sessions)
+        return await self._database.write(queue, wakes=True, sessions=sessions)
 
     async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
         async def trigger(connection: Connection) -> RunId | None:
@@ -130,16 +122,16 @@ class PostgresRuns:
             return id
 
         sessions = () if run.session is None else (run.session,)
-        return await self._database.write(trigger, wakes=True, repeatable=run.key is not None, sessions=sessions)
+        return await self._database.write(trigger, wakes=True, sessions=sessions)
 
     async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
         async def start(connection: Connection) -> ClaimedRun:
-            ((id,),) = await (await send_insert(connection, [run])).fetchall()
+            (id,) = await (await send_insert(connection, [run])).ids()
             await connection.execute(_START, (node, now, id))
             (row,) = await fetch(connection, _CLAIMED, (id,))
             return load_claimed(row)
 
-        return await self._database.write(start, repeatable=False)
+        return await self._database.write(start)
 
     async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
         async def repeat(connection: Connection) -> RunId | None:
@@ -154,7 +146,7 @@ class PostgresRuns:
             return RunId(new)
 
         sessions = await self._sessions_of([id])
-        return await self._database.write(repeat, wakes=True, repeatable=False, sessions=sessions)
+        return await self._database.write(repeat, wakes=True, sessions=sessions)
 
     async def claim_runs(self, claim: Claim) -> Claimed:
         return (await self._write_and_claim(None, claim))[1]
@@ -164,17 +156,19 @@ class PostgresRuns:
             return await send_finishes(connection, finishes)
 
         sessions = {finish.session for finish in finishes if finish.session is not None} | budget_locks(finishes)
+        # An end that was written before is known again by its row; another try is not.
+        once = any(finish.state is RunState.QUEUED for finish in finishes)
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken = await self._database.send(finish, wakes=tells(finishes), sessions=sessions)
+            lost, broken = await self._database.send(finish, wakes=tells(finishes), once=once, sessions=sessions)
             return Finished(lost, broken)
-        written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions)
+        written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions, once=once)
         lost, broken = written or ([], [])
         return Finished(lost, broken, claimed)
 
     async def _write_and_claim(
-        self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = ()
+        self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = (), *, once: bool = False
     ) -> tuple[Any, Claimed]:
         """Claim at the end of a group; where something is to be settled first, do that and claim again."""
 
@@ -182,7 +176,7 @@ class PostgresRuns:
             return await send_claim(connection, self._database.server, claim)
 
         written, (claimed, unsettled) = await self._database.send_last(
-            operation, take, self._undo(claim), sessions=sessions
+            operation, take, self._undo(claim), once=once, sessions=sessions
         )
         return written, await self._settle_and_claim(claim) if unsettled else claimed
 
@@ -192,7 +186,7 @@ class PostgresRuns:
 
         try:
             sessions = await self._database.read(lambda connection: unsettled_sessions(connection, claim))
-            await self._database.write(lambda connection: settle_now(connection, claim), sessions=sessions)
+            await self._database.write(lambda connection: settle_now(connection, claim), once=False, sessions=sessions)
             _, (claimed, _) = await self._database.send_last(None, take, self._undo(claim))
         except StoreError:
             # The caller must hear what it has written; it asks again soon.
@@ -207,24 +201,25 @@ class PostgresRuns:
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         # The last word of each run counts: one statement updates a row once.
-        said: dict[tuple[RunId, int], tuple[str | None, str | None]] = {}
+        last: dict[tuple[RunId, int], tuple[str | None, str | None]] = {}
         for one in reports:
-            progress, totals = said.get((one.id, one.token), (None, None))
-            said[one.id, one.token] = (one.progress or progress, one.totals or totals)
-        if not said:
+            progress, totals = last.get((one.id, one.token), (None, None))
+            last[one.id, one.token] = (one.progress or progress, one.totals or totals)
+        if not last:
             return
         values = (
-            numbers([id for id, _ in said]),
-            numbers([token for _, token in said]),
-            texts([progress for progress, _ in said.values()]),
-            texts([totals for _, totals in said.values()]),
+            numbers([id for id, _ in last]),
+            numbers([token for _, token in last]),
+            texts([progress for progress, _ in last.values()]),
+            texts([totals for _, totals in last.values()]),
         )
 
         async def report(connection: Connection) -> None:
             held = set(await fetch(connection, _REPORT, values))
-            await add_output(connection, [(one.id, one.output) for one in reports if (one.id, one.token) in held])
+            said = [(one.id, one.token, one.output) for one in reports if (one.id, one.token) in held]
+            await add_output(connection, said)
 
-        await self._database.write(report)
+        await self._database.write(report, once=False)
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
         return await self._database.write(
@@ -239,17 +234,10 @@ class PostgresRuns:
         return [session for (session,) in rows]
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
-        async def stale(connection: Connection) -> list[ClaimedRun]:
-            if silent:
-                await connection.execute(
-                    "UPDATE nodes n SET lost_at = %s, statistics = '{}' "
-                    "FROM unnest(%s::text[], %s::bigint[]) s (id, seen_at) "
-                    "WHERE n.id = s.id AND n.seen_at = s.seen_at AND n.lost_at IS NULL",
-                    (now, texts([id for id, _ in silent]), numbers([seen_at for _, seen_at in silent])),
-                )
-            return [load_claimed(row) for row in await fetch(connection, _STALE)]
-
-        return await self._database.write(stale)
+        if silent:
+            await declare_lost(self._database, silent, now)
+        rows = await self._database.read(lambda connection: fetch(connection, _STALE))
+        return [load_claimed(row) for row in rows]
 
     async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
         rows = await self._database.read(lambda connection: fetch(connection, _UNCLAIMABLE, (ready_before,)))
@@ -263,7 +251,7 @@ class PostgresRuns:
                 (reason, numbers(ids), reason),
             )
 
-        await self._database.write(explain)
+        await self._database.write(explain, once=False)
 
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._database.read(lambda connection: find_runs(connection, "WHERE r.id = %s", [id], 1))

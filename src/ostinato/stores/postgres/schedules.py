@@ -165,7 +165,7 @@ class PostgresSchedules:
         # Of a name that is given twice the last counts: one statement touches a row once.
         unique = list({draft.name: draft for draft in drafts}.values())
         if not await self._put_free(unique, now):
-            await self._database.write(lambda connection: _put(connection, unique, now), wakes=True)
+            await self._database.write(lambda connection: _put(connection, unique, now), wakes=True, once=False)
 
     async def _put_free(self, drafts: Sequence[ScheduleDraft], now: Micros) -> bool:
         """Put schedules of which none is held, in one round trip; False if one is."""
@@ -184,16 +184,12 @@ class PostgresSchedules:
 
             return answer
 
-        return await self._database.send(put, wakes=True)
+        return await self._database.send(put, wakes=True, once=False)
 
     async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
         new = draft if draft.enabled else replace(draft, next_at=None)
         values = (now, now, *_columns([new]))
-        # Not repeatable: after an answer that was lost it would find itself.
-        rows = await self._database.write(
-            lambda connection: fetch(connection, _INSERT, values), wakes=True, repeatable=False
-        )
-        return bool(rows)
+        return bool(await self._database.write(lambda connection: fetch(connection, _INSERT, values), wakes=True))
 
     async def get_schedule(self, name: str) -> Schedule | None:
         found = await self.list_schedules(ScheduleFilter(names=(name,), sort=ScheduleSort.NAME))
@@ -224,7 +220,7 @@ class PostgresSchedules:
             await wait_for_finish(connection, id, now)
             return int(await fetch_value(connection, query, (draft.name, id)))
 
-        return await self._database.write(edit, wakes=True, repeatable=False)
+        return await self._database.write(edit, wakes=True)
 
     async def count_tasks(self) -> dict[str, int]:
         query = "SELECT task, count(*) FROM schedules WHERE task IS NOT NULL GROUP BY task"
@@ -274,9 +270,7 @@ class PostgresSchedules:
             await _give_up_turns(connection, sessions)
             return True
 
-        return await self._database.write(
-            remove, wakes=True, repeatable=version is None, sessions=await self._sessions_of(id)
-        )
+        return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
         held: dict[str, Any] = {"id": id, "version": version, "now": now}
@@ -337,7 +331,8 @@ class PostgresSchedules:
             return [id for id in first if id in moved]
 
         sessions = {run.session for plan in sorted_plans for run in plan.runs if run.session is not None}
-        return await self._database.write(record, wakes=True, sessions=sessions) if plans else []
+        # A second time no schedule is where it was read: nothing is moved, and no row made.
+        return await self._database.write(record, wakes=True, once=False, sessions=sessions) if plans else []
 
 
 async def _put(connection: Connection, drafts: Sequence[ScheduleDraft], now: Micros) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from psycopg import AsyncCursor
-
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
@@ -36,11 +34,12 @@ from ostinato.models.session import (
 )
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import PAYLOADS_END
+from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import note, note_runs, read_events
 from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
-from ostinato.stores.postgres.query import Connection, Row, fetch, fetch_value, texts
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, texts
 from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
 from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
 from ostinato.stores.postgres.writer import Answer
@@ -119,10 +118,8 @@ class PostgresSessions:
 
         if not messages:
             return []
-        # With a key on each, a second time finds the first one's rows.
-        repeatable = all(message.run.key is not None for message in messages)
         sessions = {message.key for message in messages}
-        return await self._database.send(send, wakes=True, repeatable=repeatable, sessions=sessions)
+        return await self._database.send(send, wakes=True, sessions=sessions)
 
     async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
         async def stop(connection: Connection) -> Stopped:
@@ -132,8 +129,7 @@ class PostgresSessions:
             await note(connection, EventKind.STOPPED, key, now, cancelled=done.cancelled, dropped=done.dropped)
             return done
 
-        # A second time it would stop the next one, or tell that there was nothing to stop.
-        return await self._database.write(stop, wakes=True, repeatable=False, sessions=[key])
+        return await self._database.write(stop, wakes=True, sessions=[key])
 
     async def get_session(self, key: str) -> Session | None:
         query = f"{_SESSIONS} WHERE s.key = %s"
@@ -198,7 +194,7 @@ def _said(sent: Sent) -> Answer[Sent]:
 
 
 def _with_id(
-    inserted: AsyncCursor[Row],
+    inserted: Inserted,
     delivery: Delivery,
     dropped: Sequence[RunId] = (),
     cancelled: Sequence[RunId] = (),
@@ -206,8 +202,8 @@ def _with_id(
     """An answer whose id is read after the commit."""
 
     async def answer() -> Sent:
-        ((id,),) = await inserted.fetchall()
-        return Sent(delivery, RunId(id), dropped, cancelled)
+        (id,) = await inserted.ids()
+        return Sent(delivery, id, dropped, cancelled)
 
     return answer
 
@@ -229,12 +225,13 @@ async def _send_plain(connection: Connection, messages: Sequence[Message], now: 
     inserted = await send_arrivals(connection, [queued_message(message, now) for message in messages], now)
     await give_turns(connection, latest)
 
-    async def answer() -> Sent:
-        row = await inserted.fetchone()
-        assert row is not None
-        return Sent(Delivery.QUEUED, RunId(row[0]))
+    def sent(place: int) -> Answer[Sent]:
+        async def answer() -> Sent:
+            return Sent(Delivery.QUEUED, (await inserted.ids())[place])
 
-    return [answer] * len(messages)
+        return answer
+
+    return [sent(place) for place in range(len(messages))]
 
 
 async def _look(connection: Connection, message: Message) -> tuple[Sent | None, Micros | None, list[_Active]]:
@@ -256,7 +253,7 @@ async def _look(connection: Connection, message: Message) -> tuple[Sent | None, 
     return None, rows[0][0], [_Active(*row[1:]) for row in rows if looks and row[1] is not None]
 
 
-async def _send_stale(connection: Connection, message: Message, now: Micros) -> AsyncCursor[Row]:
+async def _send_stale(connection: Connection, message: Message, now: Micros) -> Inserted:
     skipped = skipped_message(message, STALE, now)
     said = {"state": skipped.state, "attempt": 0, "reason": skipped.reason}
     return await send_skipped(connection, skipped, now, EventKind.DROPPED, said)

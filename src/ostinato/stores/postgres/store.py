@@ -19,8 +19,8 @@ __all__ = ["PostgresStore"]
 class PostgresStore:
     """Answers stores.base.Store. It belongs to the event loop that opened it."""
 
-    def __init__(self, url: str, schema: str = "ostinato") -> None:
-        self._database = Database(url, schema)
+    def __init__(self, url: str, schema: str = "ostinato", lease: float = 15.0) -> None:
+        self._database = Database(url, schema, lease)
         self.schedules = PostgresSchedules(self._database)
         self.runs = PostgresRuns(self._database)
         self.projects = PostgresProjects(self._database)

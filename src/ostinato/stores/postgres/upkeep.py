@@ -84,7 +84,7 @@ class PostgresUpkeep:
             through = len(rows) < limit
             return Pruned(removed, cursor=PruneCursor(cursor.run, last, runs_done=True, schedules_done=through))
 
-        return await self._database.write(trim)
+        return await self._database.write(trim, once=False)
 
     async def _prune_rest(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         past = now - EVENTS_KEPT
@@ -96,14 +96,16 @@ class PostgresUpkeep:
             access = await _prune_access(connection, now, limit)
             if limit in (len(events), len(sessions), len(spending), *access):
                 return Pruned(cursor=cursor)
+            await connection.execute("DELETE FROM commits WHERE at < %s", (now - NODE_KEPT,))
             nodes = await fetch(connection, "DELETE FROM nodes WHERE lost_at < %s RETURNING id", (now - NODE_KEPT,))
             return Pruned(nodes=len(nodes))
 
-        return await self._database.write(remove)
+        return await self._database.write(remove, once=False)
 
     async def _delete(self, ids: list[int]) -> int:
         query = "DELETE FROM runs WHERE id = ANY (%s::bigint[]) RETURNING id"
-        return len(await self._database.write(lambda connection: fetch(connection, query, (numbers(ids),))))
+        rows = await self._database.write(lambda connection: fetch(connection, query, (numbers(ids),)), once=False)
+        return len(rows)
 
     async def status(self) -> Status:
         server = self._database.server

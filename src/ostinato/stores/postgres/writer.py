@@ -5,6 +5,9 @@ whole group is one pipeline, and costs one round trip unless an operation has to
 that it works on are locked first, in the order that every node takes them; what holds locks that all other nodes wait
 for (a claim) is sent last. If one of a group fails, the group is rolled back and each is run alone, so that one bad
 operation cannot undo its neighbours. Called by database.py for every other file.
+
+When the connection breaks during a commit, the next one is there only when the old one is over (see connection.py).
+Then commits.py tells whether it happened: what must not be done twice is done again only if it did not.
 """
 
 from __future__ import annotations
@@ -12,15 +15,17 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import psycopg
 
+from ostinato import failpoints
 from ostinato.clock import Signal
 from ostinato.errors import OutcomeUnknown, StoreError, StoreUnavailable
-from ostinato.stores.postgres.connection import Server, is_lost, is_passing, named
+from ostinato.stores.postgres.commits import Inserted, inserted, mark_commit, recall
+from ostinato.stores.postgres.connection import Server, bounded, is_lost, is_passing, named
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.turns import lock_sessions
 
@@ -36,6 +41,8 @@ _EFFORT_SECONDS = 3.0
 """How long a group waits for a server that is gone before its callers learn it."""
 _TRIES = 5
 """How often a transaction is begun that meets deadlocks or breaking connections."""
+_ANSWER_SECONDS = 2.0
+"""How much longer than the server, which ends a transaction that takes too long, this side waits for its answer."""
 
 
 class Writer:
@@ -50,12 +57,14 @@ class Writer:
         self._connection: Connection | None = None
         self._undo: list[Operation[None]] = []
         """What to take back once there is a connection: claims whose commit may or may not have happened."""
+        self._number = 0
+        """Of the last group of which something must not be done twice."""
 
     async def start(self, first: Callable[[Connection], Awaitable[None]]) -> None:
         """Connect, and run `first` outside of any transaction."""
         self._closing = False
         try:
-            self._connection = await self._server.connect(writes=True)
+            self._connection = await self._server.connect(key=self._server.writer_key)
             await first(self._connection)
         except psycopg.Error as error:
             await self._disconnect()
@@ -72,17 +81,17 @@ class Writer:
         last: Operation[Any] | None = None,
         undo: Operation[None] | None = None,
         wakes: bool = False,
-        repeatable: bool = True,
+        once: bool = True,
         sessions: Collection[str] = (),
     ) -> asyncio.Future[Any]:
         """Run the operation in the next group; the future is done after the commit.
 
         `last` goes at the end of the group, and the result is then both answers. `wakes` notifies every node.
         Nobody else works on the given `sessions` meanwhile.
-        When the connection breaks during the commit, nobody knows whether it happened: what is `repeatable` is
-        run again, after its `undo`, and the rest raises.
+        When the connection breaks during the commit, everything is run again, `last` after its `undo`; but what is
+        to be done `once` only if it was not committed. Its answer must then be known: read before, or by `Inserted`.
         """
-        job = _Job(operation, last, undo, wakes, repeatable, sessions, asyncio.get_running_loop().create_future())
+        job = _Job(operation, last, undo, wakes, once, sessions, asyncio.get_running_loop().create_future())
         if self._task is None or self._closing:
             job.future.set_exception(StoreError("the database is closed"))
         else:
@@ -114,25 +123,29 @@ class Writer:
     async def _commit(self, group: list[_Job], deadline: float) -> None:
         """Bring the group through; each job has its result or its error afterwards."""
         failure: BaseException = StoreUnavailable("the transaction was begun too often; it is tried again")
+        uncertain: _Uncertain | None = None
         for tries in range(1, _TRIES + 1):
             try:
-                connection = await self._connected(deadline)
+                connection, group = await self._connected(deadline, group, uncertain)
             except Exception as error:
                 _fail(group, named(error))
                 return
+            if not group:
+                return
+            uncertain = None
             try:
                 await self._transact(connection, group)
                 return
-            except _Uncertain as uncertain:
-                failure = uncertain.error
+            except _Uncertain as error:
+                failure, uncertain = error.error, error
                 await self._disconnect()
-                group = self._repeatable(group, failure)
-                if not group:
-                    return
+                self._undo += [job.undo for job in group if job.undo is not None]
+                for job in group:
+                    job.uncertain = True
             except Exception as error:  # whatever it is, its caller learns it; the writer lives on
                 failure = error
                 await self._recover(failure)
-                if self._connection is not None:
+                if self._connection is not None or isinstance(failure, psycopg.errors.TransactionTimeout):
                     if len(group) > 1:
                         for job in group:
                             await self._commit([job], deadline)
@@ -149,45 +162,85 @@ class Writer:
         connection.pgconn.consume_input()
         connection.pgconn.consume_input()
         undone = len(self._undo)
-        answers: list[tuple[_Job, Answer[Any] | None, Answer[Any] | None]] = []
-        committing = False
-        try:
-            async with connection.pipeline():
-                try:
-                    await lock_sessions(connection, [session for job in group for session in job.sessions])
-                    for undo in self._undo:
-                        await undo(connection)
-                    firsts = [await job.operation(connection) if job.operation else None for job in group]
-                    if any(job.wakes for job in group):
-                        await connection.execute("SELECT pg_notify(%s, '')", (self._server.channel,))
-                    for job, first in zip(group, firsts, strict=True):
-                        answers.append((job, first, await job.last(connection) if job.last else None))
-                except BaseException:
-                    # The Sync that ends the pipeline commits; where the server has not failed itself, make it.
-                    with suppress(psycopg.Error):
-                        await connection.execute("ROLLBACK", prepare=False)
-                    raise
-                committing = True
-        except BaseException as error:
-            if committing and is_lost(error, connection):
-                raise _Uncertain(error) from error
-            raise
+        answers = await self._send(connection, group)
+        failpoints.reach("postgres.committed")
         del self._undo[:undone]
         for job, first, last in answers:
             await job.read(first, last)
 
-    async def _connected(self, deadline: float) -> Connection:
-        """The connection, made anew if it was lost; StoreUnavailable when the server stays away."""
+    async def _send(self, connection: Connection, group: list[_Job]) -> list[_Answers]:
+        """Send the transaction and see it committed; each job's answers are there to be read then."""
+        answers: list[_Answers] = []
+        number = None
+        if any(job.once for job in group):
+            number = self._number = self._number + 1
+        inserts: list[Inserted] = []
+        inserted.set(inserts)
+        committing = False
+        try:
+            with bounded(connection, self._server.transaction_seconds + _ANSWER_SECONDS):
+                async with connection.pipeline():
+                    try:
+                        await lock_sessions(connection, [session for job in group for session in job.sessions])
+                        for undo in self._undo:
+                            await undo(connection)
+                        firsts = [await job.operation(connection) if job.operation else None for job in group]
+                        await self._seal(connection, number, wakes=any(job.wakes for job in group))
+                        for job, first in zip(group, firsts, strict=True):
+                            answers.append(_Answers(job, first, await job.last(connection) if job.last else None))
+                        failpoints.reach("postgres.commit")
+                    except BaseException:
+                        # The Sync that ends the pipeline commits; where the server has not failed itself, make it.
+                        with suppress(psycopg.Error):
+                            await connection.execute("ROLLBACK", prepare=False)
+                        raise
+                    committing = True
+        except BaseException as error:
+            if committing and is_lost(error, connection):
+                raise _Uncertain(error, number, answers, inserts) from error
+            raise
+        return answers
+
+    async def _seal(self, connection: Connection, number: int | None, *, wakes: bool) -> None:
+        """Note that this group was committed, if somebody may have to know, and wake the nodes."""
+        channel = self._server.channel if wakes else None
+        if number is not None:
+            await mark_commit(connection, self._server.writer_key, number, channel)
+        elif channel is not None:
+            await connection.execute("SELECT pg_notify(%s, '')", (channel,))
+
+    async def _connected(
+        self, deadline: float, group: list[_Job], uncertain: _Uncertain | None
+    ) -> tuple[Connection, list[_Job]]:
+        """The connection, made anew if it was lost, and what of the group is still to be done after an uncertain
+        commit; StoreUnavailable when the server stays away."""
         delay = 0.05
-        while self._connection is None or self._connection.closed:
+        while True:
             try:
-                self._connection = await self._server.connect(writes=True)
+                if self._connection is None or self._connection.closed:
+                    self._connection = await self._server.connect(key=self._server.writer_key)
+                if uncertain is not None:
+                    group = await self._settle(self._connection, group, uncertain)
+                return self._connection, group
             except psycopg.Error as error:
+                await self._disconnect()
                 if asyncio.get_running_loop().time() + delay > deadline:
                     raise named(error) from error
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 0.5)
-        return self._connection
+
+    async def _settle(self, connection: Connection, group: list[_Job], uncertain: _Uncertain) -> list[_Job]:
+        """What is still to be done of a group whose commit got no answer. Whoever sent it is over by now."""
+        if uncertain.number is None:
+            return group
+        with bounded(connection, _ANSWER_SECONDS):
+            done = await recall(connection, self._server.writer_key, uncertain.number, uncertain.inserts)
+        if not done:
+            return group
+        for job, first, _ in uncertain.answers:
+            if job.once:
+                await job.read_once(first)
+        return [job for job in group if job.error is None and (job.operation or job.last) is not None]
 
     async def _recover(self, error: BaseException) -> None:
         """Make the connection fit again after a failed transaction, or give it up."""
@@ -203,22 +256,27 @@ class Writer:
         if connection is not None:
             await connection.close()
 
-    def _repeatable(self, group: list[_Job], error: BaseException) -> list[_Job]:
-        """Which jobs to run again after a commit whose outcome nobody knows; the others learn that."""
-        self._undo += [job.undo for job in group if job.undo is not None]
-        refused = [job for job in group if not job.repeatable]
-        for job in group:
-            job.uncertain = True
-        _fail(refused, error)
-        return [job for job in group if job.repeatable]
+
+class _Answers(NamedTuple):
+    """How to read what came of a job."""
+
+    job: _Job
+    first: Answer[Any] | None
+    last: Answer[Any] | None
 
 
 class _Uncertain(Exception):
     """The connection was lost after the commit had been sent."""
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(
+        self, error: BaseException, number: int | None, answers: Sequence[_Answers], inserts: list[Inserted]
+    ) -> None:
         super().__init__(str(error))
         self.error = error
+        self.number = number
+        """Of the commit, if it has one."""
+        self.answers = answers
+        self.inserts = inserts
 
 
 class _Job:
@@ -226,12 +284,13 @@ class _Job:
         "error",
         "future",
         "last",
+        "once",
         "operation",
-        "repeatable",
         "result",
         "sessions",
         "uncertain",
         "undo",
+        "value",
         "wakes",
     )
 
@@ -241,7 +300,7 @@ class _Job:
         last: Operation[Any] | None,
         undo: Operation[None] | None,
         wakes: bool,
-        repeatable: bool,
+        once: bool,
         sessions: Collection[str],
         future: asyncio.Future[Any],
     ) -> None:
@@ -249,21 +308,28 @@ class _Job:
         self.last = last
         self.undo = undo
         self.wakes = wakes
-        self.repeatable = repeatable
+        self.once = once and operation is not None
         self.sessions = sessions
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None
         self.uncertain = False
         """It was committed once, and nobody knows whether that happened."""
+        self.value: Any = None
+        """What its operation answered, once that is known to be committed."""
 
     async def read(self, first: Answer[Any] | None, last: Answer[Any] | None) -> None:
         """Take the answers. What goes wrong here goes wrong after the commit, and nothing is run again for it."""
         try:
-            value = await first() if first is not None else None
+            value = await first() if first is not None else self.value
             self.result = (value, await last()) if last is not None else value
         except Exception as error:
             self.error = named(error)
+
+    async def read_once(self, first: Answer[Any] | None) -> None:
+        """The operation is known to be committed: what is left is its `last`, which goes without it."""
+        await self.read(first, None)
+        self.value, self.operation, self.once = self.result, None, False
 
     def deliver(self) -> None:
         if self.future.cancelled():

@@ -160,7 +160,7 @@ def _leave(connection: apsw.Connection, finish: Finish) -> None:
     """What an attempt leaves behind: output, a conversation, the rest of what it reserved."""
     if finish.output:
         drop_tail(connection, finish.id)
-        add_output(connection, finish.id, finish.output)
+        add_output(connection, finish.id, finish.token, finish.output)
     elif finish.abandoned:
         keep_tail(connection, finish.id)
     if finish.conversation is not None:

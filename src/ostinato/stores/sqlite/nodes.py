@@ -8,7 +8,7 @@ import apsw
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId
+from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import Renewed
 from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
@@ -28,6 +28,7 @@ ON CONFLICT (id) DO UPDATE SET
 WHERE lost_at IS NULL
 RETURNING drain
 """
+_RUNNING = "SELECT id, token FROM runs WHERE state = 'running' AND node = ?"
 
 
 class SqliteNodes:
@@ -52,8 +53,15 @@ class SqliteNodes:
             beat.statistics,
             beat.drain,
         )
-        rows = await self._database.write(lambda connection: fetch(connection, _RENEW, values))
-        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]))
+
+        def renew(connection: apsw.Connection) -> Renewed:
+            rows = fetch(connection, _RENEW, values)
+            if not rows:
+                return Renewed(held=False)
+            running = tuple((RunId(id), token) for id, token in fetch(connection, _RUNNING, (beat.id,)))
+            return Renewed(held=True, drain=bool(rows[0][0]), running=running)
+
+        return await self._database.write(renew)
 
     async def leave(self, id: NodeId) -> None:
         def remove(connection: apsw.Connection) -> None:

@@ -129,7 +129,7 @@ class SqliteRuns:
                     (one.progress, one.totals, one.id, one.token),
                 )
                 if connection.changes() and one.output:
-                    add_output(connection, one.id, one.output)
+                    add_output(connection, one.id, one.token, one.output)
 
         await self._database.write(report)
 
