@@ -18,6 +18,7 @@ from zoneinfo import available_timezones
 
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy import MOST
 from ostinato.models.work_checks import parse_size
@@ -27,6 +28,7 @@ __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in
 
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=1)
+SHORTEST_LOGIN, LONGEST_LOGIN = timedelta(minutes=5), timedelta(days=3_650)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,20 @@ class Settings:
     port: int = 8321
     hosts: tuple[str, ...] = ()
     """Further names by which the server is called, behind a proxy, say."""
+    login_lifetime: timedelta = timedelta(days=30)
+    """After so long a browser has to log in again, whatever it does."""
+    login_idle_timeout: timedelta = timedelta(days=7)
+    """After so long without a request or an open page it has to log in again, too."""
 
     @property
     def agent_clis(self) -> dict[str, AgentCli]:
         """Every agent that can be named."""
         return {"claude": CLAUDE, **self.agents}
+
+    @property
+    def login_limits(self) -> LoginLimits:
+        """How long a browser stays logged in."""
+        return LoginLimits(self.login_lifetime, self.login_idle_timeout)
 
     @property
     def lane_limits(self) -> dict[str, int]:
@@ -210,6 +221,8 @@ def _coerce(name: str, value: Any) -> Any:
             if lease < SHORTEST_LEASE:
                 raise InvalidInput(f"lease cannot be {value!r}", field=name, hint="give 1s or more; 15s is the default")
             return lease
+        case "login_lifetime" | "login_idle_timeout":
+            return _login_time(name, value)
         case "grace" | "misfire_grace":
             return parse_duration(value, field=name)
         case "tz":
@@ -218,6 +231,14 @@ def _coerce(name: str, value: Any) -> Any:
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")
             return value
+
+
+def _login_time(name: str, value: Any) -> timedelta:
+    """When a login is used is noted once a minute: a bound of minutes is the least that can hold."""
+    time = parse_duration(value, field=name)
+    if not SHORTEST_LOGIN <= time <= LONGEST_LOGIN:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give 5m to 3650d")
+    return time
 
 
 def _http_allow(value: Any) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ class House:
         self.settings = settings
         self.registry = registry
         self.engine: Engine | None = None
-        self.services = Services(store, clock, settings.tz, registry, self._is_draining)
+        self.services = Services(store, clock, settings.tz, registry, self._is_draining, settings.login_limits)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""

@@ -24,6 +24,14 @@ def test_the_link_logs_in_once_and_logging_out_closes_the_door(play: Play) -> No
     play("log-in")
 
 
+def test_the_cookie_opens_nothing_for_another_port_of_the_host(play: Play) -> None:
+    play("other-port")
+
+
+def test_a_login_serves_every_tab_and_ends_in_every_tab(play: Play) -> None:
+    play("several-tabs")
+
+
 def test_a_schedule_is_added_by_typing_and_its_run_is_watched_live(play: Play) -> None:
     play("add-and-watch")
 

@@ -55,6 +55,12 @@ def opened() -> Iterator[threading.Event]:
     event.set()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> str:
+    """An empty database of each kind."""
+    return "sqlite://:memory:" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.fixture
 def web() -> Iterator[Web]:
     """The server in this process, on a fake clock and a database of its own."""

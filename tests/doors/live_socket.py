@@ -135,8 +135,12 @@ class Socket:
 
 
 @asynccontextmanager
-async def listening(api: Api, *, token: str | None = "", **options: Any) -> AsyncIterator[Socket]:
+async def listening(
+    api: Api, *, token: str | None = "", cookie: str | None = None, **options: Any
+) -> AsyncIterator[Socket]:
     """A socket that was let in; token None sends none."""
     headers = {} if token is None else {"Authorization": f"Bearer {token or api.token}"}
+    if cookie is not None:
+        headers["Cookie"] = f"ostinato={cookie}"
     async with connect(api.url, additional_headers=headers, close_timeout=1, **options) as connection:
         yield Socket(connection)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import timedelta
 
 import pytest
 
 from ostinato.clock import Micros
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.models.access import Token
-from tests.doors.web import Client, Web
+from tests.doors.web import Client, Web, web_on
 
 
 def _problem(client: Client, method: str, path: str, **parts: object) -> tuple[int, str]:
@@ -37,10 +38,10 @@ def test_the_description_of_the_api_is_for_everybody(web: Web) -> None:
     assert "/api/me" in document["paths"]
 
 
-def test_a_token_is_who_asks_and_needs_no_csrf(web: Web) -> None:
+def test_a_token_is_who_asks_and_needs_no_origin_key(web: Web) -> None:
     script = web.script("viewer", "ci")
     me = script.get("/api/me").json()
-    assert (me["who"], me["role"], me["csrf"]) == ("ci", "viewer", None)
+    assert (me["who"], me["role"]) == ("ci", "viewer")
     assert script.post("/api/logout").status_code == 204
 
 
@@ -140,14 +141,14 @@ def test_two_tokens_cannot_have_one_name(web: Web) -> None:
 def test_a_login_link_works_once(web: Web) -> None:
     code = web.run(web.house.services.access.make_code(who="ada"))
     first = web.anybody()
-    answer = first.post("/api/login", {"code": code})
-    assert answer.status_code == 200
+    answer = first.log_in(code=code)
     assert (answer.json()["who"], answer.json()["role"]) == ("ada", "admin")
     cookie = answer.headers["set-cookie"]
     for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=2592000"):
         assert part in cookie
     assert "Secure" not in cookie
-    assert first.get("/api/me").json() == answer.json()
+    me = first.get("/api/me").json()
+    assert {**me, "origin_key": first.origin_key} == answer.json()
     assert _problem(web.anybody(), "POST", "/api/login", json={"code": code}) == (401, "/problems/not-logged-in")
 
 
@@ -173,7 +174,7 @@ def test_a_login_takes_either_a_code_or_a_token(web: Web, body: dict[str, object
 def test_a_login_with_a_token_has_its_role_and_ends_with_it(web: Web) -> None:
     secret = web.token("operator", "desk")
     browser = web.anybody()
-    answer = browser.post("/api/login", {"token": secret})
+    answer = browser.log_in(token=secret)
     assert (answer.json()["who"], answer.json()["role"]) == ("desk", "operator")
     assert browser.get("/api/me").status_code == 200
     (id,) = [token.id for token in web.run(web.house.services.access.tokens())]
@@ -216,26 +217,46 @@ def test_on_a_full_disk_everything_can_be_read(web: Web, monkeypatch: pytest.Mon
 def test_a_login_with_a_token_does_not_outlive_it(web: Web) -> None:
     secret = web.token("operator", "desk", "1d")
     browser = web.anybody()
-    browser.post("/api/login", {"token": secret})
+    browser.log_in(token=secret)
+    assert browser.get("/api/me").status_code == 200
     web.clock.advance("25h")
     assert browser.get("/api/me").status_code == 401
 
 
-def test_a_login_lasts_thirty_days(web: Web) -> None:
-    browser = web.browser()
-    web.clock.advance("29d")
-    assert browser.get("/api/me").status_code == 200
-    web.clock.advance("1d")
+def test_a_login_lasts_thirty_days_and_seven_without_use(web: Web) -> None:
+    browser, idle = web.browser(), web.browser()
+    for _ in range(4):
+        web.clock.advance("6d")
+        assert browser.get("/api/me").status_code == 200
+    assert idle.get("/api/me").status_code == 401
+    web.clock.advance("6d")
     assert browser.get("/api/me").status_code == 401
+
+
+def test_how_long_a_login_lasts_is_a_setting(url: str) -> None:
+    hours, minutes = timedelta(hours=2), timedelta(minutes=30)
+    with web_on(url=url, login_lifetime=hours, login_idle_timeout=minutes) as web:
+        code = web.run(web.house.services.access.make_code(who="ada"))
+        browser, idle = web.anybody(), web.browser(who="bob")
+        assert "Max-Age=7200" in browser.log_in(code=code).headers["set-cookie"]
+        for _ in range(5):
+            web.clock.advance("20m")
+            assert browser.get("/api/me").status_code == 200
+        assert idle.get("/api/me").status_code == 401
+        listed = browser.get("/api/logins").json()["items"]
+        assert [(one["who"], one["expires_at"]) for one in listed] == [("ada", "2026-01-01T02:00:00Z")]
+        web.clock.advance("20m")
+        assert browser.get("/api/me").status_code == 401
+        assert not web.run(web.house.services.access.has_logins())
 
 
 def test_after_a_logout_the_cookie_is_worthless(web: Web) -> None:
     browser = web.browser()
-    secret = browser.cookies["ostinato"]
-    csrf = browser.get("/api/me").json()["csrf"]
-    assert browser.post("/api/logout", headers={"X-CSRF-Token": csrf}).status_code == 204
+    both = {"Cookie": f"ostinato={browser.cookies['ostinato']}", "X-Origin-Key": browser.origin_key}
+    assert web.anybody(**both).get("/api/me").status_code == 200
+    assert browser.post("/api/logout").status_code == 204
     assert "ostinato" not in browser.cookies
-    assert web.anybody(Cookie=f"ostinato={secret}").get("/api/me").status_code == 401
+    assert web.anybody(**both).get("/api/me").status_code == 401
 
 
 def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
@@ -267,20 +288,34 @@ def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
 
 def test_a_logout_is_noted_and_the_secret_is_not(web: Web) -> None:
     browser = web.browser(who="bob")
-    secret, csrf = browser.cookies["ostinato"], browser.get("/api/me").json()["csrf"]
-    browser.post("/api/logout", headers={"X-CSRF-Token": csrf})
+    secrets = browser.cookies["ostinato"], browser.origin_key
+    stored = "".join(web.run(_rows(web)))
+    browser.post("/api/logout")
     web.script("viewer").post("/api/logout")
     assert [entry for entry in web.audit() if entry[2] == "logout"] == [("bob", "page", "logout", "bob")]
-    assert secret not in "".join(web.run(_rows(web)))
+    for secret in secrets:
+        assert secret not in stored + "".join(web.run(_rows(web)))
+        assert hashlib.sha256(secret.encode()).hexdigest() in stored
 
 
-def test_a_write_of_the_page_needs_its_csrf_header(web: Web) -> None:
+def test_the_cookie_alone_neither_reads_nor_writes_nor_gives_the_key(web: Web) -> None:
+    """Browsers send it to every port of the host: whoever listens at another one has it."""
     browser, other = web.browser(), web.browser(who="bob")
-    body = {"name": "ci", "role": "viewer"}
-    for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": other.get("/api/me").json()["csrf"]}):
-        assert browser.post("/api/tokens", body, headers=headers).status_code == 403
-    csrf = browser.get("/api/me").json()["csrf"]
-    assert browser.post("/api/tokens", body, headers={"X-CSRF-Token": csrf}).status_code == 201
+    cookie = f"ostinato={browser.cookies['ostinato']}"
+    for key in ({}, {"X-Origin-Key": ""}, {"X-Origin-Key": other.origin_key}, {"X-Origin-Key": "\xe4" * 43}):
+        thief = web.anybody(Cookie=cookie)
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in key.items()]
+        for method, path, body in (
+            ("GET", "/api/me", None),
+            ("GET", "/api/runs", None),
+            ("POST", "/api/tokens", {"name": "ci", "role": "admin"}),
+            ("POST", "/api/logout", None),
+        ):
+            answer = thief.send(method, path, json=body, headers=raw)
+            assert (answer.status_code, browser.origin_key in answer.text) == (401, False)
+        assert thief.post("/api/login", {}, headers=raw).status_code == 422
+    assert browser.origin_key not in browser.get("/api/me").text + browser.get("/api/logins").text
+    assert browser.post("/api/tokens", {"name": "ci", "role": "viewer"}).status_code == 201
 
 
 def test_ten_wrong_codes_in_a_minute_are_enough_from_one_address(web: Web) -> None:

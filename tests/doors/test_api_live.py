@@ -288,6 +288,71 @@ def test_a_token_may_come_as_the_first_message(file_db: str) -> None:
     run(main)
 
 
+def test_a_page_listens_with_its_cookie_and_the_key_of_its_origin(file_db: str) -> None:
+    async def main() -> None:
+        async with api_on(file_db) as api:
+            cookie, key = await _logged_in(api)
+            async with listening(api, token=None, cookie=cookie) as watcher:
+                await watcher.send("login", origin_key=key)
+                assert (await watcher.subscribe("overview"))["cursor"]
+            async with listening(api, token=None) as stranger:
+                await stranger.send("login", origin_key=key)
+                assert (await stranger.next())["problem"]["status"] == 401
+                await closed_with(stranger, 4401)
+
+    run(main)
+
+
+async def _logged_in(api: Api) -> tuple[str, str]:
+    """The cookie of a browser, and the key of its page's origin."""
+    code = await api.house.services.access.make_code(who="ada")
+    new, _ = await api.house.services.access.login(code=code)
+    return new.cookie, new.origin_key
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        {"type": "login", "origin_key": "wrong"},
+        {"type": "login", "origin_key": ""},
+        {"type": "login"},
+        {"type": "subscribe", "topic": "overview"},
+        None,
+    ],
+)
+def test_nobody_listens_with_the_cookie_alone(file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
+    """It comes to every port of the host: another server there could open a socket with it."""
+    if first is None:
+        monkeypatch.setattr(live_door, "LOGIN_SECONDS", 0.2)
+
+    async def main() -> None:
+        async with api_on(file_db) as api:
+            cookie, _ = await _logged_in(api)
+            async with listening(api, token=None, cookie=cookie) as watcher:
+                if first is not None:
+                    await watcher.connection.send(json.dumps(first))
+                assert (await watcher.next())["problem"]["status"] == 401
+                await closed_with(watcher, 4401)
+                assert [message["type"] for message in watcher.messages] == ["error"]
+
+    run(main)
+
+
+def test_a_socket_is_closed_when_its_login_ends(file_db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_door, "LOOK_AGAIN_SECONDS", 0.05)
+
+    async def main() -> None:
+        async with api_on(file_db) as api:
+            cookie, key = await _logged_in(api)
+            async with listening(api, token=None, cookie=cookie) as watcher:
+                await watcher.send("login", origin_key=key)
+                await watcher.subscribe("overview")
+                await api.house.services.access.end_logins("ada")
+                await closed_with(watcher, 4401)
+
+    run(main)
+
+
 @pytest.mark.parametrize("first", [{"type": "login", "token": "ost_wrong"}, {"type": "ping"}, "no message", None])
 def test_nobody_listens_without_a_login(file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
     monkeypatch.setattr(live_door, "LOGIN_SECONDS", 0.2)

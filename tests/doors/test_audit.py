@@ -171,8 +171,8 @@ def test_a_log_that_cannot_be_written_does_not_undo_what_was_done(
 def test_doors_and_addresses_are_told_apart(web: Web) -> None:
     code = web.run(web.house.services.access.make_code(who="bob"))
     browser = web.anybody("192.0.2.9")
-    csrf = browser.post("/api/login", {"code": code}).json()["csrf"]
-    browser.send("PUT", "/api/lanes/main", json={"limit": 7}, headers={"X-CSRF-Token": csrf})
+    browser.log_in(code=code)
+    browser.send("PUT", "/api/lanes/main", json={"limit": 7})
     script = web.script("operator", "ci")
     script.send("PUT", "/api/lanes/main", json={"limit": 8})
     assert script.send("PUT", "/api/lanes/main", json={"limit": 0}).status_code == 422

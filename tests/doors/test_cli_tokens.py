@@ -85,22 +85,20 @@ def test_a_logout_ends_the_logins_of_somebody_and_their_links(cli: CommandLine) 
     unused = cli.ok("login", "--who", "ada", "--port", "8321", "--json").json["code"]
     url = f"sqlite:///{cli.folder / 'ostinato.db'}"
     with web_on(url=url) as web:
-        cookies = {}
-        for who, code in codes.items():
-            browser = web.anybody()
-            assert browser.post("/api/login", {"code": code}).status_code == 200
-            cookies[who] = browser.cookies["ostinato"]
+        browsers = {who: web.anybody() for who in codes}
+        for who, browser in browsers.items():
+            browser.log_in(code=codes[who])
 
         def is_in(who: str) -> bool:
-            return web.anybody(Cookie=f"ostinato={cookies[who]}").get("/api/me").status_code == 200
+            return browsers[who].get("/api/me").status_code == 200
 
         assert "ended: 1 login of 'ada'" in cli.ok("logout", "ada").err
-        assert [is_in(who) for who in cookies] == [False, True, True]
+        assert [is_in(who) for who in browsers] == [False, True, True]
         assert web.anybody().post("/api/login", {"code": unused}).status_code == 401
         ghost = cli("logout", "ghost")
         assert (ghost.code, "'ghost' is not logged in" in ghost.err) == (3, True)
         assert cli.ok("logout", "all", "--json").json == {"who": "all", "ended": 2}
-        assert [is_in(who) for who in cookies] == [False] * 3
+        assert [is_in(who) for who in browsers] == [False] * 3
         assert [(verb, object) for _, _, verb, object in web.audit() if verb == "logout"] == [
             ("logout", "ada"),
             ("logout", "ghost"),

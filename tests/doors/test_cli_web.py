@@ -66,8 +66,9 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
             login = browser.post("/api/login", json={"code": code})
             assert login.json()["role"] == "admin"
             assert "server" not in login.headers
-            csrf = {"X-CSRF-Token": login.json()["csrf"]}
-            assert browser.put("/api/lanes/main", json={"limit": 5}, headers=csrf).json()["limit"] == 5
+            assert browser.get("/api/me").status_code == 401
+            browser.headers["X-Origin-Key"] = login.json()["origin_key"]
+            assert browser.put("/api/lanes/main", json={"limit": 5}).json()["limit"] == 5
             assert browser.get("/api/me", headers={"Host": "evil.example"}).status_code == 421
             noted = [(one["door"], one["verb"]) for one in browser.get("/api/audit").json()["items"]]
             assert noted[::-1] == [("cli", "login.link"), ("page", "login"), ("page", "lane.set")]

@@ -37,6 +37,18 @@ class Client:
     def cookies(self) -> httpx.Cookies:
         return self._client.cookies
 
+    @property
+    def origin_key(self) -> str:
+        """That of the login."""
+        return self._client.headers["X-Origin-Key"]
+
+    def log_in(self, **secret: str) -> httpx.Response:
+        """Log in as the page does: keep the key, and send it from now on."""
+        answer = self.post("/api/login", secret)
+        assert answer.status_code == 200
+        self._client.headers["X-Origin-Key"] = answer.json()["origin_key"]
+        return answer
+
     def send(self, method: str, path: str, **parts: Any) -> httpx.Response:
         return self._web.run(self._client.request(method, path, **parts))
 
@@ -81,10 +93,9 @@ class Web:
         return self.anybody(Authorization=f"Bearer {self.token(role, name)}")
 
     def browser(self, role: Role | str = Role.ADMIN, who: str = "ada") -> Client:
-        """Somebody who has followed a login link; the CSRF header is not sent by itself."""
-        code = self.run(self.house.services.access.make_code(who=who, role=role))
+        """Somebody who has followed a login link, and sends the key of the page's origin with every request."""
         client = self.anybody()
-        assert client.post("/api/login", {"code": code}).status_code == 200
+        client.log_in(code=self.run(self.house.services.access.make_code(who=who, role=role)))
         return client
 
     def set(self, **settings: Any) -> None:
@@ -98,10 +109,10 @@ class Web:
 
 
 @contextmanager
-def web_on(registry: Registry | None = None, url: str = "sqlite://:memory:") -> Iterator[Web]:
+def web_on(registry: Registry | None = None, url: str = "sqlite://:memory:", **settings: Any) -> Iterator[Web]:
     clock = FakeClock("2026-01-01T00:00:00Z")
     with asyncio.Runner() as runner:
-        house = runner.run(open_house(Settings(db=url), clock, registry or Registry()))
+        house = runner.run(open_house(Settings(db=url, **settings), clock, registry or Registry()))
         try:
             yield Web(runner, house, clock)
         finally:

@@ -21,6 +21,7 @@ from tests.stores.builders import HOUR, MINUTE, NOW, put
 from tests.stores.places import PostgresPlace, raw
 
 DAY = 24 * HOUR
+ORIGIN = "hash of the origin's key"
 ADA = Actor("ada", "api", "127.0.0.1")
 
 
@@ -30,12 +31,18 @@ def token(name: str = "script", **fields: Any) -> NewToken:
 
 
 def login(hash: str = "cookie", **fields: Any) -> NewLogin:
-    return NewLogin(hash, **{"who": "ada", "role": Role.ADMIN, "expires_at": NOW + DAY, **fields})
+    given = {"who": "ada", "role": Role.ADMIN, "expires_at": NOW + DAY, "origin_hash": ORIGIN}
+    return NewLogin(hash, **{**given, **fields})
+
+
+async def find(store: Store, hash: str, now: Micros) -> Login | None:
+    """The login of this cookie, however long it was not used."""
+    return await store.access.find_login(hash, ORIGIN, now, 0)
 
 
 async def exchange(store: Store, code: str, now: Micros) -> Login | None:
     """A login of a day for a code."""
-    return await store.access.exchange_code(code, f"cookie of {code}", now + DAY, now)
+    return await store.access.exchange_code(code, f"cookie of {code}", ORIGIN, now + DAY, now)
 
 
 async def test_a_token_is_found_by_its_hash_and_by_nothing_else(store: Store) -> None:
@@ -74,7 +81,7 @@ async def test_a_use_is_noted_at_most_once_a_minute(store: Store, what: str) -> 
     async def used_at(now: Micros) -> Any:
         if what == "token":
             return await store.access.find_token("hash of script", now)
-        return await store.access.find_login("cookie", now)
+        return await find(store, "cookie", now)
 
     noted = [(await used_at(NOW + offset)).used_at for offset in (0, SECOND, MINUTE - 1, MINUTE, MINUTE + SECOND)]
     assert noted == [from_micros(at) for at in (NOW, NOW, NOW, NOW + MINUTE, NOW + MINUTE)]
@@ -87,7 +94,7 @@ async def test_who_comes_in_is_let_in_when_nothing_can_be_written(
 ) -> None:
     await store.access.put_token(token(), NOW)
     await store.access.put_login(login(), NOW)
-    await store.access.find_login("cookie", NOW)
+    await find(store, "cookie", NOW)
     tries: list[str] = []
 
     async def full(table: str, *_: object) -> None:
@@ -99,14 +106,14 @@ async def test_who_comes_in_is_let_in_when_nothing_can_be_written(
     with caplog.at_level(logging.WARNING, "ostinato.stores"):
         for later in (HOUR, HOUR + 1, HOUR + MINUTE):
             script = await store.access.find_token("hash of script", NOW + later)
-            browser = await store.access.find_login("cookie", NOW + later)
+            browser = await find(store, "cookie", NOW + later)
             assert script is not None
             assert browser is not None
             assert (script.used_at, browser.used_at) == (None, from_micros(NOW))
     assert tries == ["tokens", "tokens"], "each minute one try is enough to see whether there is room again"
     assert caplog.text.count("the disk is full") == 2
     monkeypatch.undo()
-    browser = await store.access.find_login("cookie", NOW + 2 * HOUR)
+    browser = await find(store, "cookie", NOW + 2 * HOUR)
     assert browser is not None
     assert browser.used_at == from_micros(NOW + 2 * HOUR)
 
@@ -122,18 +129,18 @@ async def test_the_logins_and_codes_of_a_token_go_with_it(store: Store) -> None:
     await store.access.put_code(login("code", token_id=made.id), NOW)
     assert await store.access.remove_token(made.id)
     assert not await store.access.remove_token(made.id)
-    assert await store.access.find_login("of it", NOW) is None
+    assert await find(store, "of it", NOW) is None
     assert await exchange(store, "code", NOW) is None
-    assert await store.access.find_login("of another", NOW) is not None
-    assert await store.access.find_login("of none", NOW) is not None
+    assert await find(store, "of another", NOW) is not None
+    assert await find(store, "of none", NOW) is not None
 
 
 async def test_a_login_ends_with_the_time_of_its_token(store: Store) -> None:
     made = await store.access.put_token(token(expires_at=NOW + HOUR), NOW)
     assert made is not None
     await store.access.put_login(login(token_id=made.id), NOW)
-    assert await store.access.find_login("cookie", NOW + HOUR - 1) is not None
-    assert await store.access.find_login("cookie", NOW + HOUR) is None
+    assert await find(store, "cookie", NOW + HOUR - 1) is not None
+    assert await find(store, "cookie", NOW + HOUR) is None
 
 
 async def test_nothing_is_made_with_a_token_that_is_gone(store: Store) -> None:
@@ -143,20 +150,49 @@ async def test_nothing_is_made_with_a_token_that_is_gone(store: Store) -> None:
     await store.access.remove_token(made.id)
     assert not await store.access.put_login(login(token_id=made.id), NOW)
     await store.access.put_code(login("code", token_id=made.id), NOW)
-    assert await store.access.find_login("cookie", NOW) is None
+    assert await find(store, "cookie", NOW) is None
     assert await exchange(store, "code", NOW) is None
 
 
 async def test_a_login_is_found_until_it_ends(store: Store) -> None:
     await store.access.put_login(login(), NOW)
-    found = await store.access.find_login("cookie", NOW + 1)
+    found = await find(store, "cookie", NOW + 1)
     assert found is not None
     assert (found.who, found.role, found.token_id) == ("ada", Role.ADMIN, None)
     assert (found.used_at, found.expires_at) == (from_micros(NOW + 1), from_micros(NOW + DAY))
-    assert await store.access.find_login("cookie", NOW + DAY) is None
+    assert await find(store, "cookie", NOW + DAY) is None
     assert await store.access.remove_login("cookie") == "ada"
     assert await store.access.remove_login("cookie") is None
-    assert await store.access.find_login("cookie", NOW) is None
+    assert await find(store, "cookie", NOW) is None
+
+
+async def test_a_cookie_is_worth_nothing_without_the_key_of_its_origin(store: Store) -> None:
+    await store.access.put_login(login("mine"), NOW)
+    await store.access.put_login(login("other", origin_hash="of another"), NOW)
+    await store.access.put_code(login("code"), NOW)
+    assert await exchange(store, "code", NOW) is not None
+    for hash in ("mine", "cookie of code"):
+        assert await store.access.find_login(hash, ORIGIN, NOW, 0) is not None
+        for key in ("", "of another", "%", ORIGIN.upper()):
+            assert await store.access.find_login(hash, key, NOW, 0) is None
+
+
+async def test_a_login_that_is_not_used_ends_and_one_that_is_used_does_not(store: Store) -> None:
+    """Idle for an hour; the use is noted, and the time of the login itself counts before the first one."""
+    await store.access.put_login(login("idle"), NOW)
+    await store.access.put_login(login("used"), NOW)
+
+    async def is_in(hash: str, now: Micros) -> bool:
+        return await store.access.find_login(hash, ORIGIN, now, now - HOUR) is not None
+
+    assert await is_in("used", NOW + HOUR - 1)
+    assert not await is_in("idle", NOW + HOUR)
+    later = NOW + 2 * HOUR - 2
+    assert await is_in("used", later)
+    assert len(await store.access.list_logins(later, later - HOUR)) == 1
+    assert await store.access.count_access(later, later - HOUR) == AccessCounts(0, 1)
+    assert not await is_in("used", later + HOUR)
+    assert await store.access.list_logins(later + HOUR, later) == []
 
 
 async def test_logins_are_listed_while_they_are_in_force_the_newest_first(store: Store) -> None:
@@ -165,14 +201,14 @@ async def test_logins_are_listed_while_they_are_in_force_the_newest_first(store:
     await store.access.put_login(login("short", expires_at=NOW + MINUTE), NOW)
     await store.access.put_login(login("of it", who="script", role=Role.VIEWER, token_id=made.id), NOW + 1)
     await store.access.put_login(login(), NOW + 2)
-    await store.access.find_login("of it", NOW + 3)
-    newest, of_token, short = await store.access.list_logins(NOW + 3)
+    await find(store, "of it", NOW + 3)
+    newest, of_token, short = await store.access.list_logins(NOW + 3, 0)
     assert (newest.who, newest.role, newest.token, newest.used_at) == ("ada", Role.ADMIN, None, None)
     assert (of_token.who, of_token.role, of_token.token) == ("script", Role.VIEWER, "script")
     assert (of_token.created_at, of_token.used_at) == (from_micros(NOW + 1), from_micros(NOW + 3))
     assert (of_token.expires_at, short.expires_at) == (from_micros(NOW + DAY), from_micros(NOW + MINUTE))
-    assert [one.id for one in await store.access.list_logins(NOW + MINUTE)] == [newest.id, of_token.id]
-    assert [one.id for one in await store.access.list_logins(NOW + HOUR)] == [newest.id]
+    assert [one.id for one in await store.access.list_logins(NOW + MINUTE, 0)] == [newest.id, of_token.id]
+    assert [one.id for one in await store.access.list_logins(NOW + HOUR, 0)] == [newest.id]
 
 
 async def test_logins_are_ended_one_by_one_by_whose_they_are_or_all(store: Store) -> None:
@@ -180,17 +216,17 @@ async def test_logins_are_ended_one_by_one_by_whose_they_are_or_all(store: Store
         await store.access.put_login(login(hash, who=who), NOW)
     for code, who in (("code of ada", "ada"), ("code of bob", "bob"), ("code of cy", "cy")):
         await store.access.put_code(login(code, who=who), NOW)
-    last = (await store.access.list_logins(NOW))[-1]
+    last = (await store.access.list_logins(NOW, 0))[-1]
     assert await store.access.remove_logins(id=last.id) == ["ada"]
     assert await store.access.remove_logins(id=last.id) == []
-    assert await store.access.find_login("a1", NOW) is None
+    assert await find(store, "a1", NOW) is None
     assert await exchange(store, "code of ada", NOW) is not None
     assert await store.access.remove_logins(who="bob") == ["bob", "bob"]
     assert await store.access.remove_logins(who="bob\0") == []
     assert await exchange(store, "code of bob", NOW) is None
-    assert {one.who for one in await store.access.list_logins(NOW)} == {"ada", "cy"}
+    assert {one.who for one in await store.access.list_logins(NOW, 0)} == {"ada", "cy"}
     assert sorted(await store.access.remove_logins()) == ["ada", "ada", "cy"]
-    assert await store.access.list_logins(NOW) == []
+    assert await store.access.list_logins(NOW, 0) == []
     assert await exchange(store, "code of cy", NOW) is None
 
 
@@ -198,13 +234,13 @@ async def test_a_code_gives_one_login_and_only_in_time(store: Store) -> None:
     await store.access.put_code(login("code", role=Role.VIEWER, expires_at=NOW + 15 * MINUTE), NOW)
     await store.access.put_code(login("late", expires_at=NOW + 15 * MINUTE), NOW)
     then = NOW + 15 * MINUTE - 1
-    made = await store.access.exchange_code("code", "cookie", then + DAY, then)
+    made = await store.access.exchange_code("code", "cookie", ORIGIN, then + DAY, then)
     assert made == Login("ada", Role.VIEWER, None, None, from_micros(then + DAY))
-    assert await store.access.exchange_code("code", "another", NOW + DAY, NOW) is None
-    assert await store.access.exchange_code("late", "another", NOW + DAY, then + 1) is None
-    assert await store.access.exchange_code("nothing", "another", NOW + DAY, NOW) is None
-    assert [one.created_at for one in await store.access.list_logins(NOW)] == [from_micros(then)]
-    found = await store.access.find_login("cookie", then)
+    assert await store.access.exchange_code("code", "another", ORIGIN, NOW + DAY, NOW) is None
+    assert await store.access.exchange_code("late", "another", ORIGIN, NOW + DAY, then + 1) is None
+    assert await store.access.exchange_code("nothing", "another", ORIGIN, NOW + DAY, NOW) is None
+    assert [one.created_at for one in await store.access.list_logins(NOW, 0)] == [from_micros(then)]
+    found = await find(store, "cookie", then)
     assert found == replace(made, used_at=from_micros(then))
 
 
@@ -213,12 +249,12 @@ async def test_of_many_that_exchange_a_code_at_once_one_gets_a_login(first: Stor
         await first.access.put_code(login("code"), NOW)
         made = await asyncio.gather(
             *(
-                one.access.exchange_code("code", f"cookie {turn} {number}", NOW + DAY, NOW)
+                one.access.exchange_code("code", f"cookie {turn} {number}", ORIGIN, NOW + DAY, NOW)
                 for number, one in enumerate((first, second) * 4)
             )
         )
         assert sum(found is not None for found in made) == 1
-        assert len(await first.access.list_logins(NOW)) == turn + 1
+        assert len(await first.access.list_logins(NOW, 0)) == turn + 1
 
 
 async def test_no_login_outlives_a_logout_that_meets_its_code(first: Store, second: Store) -> None:
@@ -227,19 +263,19 @@ async def test_no_login_outlives_a_logout_that_meets_its_code(first: Store, seco
         await first.access.put_code(login(code), NOW)
         made, ended = await asyncio.gather(exchange(first, code, NOW), second.access.remove_logins(who="ada"))
         assert ended == ([] if made is None else ["ada"])
-        assert await first.access.list_logins(NOW) == []
+        assert await first.access.list_logins(NOW, 0) == []
 
 
 async def test_what_can_get_in_is_counted(store: Store) -> None:
-    assert await store.access.count_access(NOW) == AccessCounts(0, 0)
+    assert await store.access.count_access(NOW, 0) == AccessCounts(0, 0)
     made = await store.access.put_token(token(expires_at=NOW + HOUR), NOW)
     assert made is not None
     await store.access.put_token(token("for ever"), NOW)
     await store.access.put_login(login("of it", token_id=made.id), NOW)
     await store.access.put_login(login(expires_at=NOW + MINUTE), NOW)
-    assert await store.access.count_access(NOW) == AccessCounts(2, 2)
-    assert await store.access.count_access(NOW + MINUTE) == AccessCounts(2, 1)
-    assert await store.access.count_access(NOW + HOUR) == AccessCounts(1, 0)
+    assert await store.access.count_access(NOW, 0) == AccessCounts(2, 2)
+    assert await store.access.count_access(NOW + MINUTE, 0) == AccessCounts(2, 1)
+    assert await store.access.count_access(NOW + HOUR, 0) == AccessCounts(1, 0)
 
 
 async def test_the_audit_log_tells_who_did_what_newest_first(store: Store) -> None:
@@ -418,7 +454,7 @@ async def use_the_doors(store: Store) -> None:
     await store.access.put_code(login("code"), NOW)
     await exchange(store, "code", NOW)
     await store.access.put_login(login(), NOW)
-    await store.access.find_login("cookie", NOW)
+    await find(store, "cookie", NOW)
     await store.access.remove_login("cookie")
     await store.access.note_audit(ADA, "run.retry", "1", "{}", NOW)
     await store.access.begin_request("ada", "k", "print", NOW)

@@ -151,7 +151,22 @@ async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(share
         (node,) = await store.nodes.list_nodes(2)
         assert (await store.nodes.read_statistics(), node.drain) == ({node.id: {}}, False)
         assert await store.nodes.ask_drain(node.id, True)
-        assert await store.access.count_access(NOW) == AccessCounts(0, 0)
+        assert await store.access.count_access(NOW, 0) == AccessCounts(0, 0)
+    finally:
+        await store.close()
+
+
+async def test_a_login_of_a_version_that_had_one_secret_is_asked_to_log_in_again(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 4)
+    shared_place.execute(
+        "INSERT INTO logins (hash, who, role, created_at, expires_at) "
+        f"VALUES ('cookie', 'ada', 'admin', {NOW}, {NOW + 3_600_000_000});"
+    )
+    store = shared_place.store()
+    await store.open()
+    try:
+        assert await store.access.find_login("cookie", "", NOW, 0) is None
+        assert await store.access.list_logins(NOW, 0) == []
     finally:
         await store.close()
 

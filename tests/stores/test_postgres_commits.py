@@ -132,13 +132,13 @@ async def test_a_login_whose_commit_is_unknown_is_made_once_and_answered(
 ) -> None:
     await store.access.put_code(NewLogin("code", "ada", Role.ADMIN, NOW + HOUR), NOW)
     lose_answer(monkeypatch)
-    made = await store.access.exchange_code("code", "cookie", NOW + HOUR, NOW)
+    made = await store.access.exchange_code("code", "cookie", "key", NOW + HOUR, NOW)
     assert made is not None
     assert made.who == "ada"
     monkeypatch.undo()
     lose_answer(monkeypatch)
     assert await store.access.put_login(NewLogin("second", "ada", Role.ADMIN, NOW + HOUR), NOW)
-    assert len(await store.access.list_logins(NOW)) == 2
+    assert len(await store.access.list_logins(NOW, 0)) == 2
 
 
 async def test_a_commit_of_which_nobody_can_be_asked_stays_unknown(

@@ -4,8 +4,9 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { isPassing, ProblemError, whenLoggedIn, whenLoggedOut } from "@/api/client";
+import { isPassing, ProblemError, whenLoggedOut } from "@/api/client";
 import { LiveClient, live, setLiveClient } from "@/api/live";
+import { whenLoggedInElsewhere } from "@/api/originKey";
 import { fetchMe } from "@/api/queries/me";
 import { ToastProvider } from "@/components/Toast";
 import { TooltipProvider } from "@/components/Tooltip";
@@ -28,7 +29,10 @@ const cache = new QueryClient({
 });
 
 whenLoggedOut(toLogin(router, cache));
-whenLoggedIn(() => live().start());
+// A page that stayed where it was, with a form that is not saved, goes on.
+whenLoggedInElsewhere(() => {
+  if (router.state.location.pathname !== "/login") live().start();
+});
 
 setLiveClient(
   new LiveClient({

@@ -5,8 +5,6 @@ The doorkeeper stands behind `security.py` and before the routes; what they do i
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +16,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato.api.attempts import Attempts
 from ostinato.api.house import ApiHouse
-from ostinato.api.security import SAFE_METHODS
 from ostinato.api.shown import shown_to
 from ostinato.errors import NotAllowed, NotLoggedIn
 from ostinato.models.access import Actor, Login, Role
@@ -27,6 +24,7 @@ from ostinato.service.services import Services
 
 __all__ = [
     "COOKIE",
+    "ORIGIN_KEY",
     "Admin",
     "Doorkeeper",
     "House",
@@ -43,6 +41,9 @@ __all__ = [
 ]
 
 COOKIE = "ostinato"
+ORIGIN_KEY = "x-origin-key"
+"""The header of the second secret, which the page sends with every request. No other page can: it is kept for the
+origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
 _VISITOR = "ostinato.visitor"
@@ -58,20 +59,12 @@ class Visitor:
     address: str | None
     secret: str | None = None
     """Of the cookie."""
+    origin_key: str | None = None
+    """Only of a login that was just made: it is told once."""
 
     @property
     def actor(self) -> Actor:
         return Actor(self.login.who, self.door, self.address)
-
-    @property
-    def csrf(self) -> str | None:
-        """What the page has to send with a write; another page cannot know it."""
-        return None if self.secret is None else csrf_of(self.secret)
-
-
-def csrf_of(secret: str) -> str:
-    """Derived from the cookie, so that nothing more is stored."""
-    return hmac.new(secret.encode(), b"ostinato csrf", hashlib.sha256).hexdigest()
 
 
 class Doorkeeper:
@@ -83,15 +76,18 @@ class Doorkeeper:
 
     async def identify(self, connection: HTTPConnection) -> Visitor:
         """Who asks; NotLoggedIn if nobody known does. With a token no cookie is looked at."""
-        address = address_of(connection)
         token = token_of(connection)
         if token is not None:
-            return await self.by_token(token, address)
-        secret = connection.cookies.get(COOKIE)
-        login = None if not secret else await self._house.services.access.who(secret)
+            return await self.by_token(token, address_of(connection))
+        return await self.by_cookie(connection, connection.headers.get(ORIGIN_KEY, ""))
+
+    async def by_cookie(self, connection: HTTPConnection, origin_key: str) -> Visitor:
+        """Whose page this is. The cookie comes from every port of the host: it is not enough."""
+        secret = connection.cookies.get(COOKIE, "")
+        login = await self._house.services.access.who(secret, origin_key)
         if login is None:
             raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
-        return Visitor(login, "page", address, secret)
+        return Visitor(login, "page", address_of(connection), secret)
 
     async def by_token(self, text: str, address: str | None) -> Visitor:
         """Who this token is. One that holds is never refused, however many wrong ones came from there."""
@@ -105,12 +101,12 @@ class Doorkeeper:
     async def log_in(self, code: str | None, token: str | None, address: str | None) -> Visitor:
         """Exchange a code or a token for a login. One that holds is never refused either."""
         try:
-            secret, login = await self._house.services.access.login(code=code, token=token, address=address)
+            new, login = await self._house.services.access.login(code=code, token=token, address=address)
         except NotLoggedIn:
             self._check(address)
             self._failed(address)
             raise
-        return Visitor(login, "page", address, secret)
+        return Visitor(login, "page", address, new.cookie, new.origin_key)
 
     def _check(self, address: str | None) -> None:
         self._attempts.check(address, self._house.clock.steady())
@@ -130,12 +126,7 @@ class Lobby:
         if scope["type"] != "http" or not _is_closed(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
-        request = HTTPConnection(scope)
-        visitor = await self._doorkeeper.identify(request)
-        if visitor.csrf is not None and scope["method"] not in SAFE_METHODS:
-            given = request.headers.get("x-csrf-token", "")
-            if not hmac.compare_digest(given.encode(), visitor.csrf.encode()):
-                raise NotAllowed("a write of the page needs the header X-CSRF-Token, with `csrf` of /api/me")
+        visitor = await self._doorkeeper.identify(HTTPConnection(scope))
         scope[_VISITOR] = visitor
         with acting(visitor.actor), shown_to(visitor.login):
             await self._app(scope, receive, send)

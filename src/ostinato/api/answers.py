@@ -14,7 +14,7 @@ __all__ = ["empty_answer", "json_answer", "problems", "zoned"]
 
 _MEANINGS = {
     401: "Not logged in",
-    403: "Not allowed: another role is needed, or the page did not send its X-CSRF-Token",
+    403: "Not allowed: another role is needed, or another page asks",
     404: "Not found",
     409: "Not in a state that allows this",
     412: "Somebody changed it meanwhile, or it is there already",

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 from fastapi import APIRouter
@@ -42,7 +43,10 @@ Identify = Callable[[], Awaitable[Visitor]]
 
 
 class Login(msgspec.Struct, tag="login"):
-    token: str
+    """A token, or the origin key of the page whose cookie came with the socket."""
+
+    token: str | None = None
+    origin_key: str | None = None
 
 
 class Subscribe(msgspec.Struct, tag="subscribe"):
@@ -75,7 +79,7 @@ async def live(websocket: WebSocket) -> None:
 async def _let_in(websocket: WebSocket) -> Identify | None:
     """How to ask who listens, now and later; None if nobody known came, and the socket is closed."""
     try:
-        identify = await _by_headers(websocket) or await _by_message(websocket)
+        identify = _by_header(websocket) or await _by_message(websocket)
         await identify()
     except OstinatoError as error:
         await websocket.send_text(_text(Failed(None, error)))
@@ -87,23 +91,15 @@ async def _let_in(websocket: WebSocket) -> Identify | None:
     return identify
 
 
-async def _by_headers(websocket: WebSocket) -> Identify | None:
-    """With a token in the header, or with the cookie if it is good: one that is not leaves the first message."""
-
-    async def identify() -> Visitor:
-        return await doorkeeper_of(websocket).identify(websocket)
-
-    if token_of(websocket) is not None:
-        return identify
-    try:
-        await identify()
-    except NotLoggedIn:
-        return None
-    return identify
+def _by_header(websocket: WebSocket) -> Identify | None:
+    """With a token in the header. A cookie is not looked at yet: what it needs beside it comes with a message, since
+    the page cannot give a socket a header."""
+    token, address = token_of(websocket), address_of(websocket)
+    return None if token is None else partial(doorkeeper_of(websocket).by_token, token, address)
 
 
 async def _by_message(websocket: WebSocket) -> Identify:
-    """With a token in the first message, which has to come soon."""
+    """With a token, or the key beside the cookie, in the first message, which has to come soon."""
     try:
         async with asyncio.timeout(LOGIN_SECONDS):
             text = await _receive(websocket)
@@ -113,14 +109,14 @@ async def _by_message(websocket: WebSocket) -> Identify:
         first = _read(text)
     except InvalidInput:
         first = None
-    if not isinstance(first, Login):
-        raise NotLoggedIn('log in first: send {"type": "login", "token": "ost_…"}')
-    token, address = first.token, address_of(websocket)
-
-    async def identify() -> Visitor:
-        return await doorkeeper_of(websocket).by_token(token, address)
-
-    return identify
+    doorkeeper = doorkeeper_of(websocket)
+    match first:
+        case Login(token=str(token)):
+            return partial(doorkeeper.by_token, token, address_of(websocket))
+        case Login(origin_key=str(key)):
+            return partial(doorkeeper.by_cookie, websocket, key)
+        case _:
+            raise NotLoggedIn('log in first: send {"type": "login", "token": "ost_…"}')
 
 
 class _Conversation:

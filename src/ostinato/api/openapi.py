@@ -23,6 +23,12 @@ _EVERYWHERE = (401, 403, 421, 422, 429, 503)
 _SECURITY = {
     "token": {"type": "http", "scheme": "bearer", "description": "A token that `ostinato token add` made"},
     "login": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "The cookie of POST /api/login"},
+    "origin": {
+        "type": "apiKey",
+        "in": "header",
+        "name": "X-Origin-Key",
+        "description": "`origin_key` of POST /api/login, which the cookie needs beside it",
+    },
 }
 _KEY = {
     "name": "Idempotency-Key",
@@ -91,7 +97,7 @@ def _complete(path: str, method: str, operation: dict[str, Any], role: Role | No
         answers.setdefault(str(status), answer)
     operation["responses"] = dict(sorted(answers.items()))
     if path.startswith("/api/") and (method, path) not in OPEN_PATHS:
-        operation["security"] = [{"token": []}, {"login": []}]
+        operation["security"] = [{"token": []}, {"login": [], "origin": []}]
     if role is not None:
         operation["x-role"] = str(role)
 

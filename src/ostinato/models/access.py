@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ __all__ = [
     "AuditFilter",
     "Browser",
     "Login",
+    "LoginLimits",
     "NewLogin",
     "NewToken",
     "Role",
@@ -74,6 +75,18 @@ class NewLogin:
     expires_at: Micros
     token_id: int | None = None
     """The token that it was made with: it ends with that."""
+    origin_hash: str = ""
+    """Of the second secret, which the page keeps for its own origin; a code has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginLimits:
+    """How long a browser stays logged in."""
+
+    lifetime: timedelta
+    """From its login on, whatever it does."""
+    idle_timeout: timedelta
+    """Without a request or an open page."""
 
 
 @dataclass(frozen=True, slots=True)

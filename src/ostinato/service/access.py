@@ -5,35 +5,47 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from ostinato.clock import Clock, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, InvalidInput, NotFound, NotLoggedIn
-from ostinato.models.access import Actor, Browser, Login, NewLogin, NewToken, Role, Token
+from ostinato.models.access import Actor, Browser, Login, LoginLimits, NewLogin, NewToken, Role, Token
 from ostinato.models.policy import check_choice, check_key
 from ostinato.service.audit import audited, note
+from ostinato.stores.access import AccessCounts
 from ostinato.stores.base import Store
 
-__all__ = ["CODE_AGE", "LOGIN_AGE", "TOKEN_PREFIX", "AccessService"]
+__all__ = ["CODE_AGE", "TOKEN_PREFIX", "AccessService", "NewSecrets"]
 
 TOKEN_PREFIX = "ost_"
 """How a token begins, so that people and scanners of leaked secrets know one when they see it."""
 CODE_AGE = timedelta(minutes=15)
-LOGIN_AGE = timedelta(days=30)
 
 _BYTES = 32
 _LONGEST_SECRET = 200
 """Nobody has made a longer one: it need not be looked up."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewSecrets:
+    """What a browser gets when it logs in; neither is enough without the other."""
+
+    cookie: str
+    """Browsers send it to every port of the host."""
+    origin_key: str
+    """The page keeps it where only its own origin (scheme, host and port) can read it."""
+
+
 class AccessService:
     """Makes and knows secrets."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, logins: LoginLimits) -> None:
         self._store = store
         self._clock = clock
+        self._lifetime = micros_of(logins.lifetime)
+        self._idle_timeout = micros_of(logins.idle_timeout)
 
     @audited("token.add")
     async def make_token(
@@ -87,24 +99,26 @@ class AccessService:
 
     async def login(
         self, *, code: str | None = None, token: str | None = None, address: str | None = None
-    ) -> tuple[str, Login]:
-        """A browser's login for a code or a token: the secret of its cookie, and who it is."""
+    ) -> tuple[NewSecrets, Login]:
+        """A browser's login for a code or a token: its secrets, and who it is."""
         if (code is None) == (token is None):
             raise InvalidInput("give either code or token", field="code")
-        secret = secrets.token_urlsafe(_BYTES)
+        new = NewSecrets(secrets.token_urlsafe(_BYTES), secrets.token_urlsafe(_BYTES))
         if code is not None:
-            made = await self._login_by_code(code, _hash(secret))
+            made = await self._login_by_code(code, new)
         else:
-            made = await self._login_by_token(token or "", _hash(secret))
+            made = await self._login_by_token(token or "", new)
         detail = {"by": "token" if token is not None else "code", "role": str(made.role)}
         await note(self._store, self._clock, Actor(made.who, "page", address), "login", made.who, detail)
-        return secret, made
+        return new, made
 
-    async def _login_by_code(self, code: str, hash: str) -> Login:
+    async def _login_by_code(self, code: str, new: NewSecrets) -> Login:
         now = self._clock.now()
         made = None
         if _may_be_secret(code):
-            made = await self._store.access.exchange_code(_hash(code), hash, now + micros_of(LOGIN_AGE), now)
+            made = await self._store.access.exchange_code(
+                _hash(code), _hash(new.cookie), _hash(new.origin_key), now + self._lifetime, now
+            )
         if made is None:
             raise NotLoggedIn(
                 "this login link was used already, has expired, or is of another database: make another one with "
@@ -112,25 +126,27 @@ class AccessService:
             )
         return made
 
-    async def _login_by_token(self, token: str, hash: str) -> Login:
+    async def _login_by_token(self, token: str, new: NewSecrets) -> Login:
         now = self._clock.now()
         found = await self.who_by_token(token)
         if found is not None:
-            expires_at = now + micros_of(LOGIN_AGE)
+            expires_at = now + self._lifetime
             if found.expires_at is not None:
                 expires_at = min(expires_at, to_micros(found.expires_at))
             # The token may have been removed since it was looked up: then nothing is written.
-            if await self._store.access.put_login(
-                NewLogin(hash, found.who, found.role, expires_at, found.token_id), now
-            ):
+            login = NewLogin(
+                _hash(new.cookie), found.who, found.role, expires_at, found.token_id, _hash(new.origin_key)
+            )
+            if await self._store.access.put_login(login, now):
                 return replace(found, expires_at=from_micros(expires_at))
         raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token ls' lists them")
 
-    async def who(self, secret: str) -> Login | None:
-        """Whose cookie this is."""
-        if not _may_be_secret(secret):
+    async def who(self, cookie: str, origin_key: str) -> Login | None:
+        """Whose login these two are of."""
+        if not _may_be_secret(cookie) or not _may_be_secret(origin_key):
             return None
-        return await self._store.access.find_login(_hash(secret), self._clock.now())
+        now = self._clock.now()
+        return await self._store.access.find_login(_hash(cookie), _hash(origin_key), now, now - self._idle_timeout)
 
     async def who_by_token(self, text: str) -> Login | None:
         """Whose token this is: the token's own name acts, so that the audit log tells them apart."""
@@ -143,7 +159,9 @@ class AccessService:
 
     async def logins(self, secret: str | None = None) -> Sequence[Browser]:
         """Every browser that is logged in, the newest first; `secret` is the cookie of the one that asks."""
-        return await self._store.access.list_logins(self._clock.now(), None if secret is None else _hash(secret))
+        now = self._clock.now()
+        hash = None if secret is None else _hash(secret)
+        return await self._store.access.list_logins(now, now - self._idle_timeout, hash)
 
     @audited("logout", about=lambda given, who: given.pop("secret") and who)
     async def logout(self, secret: str) -> str | None:
@@ -165,11 +183,15 @@ class AccessService:
 
     async def has_tokens(self) -> bool:
         """Whether a token is in force."""
-        return (await self._store.access.count_access(self._clock.now())).tokens > 0
+        return (await self._counts()).tokens > 0
 
     async def has_logins(self) -> bool:
         """Whether a browser is logged in."""
-        return (await self._store.access.count_access(self._clock.now())).logins > 0
+        return (await self._counts()).logins > 0
+
+    async def _counts(self) -> AccessCounts:
+        now = self._clock.now()
+        return await self._store.access.count_access(now, now - self._idle_timeout)
 
 
 def _may_be_secret(text: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ostinato.clock import Clock
+from ostinato.models.access import LoginLimits
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.drafts import Code
@@ -30,7 +31,9 @@ __all__ = ["Services"]
 class Services:
     """What a door holds."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str, code: Code, draining: Callable[[], bool]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, zone: str, code: Code, draining: Callable[[], bool], logins: LoginLimits
+    ) -> None:
         self.lanes = LaneService(store, clock)
         self.projects = ProjectService(store, clock)
         self.schedules = ScheduleService(store, clock, zone, self.lanes, self.projects, code)
@@ -38,7 +41,7 @@ class Services:
         self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone)
-        self.access = AccessService(store, clock)
+        self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
         self.repeats = RepeatService(store, clock)
         self.upkeep = UpkeepService(store, clock)

@@ -39,7 +39,9 @@ class AccessStore(Protocol):
 
     async def put_code(self, code: NewLogin, now: Micros) -> None: ...
 
-    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
+    async def exchange_code(
+        self, code: str, hash: str, origin_hash: str, expires_at: Micros, now: Micros
+    ) -> Login | None:
         """Use the code of this hash up, and store the login that it gives, in one transaction; None if the code was
         used already, has expired or never was."""
         ...
@@ -48,11 +50,12 @@ class AccessStore(Protocol):
         """Store a login; False if the token that it is made with is gone."""
         ...
 
-    async def find_login(self, hash: str, now: Micros) -> Login | None:
-        """The login of this hash, unless it has expired. Notes its use as `find_token` does."""
+    async def find_login(self, hash: str, origin_hash: str, now: Micros, used_since: Micros) -> Login | None:
+        """The login of these two hashes, unless it has expired or was not used since then. Notes its use as
+        `find_token` does."""
         ...
 
-    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
+    async def list_logins(self, now: Micros, used_since: Micros, hash: str | None = None) -> list[Browser]:
         """Those that are in force, the newest first."""
         ...
 
@@ -65,7 +68,7 @@ class AccessStore(Protocol):
         One id ends no code."""
         ...
 
-    async def count_access(self, now: Micros) -> AccessCounts:
+    async def count_access(self, now: Micros, used_since: Micros) -> AccessCounts:
         """How many tokens and logins are in force."""
         ...
 

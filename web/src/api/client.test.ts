@@ -1,9 +1,10 @@
 import { beforeEach, expect, it, vi } from "vitest";
-import { api, dataOf, ProblemError, queryText, rememberCsrf, whenLoggedIn, whenLoggedOut } from "@/api/client";
-import { type Asked, ME, problem, stubServer } from "@/testing/server";
+import { api, dataOf, ProblemError, queryText, whenLoggedOut } from "@/api/client";
+import { keepOriginKey } from "@/api/originKey";
+import { type Asked, MADE_LOGIN, problem, stubServer } from "@/testing/server";
 
 beforeEach(() => {
-  rememberCsrf(ME);
+  keepOriginKey("key");
   whenLoggedOut(() => undefined);
 });
 
@@ -16,11 +17,12 @@ async function failing(promise: Promise<unknown>): Promise<ProblemError> {
   return error;
 }
 
-it("writes carry the CSRF token, reads do not", async () => {
-  const asked = stubServer({ "GET /api/lanes": {}, "POST /api/lanes/main/pause": {} });
+it("every request carries the key of this origin, but for a login", async () => {
+  const asked = stubServer({ "GET /api/lanes": {}, "POST /api/lanes/main/pause": {}, "POST /api/login": MADE_LOGIN });
   await api.GET("/api/lanes");
   await api.POST("/api/lanes/{name}/pause", { params: { path: { name: "main" } }, body: { note: "tonight" } });
-  expect(asked.map((one) => one.headers.get("X-CSRF-Token"))).toEqual([null, "secret"]);
+  await api.POST("/api/login", { body: { token: "ost_1" } });
+  expect(asked.map((one) => one.headers.get("X-Origin-Key"))).toEqual(["key", "key", null]);
   expect(asked[1]?.body).toEqual({ note: "tonight" });
 });
 
@@ -60,47 +62,28 @@ it("a 401 tells that the login is gone, but not the one of a wrong login", async
   expect(gone).toHaveBeenCalledOnce();
 });
 
-it("a login that ended takes its token for writes with it: that of the next is asked for", async () => {
+it("a login that another tab made meanwhile is found, and what was asked is asked once more", async () => {
+  const gone = vi.fn();
+  whenLoggedOut(gone);
   const asked = stubServer({
-    "GET /api/lanes": problem(401, "log in"),
-    "GET /api/me": { ...ME, csrf: "another" },
-    "POST /api/logout": null,
+    "POST /api/lanes/main/pause": (one: Asked) => {
+      if (one.headers.get("X-Origin-Key") === "new") return {};
+      keepOriginKey("new");
+      return problem(401, "log in");
+    },
   });
-  await failing(api.GET("/api/lanes"));
-  await api.POST("/api/logout");
-  expect(asked.map((one) => [one.path, one.headers.get("X-CSRF-Token")])).toEqual([
-    ["/api/lanes", null],
-    ["/api/me", null],
-    ["/api/logout", "another"],
+  await api.POST("/api/lanes/{name}/pause", { params: { path: { name: "main" } }, body: { note: "tonight" } });
+  expect(asked.map((one) => [one.headers.get("X-Origin-Key"), one.body])).toEqual([
+    ["key", { note: "tonight" }],
+    ["new", { note: "tonight" }],
   ]);
+  expect(gone).not.toHaveBeenCalled();
 });
 
-it("a token that is refused is asked for anew by the next write, and that a login was found is told", async () => {
-  const found = vi.fn();
-  whenLoggedIn(found);
-  const isNew = (one: Asked) => one.headers.get("X-CSRF-Token") === "another";
-  stubServer({
-    "GET /api/me": { ...ME, csrf: "another" },
-    "POST /api/logout": (one: Asked) => (isNew(one) ? null : problem(403, "X-CSRF-Token")),
-  });
-  expect((await failing(api.POST("/api/logout"))).status).toBe(403);
-  expect(found).not.toHaveBeenCalled();
-  await api.POST("/api/logout");
-  expect(found).toHaveBeenCalledOnce();
-});
-
-it("a write without its token is not sent when the server cannot tell it", async () => {
-  rememberCsrf(null);
-  const asked = stubServer({ "GET /api/me": problem(503, "busy"), "POST /api/logout": null });
-  expect((await failing(api.POST("/api/logout"))).status).toBe(503);
-  expect(asked.map((one) => one.path)).toEqual(["/api/me"]);
-});
-
-it("where no token is needed, none is asked for", async () => {
-  rememberCsrf({ ...ME, csrf: null });
-  const asked = stubServer({ "POST /api/logout": null });
-  await api.POST("/api/logout");
-  expect(asked.map((one) => [one.path, one.headers.get("X-CSRF-Token")])).toEqual([["/api/logout", null]]);
+it("a key that is refused is not tried again", async () => {
+  const asked = stubServer({ "GET /api/lanes": problem(401, "log in") });
+  await failing(api.GET("/api/lanes"));
+  expect(asked).toHaveLength(1);
 });
 
 it("a name in a path may hold anything", async () => {

@@ -1,30 +1,18 @@
-/** The one way to the server, typed by its OpenAPI document: adds the CSRF token to writes, turns problems into errors
- *  and tells when the login is gone. */
+/** The one way to the server, typed by its OpenAPI document: adds the origin's key, turns problems into errors and tells
+ *  when the login is gone. */
 
 import createClient from "openapi-fetch";
+import { originKey } from "@/api/originKey";
 import { ProblemError, readProblem, unreachable } from "@/api/problem";
 import type { paths } from "@/api/schema";
-import type { Me } from "@/api/types";
 
 export { ProblemError } from "@/api/problem";
 
-/** The token for writes: undefined while it is not known, null where none is needed. */
-let csrf: string | null | undefined;
 let onLoggedOut: (asked: Request) => void = () => undefined;
-let onLoggedIn: () => void = () => undefined;
 
 /** Called with what was asked when the server does not know us any more. */
 export function whenLoggedOut(handler: (asked: Request) => void): void {
   onLoggedOut = handler;
-}
-
-/** Called when a login was found that was made elsewhere, such as in another tab. */
-export function whenLoggedIn(handler: () => void): void {
-  onLoggedIn = handler;
-}
-
-export function rememberCsrf(me: Me | null): void {
-  csrf = me === null ? undefined : me.csrf;
 }
 
 /** A query without what is not given: `?q=` would ask for nothing. */
@@ -39,7 +27,6 @@ export function queryText(query: Record<string, unknown>): string {
 }
 
 const isLogin = (request: Request): boolean => request.url.endsWith("/api/login");
-const isWrite = (request: Request): boolean => request.method !== "GET" && !isLogin(request);
 
 async function reach(request: Request): Promise<Response> {
   try {
@@ -50,31 +37,21 @@ async function reach(request: Request): Promise<Response> {
   }
 }
 
-/** The token for writes. It ends with its login, and then there may be another, made in another tab of the browser. */
-async function writingToken(): Promise<string | null> {
-  if (csrf === undefined) {
-    const answer = await reach(new Request(new URL("/api/me", window.location.origin)));
-    if (answer.ok) {
-      rememberCsrf((await answer.json()) as Me);
-      onLoggedIn();
-    } else if (answer.status !== 401) {
-      throw await readProblem(answer);
-    }
-  }
-  return csrf ?? null;
+/** With the key of this origin, which every request but a login needs beside the cookie. */
+function withKey(request: Request, key: string | null): Request {
+  const keyed = request.clone();
+  if (key !== null && !isLogin(request)) keyed.headers.set("X-Origin-Key", key);
+  return keyed;
 }
 
 /** Sends a request; an answer that is not a success is a ProblemError. */
 async function send(request: Request): Promise<Response> {
-  if (isWrite(request)) {
-    const token = await writingToken();
-    if (token !== null) request.headers.set("X-CSRF-Token", token);
-  }
-  const response = await reach(request);
+  const key = originKey();
+  let response = await reach(withKey(request, key));
+  // Another tab may have logged in meanwhile: then the cookie is the new one, and so is the key by now.
+  if (response.status === 401 && originKey() !== key) response = await reach(withKey(request, originKey()));
   if (response.ok) return response;
   const problem = await readProblem(response);
-  // 403 may mean that the token is that of an older login: the next write asks for it.
-  if (problem.status === 401 || problem.status === 403) rememberCsrf(null);
   if (problem.status === 401 && !isLogin(request)) onLoggedOut(request);
   throw problem;
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LiveClient, type LiveMessage } from "@/api/live";
+import { keepOriginKey } from "@/api/originKey";
 
 class FakeSocket {
   static all: FakeSocket[] = [];
@@ -35,11 +36,14 @@ class FakeSocket {
     this.onopen?.();
   }
 
-  /** What it was sent, but for the first ping. */
+  /** What it was sent, but for the login and the first ping. */
   get asked(): Record<string, unknown>[] {
-    return this.sent.filter(
-      (message, place) => message["type"] !== "ping" || this.sent.slice(0, place).some((one) => one["type"] === "ping"),
-    );
+    return this.sent
+      .slice(1)
+      .filter(
+        (message, place, rest) =>
+          message["type"] !== "ping" || rest.slice(0, place).some((one) => one["type"] === "ping"),
+      );
   }
 
   say(message: Record<string, unknown>): void {
@@ -80,6 +84,19 @@ describe("the live client", () => {
     socket(0).accept();
     expect(socket(0).asked).toEqual([{ type: "subscribe", topic: "output:7", cursor: "12" }]);
     expect(client.getConnection()).toEqual({ state: "live", since: null });
+  });
+
+  it("says the key of this origin before all else, the one that is kept now", async () => {
+    keepOriginKey("key");
+    client.subscribe("overview", () => undefined);
+    client.start();
+    socket(0).accept();
+    expect(socket(0).sent[0]).toEqual({ type: "login", origin_key: "key" });
+    keepOriginKey("another");
+    socket(0).close();
+    await vi.advanceTimersByTimeAsync(500);
+    socket(1).accept();
+    expect(socket(1).sent[0]).toEqual({ type: "login", origin_key: "another" });
   });
 
   it("goes on after a drop from the cursor of the last message", async () => {

@@ -1,6 +1,7 @@
 /** The live stream: one WebSocket for the page, topics with cursors, and the words "live" or "stale since". */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
+import { originKey } from "@/api/originKey";
 import type { LiveEvent, OutputLine, Problem } from "@/api/types";
 import { serverNow } from "@/state/ticker";
 
@@ -124,6 +125,8 @@ export class LiveClient {
     this.isHeard = false;
     socket.onopen = () => {
       this.heardAt = Date.now();
+      // A browser gives a socket the cookie, but no header: the key that it needs beside it comes first.
+      this.send({ type: "login", origin_key: originKey() ?? "" });
       for (const [topic, { cursor }] of this.topics) this.send({ type: "subscribe", topic, cursor });
       this.send({ type: "ping" });
       this.pingTimer = setInterval(this.ping, PING_EVERY);

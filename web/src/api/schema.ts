@@ -139,7 +139,8 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Log in with a one-time code or a token; the answer sets the cookie.
+         * @description Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
+         *     both.
          */
         post: operations["log_in"];
         delete?: never;
@@ -1595,6 +1596,34 @@ export interface components {
             zone: string;
         };
         /**
+         * MadeLogin
+         * @description Who has logged in, with the second secret beside the cookie, which is shown this once.
+         */
+        MadeLogin: {
+            /**
+             * Origin Key
+             * @description The page sends it with every request, as X-Origin-Key.
+             */
+            origin_key: string;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "viewer" | "operator" | "admin";
+            /**
+             * Version
+             * @description Of the server.
+             */
+            version: string;
+            /** Who */
+            who: string;
+            /**
+             * Zone
+             * @description The zone of the server's settings.
+             */
+            zone: string;
+        };
+        /**
          * MadeToken
          * @description A token with its secret, which is shown this once.
          */
@@ -1632,11 +1661,6 @@ export interface components {
          * @description Who asks.
          */
         Me: {
-            /**
-             * Csrf
-             * @description What a write of the page sends as X-CSRF-Token; null with a token.
-             */
-            csrf: string | null;
             /**
              * Role
              * @enum {string}
@@ -3124,7 +3148,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3198,7 +3222,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3275,7 +3299,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3365,7 +3389,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3463,7 +3487,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3574,7 +3598,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3681,7 +3705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3774,7 +3798,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Me"];
+                    "application/json": components["schemas"]["MadeLogin"];
                 };
             };
             /** @description Not logged in */
@@ -3786,7 +3810,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3869,7 +3893,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3943,7 +3967,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4036,7 +4060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4128,7 +4152,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4202,7 +4226,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4282,7 +4306,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4389,7 +4413,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4490,7 +4514,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4564,7 +4588,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4654,7 +4678,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4749,7 +4773,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4833,7 +4857,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4951,7 +4975,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5041,7 +5065,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5144,7 +5168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5236,7 +5260,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5344,7 +5368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5445,7 +5469,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5555,7 +5579,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5652,7 +5676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5767,7 +5791,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5868,7 +5892,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5981,7 +6005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6068,7 +6092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6179,7 +6203,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6310,7 +6334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6432,7 +6456,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6550,7 +6574,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6665,7 +6689,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6753,7 +6777,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6850,7 +6874,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6945,7 +6969,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7061,7 +7085,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7151,7 +7175,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7249,7 +7273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7326,7 +7350,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7418,7 +7442,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7515,7 +7539,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7608,7 +7632,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7715,7 +7739,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7822,7 +7846,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7923,7 +7947,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8003,7 +8027,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8094,7 +8118,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8175,7 +8199,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8267,7 +8291,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8345,7 +8369,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8437,7 +8461,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or the page did not send its X-CSRF-Token */
+            /** @description Not allowed: another role is needed, or another page asks */
             403: {
                 headers: {
                     [name: string]: unknown;

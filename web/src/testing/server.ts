@@ -13,7 +13,10 @@ export interface Asked {
 
 export type Answer = (asked: Asked) => unknown;
 
-export const ME: Me = { who: "ada", role: "admin", csrf: "secret", version: "0.1.0", zone: "Europe/Berlin" };
+export const ME: Me = { who: "ada", role: "admin", version: "0.1.0", zone: "Europe/Berlin" };
+
+/** What a login answers: the key is told this once. */
+export const MADE_LOGIN = { ...ME, origin_key: "key" };
 
 /** An answer that is a problem. */
 export function problem(status: number, detail: string, more: Record<string, unknown> = {}): Response {

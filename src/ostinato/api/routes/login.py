@@ -21,8 +21,7 @@ from ostinato.api.access import (
 )
 from ostinato.api.answers import empty_answer, json_answer, problems, zoned
 from ostinato.api.segments import Number, routes_of
-from ostinato.api.shapes.access import LoginList, Me, NewLogin
-from ostinato.service.access import LOGIN_AGE
+from ostinato.api.shapes.access import LoginList, MadeLogin, Me, NewLogin
 from ostinato.service.shapes import login_shape
 
 __all__ = ["router"]
@@ -30,15 +29,16 @@ __all__ = ["router"]
 router = routes_of("login")
 
 
-@router.post("/api/login", response_model=None, responses={200: {"model": Me}})
+@router.post("/api/login", response_model=None, responses={200: {"model": MadeLogin}})
 async def log_in(body: NewLogin, request: Request, house: House) -> Response:
-    """Log in with a one-time code or a token; the answer sets the cookie."""
+    """Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
+    both."""
     visitor = await doorkeeper_of(request).log_in(body.code, body.token, address_of(request))
-    answer = json_answer(_me(visitor, house))
+    answer = json_answer(_me(visitor, house) | {"origin_key": visitor.origin_key})
     answer.set_cookie(
         COOKIE,
         visitor.secret or "",
-        max_age=int(LOGIN_AGE.total_seconds()),
+        max_age=int(house.settings.login_lifetime.total_seconds()),
         path="/",
         secure=_is_https(request),
         httponly=True,
@@ -82,7 +82,6 @@ def _me(visitor: Visitor, house: House) -> dict[str, Any]:
     return {
         "who": visitor.login.who,
         "role": str(visitor.login.role),
-        "csrf": visitor.csrf,
         "version": version("ostinato"),
         "zone": house.settings.tz,
     }

@@ -14,6 +14,7 @@ __all__ = [
     "AuditQuery",
     "Login",
     "LoginList",
+    "MadeLogin",
     "MadeToken",
     "Me",
     "NewLogin",
@@ -37,9 +38,14 @@ class Me(Answer):
 
     who: str
     role: Role
-    csrf: Annotated[str | None, Field(description="What a write of the page sends as X-CSRF-Token; null with a token.")]
     version: Annotated[str, Field(description="Of the server.")]
     zone: Annotated[str, Field(description="The zone of the server's settings.")]
+
+
+class MadeLogin(Me):
+    """Who has logged in, with the second secret beside the cookie, which is shown this once."""
+
+    origin_key: Annotated[str, Field(description="The page sends it with every request, as X-Origin-Key.")]
 
 
 class Login(Answer):

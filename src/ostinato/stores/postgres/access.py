@@ -3,6 +3,7 @@ requests. Nothing here wakes an engine."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from ostinato.stores.access_rows import (
     AUDIT_COLUMNS,
     BROWSER_COLUMNS,
     LOGIN_COLUMNS,
+    MOST_REQUESTS,
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
@@ -37,32 +39,36 @@ _PUT_TOKEN = f"""
 INSERT INTO tokens AS t (name, role, owner, hash, created_at, expires_at) VALUES (%s, %s, %s, %s, %s, %s)
 ON CONFLICT (name) DO UPDATE SET hash = excluded.hash WHERE t.hash = excluded.hash RETURNING {TOKEN_COLUMNS}
 """
-# A login that was made with a token ends with it.
+# A login that was made with a token ends with it. One that is idle for too long ends too.
+_LOGIN_IN_FORCE = f"l.expires_at > %(now)s AND coalesce(l.used_at, l.created_at) > %(used_since)s AND {_IN_FORCE}"
 _FIND_LOGIN = f"""
 SELECT {LOGIN_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-WHERE l.hash = %(hash)s AND l.expires_at > %(now)s AND {_IN_FORCE}
+WHERE l.hash = %(hash)s AND l.origin_hash = %(origin_hash)s AND {_LOGIN_IN_FORCE}
 """
 _LIST_LOGINS = f"""
 SELECT {BROWSER_COLUMNS}, coalesce(l.hash = %(hash)s::text, false) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-WHERE l.expires_at > %(now)s AND {_IN_FORCE} ORDER BY l.id DESC
+WHERE {_LOGIN_IN_FORCE} ORDER BY l.id DESC
 """
 # Of a token that has been removed meanwhile nothing more can be made.
 _PUT = """
-INSERT INTO {table} (hash, who, role, expires_at, token_id, created_at)
-SELECT %(hash)s, %(who)s, %(role)s, %(expires_at)s, {token}, %(now)s {source}
+INSERT INTO {into})
+SELECT %(hash)s, %(who)s, %(role)s, %(expires_at)s, {token}, %(now)s{origin} {source}
 ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING 1
 """
+_COLUMNS = "(hash, who, role, expires_at, token_id, created_at"
+_CODE = {"into": f"login_codes {_COLUMNS}", "origin": ""}
+_LOGIN = {"into": f"logins {_COLUMNS}, origin_hash", "origin": ", %(origin_hash)s"}
 _OF_TOKEN = "FROM tokens t WHERE t.id = %(token_id)s FOR KEY SHARE"
 _EXCHANGE = f"""
 WITH code AS (DELETE FROM login_codes WHERE hash = %(code)s RETURNING who, role, token_id, expires_at)
-INSERT INTO logins AS l (hash, who, role, expires_at, token_id, created_at)
-SELECT %(hash)s, who, role, %(expires_at)s, token_id, %(now)s FROM code WHERE expires_at > %(now)s
+INSERT INTO logins AS l (hash, who, role, expires_at, token_id, created_at, origin_hash)
+SELECT %(hash)s, who, role, %(expires_at)s, token_id, %(now)s, %(origin_hash)s FROM code WHERE expires_at > %(now)s
 RETURNING {LOGIN_COLUMNS}
 """
 _COUNTS = f"""
 SELECT (SELECT count(*) FROM tokens t WHERE {_IN_FORCE}),
        (SELECT count(*) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-        WHERE l.expires_at > %(now)s AND {_IN_FORCE})
+        WHERE {_LOGIN_IN_FORCE})
 """
 _NOTE = "INSERT INTO audit (at, who, door, address, verb, object, detail) VALUES (%s, %s, %s, %s, %s, %s, %s)"
 _BEGIN = """
@@ -71,6 +77,11 @@ ON CONFLICT (who, key) DO UPDATE SET fingerprint = excluded.fingerprint, begun_a
                                      headers = NULL, body = NULL
 WHERE r.begun_at <= %s OR (r.status IS NULL AND r.begun_at <= %s AND r.fingerprint = excluded.fingerprint)
 RETURNING 1
+"""
+# Those under way stay: without its row a request could be carried out twice at once.
+_FORGET = """
+DELETE FROM requests WHERE who = %s AND status IS NOT NULL AND begun_at <=
+    (SELECT begun_at FROM requests WHERE who = %s ORDER BY begun_at DESC LIMIT 1 OFFSET %s)
 """
 _TRIES = 5
 
@@ -105,10 +116,13 @@ class PostgresAccess:
         return replace(load_token(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
     async def put_code(self, code: NewLogin, now: Micros) -> None:
-        await self._put("login_codes", code, now)
+        await self._put(_CODE, code, now)
 
-    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
-        values = {"code": code, "hash": hash, "expires_at": expires_at, "now": now}
+    async def exchange_code(
+        self, code: str, hash: str, origin_hash: str, expires_at: Micros, now: Micros
+    ) -> Login | None:
+        values = {"code": code, "hash": hash, "origin_hash": origin_hash, "expires_at": expires_at}
+        values |= {"now": now, "used_since": 0}
 
         async def exchange(connection: Connection) -> Login | None:
             rows = await fetch(connection, _EXCHANGE, values)
@@ -119,18 +133,18 @@ class PostgresAccess:
         return await self._database.write(exchange)
 
     async def put_login(self, login: NewLogin, now: Micros) -> bool:
-        return await self._put("logins", login, now)
+        return await self._put(_LOGIN, login, now)
 
-    async def find_login(self, hash: str, now: Micros) -> Login | None:
-        values = {"hash": hash, "now": now}
+    async def find_login(self, hash: str, origin_hash: str, now: Micros, used_since: Micros) -> Login | None:
+        values = {"hash": hash, "origin_hash": origin_hash, "now": now, "used_since": used_since}
         rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
         if not rows:
             return None
         used_at = await self._uses.note("logins", hash, rows[0][3], now)
         return replace(load_login(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
-    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
-        values = {"now": now, "hash": hash}
+    async def list_logins(self, now: Micros, used_since: Micros, hash: str | None = None) -> list[Browser]:
+        values = {"now": now, "used_since": used_since, "hash": hash}
         rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, values))
         return [load_browser(row) for row in rows]
 
@@ -151,8 +165,9 @@ class PostgresAccess:
 
         return await self._database.write(remove)
 
-    async def count_access(self, now: Micros) -> AccessCounts:
-        rows = await self._database.read(lambda connection: fetch(connection, _COUNTS, {"now": now}))
+    async def count_access(self, now: Micros, used_since: Micros) -> AccessCounts:
+        values = {"now": now, "used_since": used_since}
+        rows = await self._database.read(lambda connection: fetch(connection, _COUNTS, values))
         tokens, logins = rows[0]
         return AccessCounts(tokens, logins)
 
@@ -203,29 +218,29 @@ class PostgresAccess:
 
     async def end_request(self, who: str, key: str, begun_at: Micros, answer: Answer | None) -> None:
         ours = "who = %s AND key = %s AND begun_at = %s"
-        query = f"UPDATE requests SET status = %s, headers = %s, body = %s WHERE {ours}"
-        values: tuple[Any, ...] = (who, key, begun_at)
-        if answer is None:
-            query = f"DELETE FROM requests WHERE {ours}"
-        else:
-            values = (answer.status, headers_text(answer.headers), answer.body, *values)
 
         async def end(connection: Connection) -> None:
-            await connection.execute(query, values)
+            if answer is None:
+                await connection.execute(f"DELETE FROM requests WHERE {ours}", (who, key, begun_at))
+                return
+            kept = (answer.status, headers_text(answer.headers), answer.body, who, key, begun_at)
+            await connection.execute(f"UPDATE requests SET status = %s, headers = %s, body = %s WHERE {ours}", kept)
+            await connection.execute(_FORGET, (who, who, MOST_REQUESTS))
 
         await self._database.write(end, once=False)
 
-    async def _put(self, table: str, login: NewLogin, now: Micros) -> bool:
+    async def _put(self, place: Mapping[str, str], login: NewLogin, now: Micros) -> bool:
         values = {
             "hash": login.hash,
             "who": readable(login.who),
             "role": login.role,
             "expires_at": login.expires_at,
             "token_id": login.token_id,
+            "origin_hash": login.origin_hash,
             "now": now,
         }
         token, source = ("NULL::bigint", "") if login.token_id is None else ("t.id", _OF_TOKEN)
-        query = _PUT.format(table=table, token=token, source=source)
+        query = _PUT.format(token=token, source=source, **place)
         return bool(await self._database.write(lambda connection: fetch(connection, query, values)))
 
     async def _write_use(self, table: str, hash: str, now: Micros) -> None:

@@ -16,6 +16,7 @@ from ostinato.stores.access_rows import (
     AUDIT_COLUMNS,
     BROWSER_COLUMNS,
     LOGIN_COLUMNS,
+    MOST_REQUESTS,
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
@@ -37,30 +38,39 @@ _PUT_TOKEN = f"""
 INSERT INTO tokens AS t (name, role, owner, hash, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO NOTHING RETURNING {TOKEN_COLUMNS.replace("t.", "")}
 """
-# A login that was made with a token ends with it.
+# A login that was made with a token ends with it. One that is idle for too long ends too.
+_LOGIN_IN_FORCE = f"l.expires_at > :now AND coalesce(l.used_at, l.created_at) > :used_since AND {_IN_FORCE}"
 _FIND_LOGIN = f"""
 SELECT {LOGIN_COLUMNS} FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-WHERE l.hash = :hash AND l.expires_at > :now AND {_IN_FORCE}
+WHERE l.hash = :hash AND l.origin_hash = :origin_hash AND {_LOGIN_IN_FORCE}
 """
 _LIST_LOGINS = f"""
 SELECT {BROWSER_COLUMNS}, coalesce(l.hash = :hash, false) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-WHERE l.expires_at > :now AND {_IN_FORCE} ORDER BY l.id DESC
+WHERE {_LOGIN_IN_FORCE} ORDER BY l.id DESC
 """
 # Of a token that has been removed meanwhile nothing more can be made.
 _PUT = """
-INSERT INTO {table} (hash, who, role, expires_at, token_id, created_at) SELECT :hash, :who, :role, :expires_at,
-       :token_id, :now WHERE :token_id IS NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = :token_id)
+INSERT INTO {into}) SELECT :hash, :who, :role, :expires_at, :token_id, :now{origin}
+WHERE :token_id IS NULL OR EXISTS (SELECT 1 FROM tokens WHERE id = :token_id)
 RETURNING who, role, token_id, NULL, expires_at
 """
+_COLUMNS = "(hash, who, role, expires_at, token_id, created_at"
+_PUT_CODE = _PUT.format(into=f"login_codes {_COLUMNS}", origin="")
+_PUT_LOGIN = _PUT.format(into=f"logins {_COLUMNS}, origin_hash", origin=", :origin_hash")
 _COUNTS = f"""
 SELECT (SELECT count(*) FROM tokens t WHERE {_IN_FORCE}),
        (SELECT count(*) FROM logins l LEFT JOIN tokens t ON t.id = l.token_id
-        WHERE l.expires_at > :now AND {_IN_FORCE})
+        WHERE {_LOGIN_IN_FORCE})
 """
 _BEGIN = """
 INSERT INTO requests AS r (who, key, fingerprint, begun_at) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (who, key) DO UPDATE SET fingerprint = ?3, begun_at = ?4, status = NULL, headers = NULL, body = NULL
 WHERE r.begun_at <= ?5 OR (r.status IS NULL AND r.begun_at <= ?6 AND r.fingerprint = ?3) RETURNING 1
+"""
+# Those under way stay: without its row a request could be carried out twice at once.
+_FORGET = """
+DELETE FROM requests WHERE who = ?1 AND status IS NOT NULL AND begun_at <=
+    (SELECT begun_at FROM requests WHERE who = ?1 ORDER BY begun_at DESC LIMIT 1 OFFSET ?2)
 """
 
 
@@ -94,32 +104,36 @@ class SqliteAccess:
         return replace(load_token(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
     async def put_code(self, code: NewLogin, now: Micros) -> None:
-        await self._put("login_codes", code, now)
+        values = _values(code, now)
+        await self._database.write(lambda connection: fetch(connection, _PUT_CODE, values))
 
-    async def exchange_code(self, code: str, hash: str, expires_at: Micros, now: Micros) -> Login | None:
+    async def exchange_code(
+        self, code: str, hash: str, origin_hash: str, expires_at: Micros, now: Micros
+    ) -> Login | None:
         def exchange(connection: apsw.Connection) -> Login | None:
             query = "DELETE FROM login_codes WHERE hash = ? RETURNING who, role, token_id, expires_at"
             for who, role, token_id, ends_at in fetch(connection, query, (code,)):
                 if ends_at > now:
-                    values = _values(NewLogin(hash, who, role, expires_at, token_id), now)
-                    return load_login(fetch(connection, _PUT.format(table="logins"), values)[0])
+                    values = _values(NewLogin(hash, who, role, expires_at, token_id, origin_hash), now)
+                    return load_login(fetch(connection, _PUT_LOGIN, values)[0])
             return None
 
         return await self._database.write(exchange)
 
     async def put_login(self, login: NewLogin, now: Micros) -> bool:
-        return await self._put("logins", login, now)
+        values = _values(login, now)
+        return bool(await self._database.write(lambda connection: fetch(connection, _PUT_LOGIN, values)))
 
-    async def find_login(self, hash: str, now: Micros) -> Login | None:
-        values = {"hash": hash, "now": now}
+    async def find_login(self, hash: str, origin_hash: str, now: Micros, used_since: Micros) -> Login | None:
+        values = {"hash": hash, "origin_hash": origin_hash, "now": now, "used_since": used_since}
         rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
         if not rows:
             return None
         used_at = await self._uses.note("logins", hash, rows[0][3], now)
         return replace(load_login(rows[0]), used_at=None if used_at is None else from_micros(used_at))
 
-    async def list_logins(self, now: Micros, hash: str | None = None) -> list[Browser]:
-        values = {"now": now, "hash": hash}
+    async def list_logins(self, now: Micros, used_since: Micros, hash: str | None = None) -> list[Browser]:
+        values = {"now": now, "used_since": used_since, "hash": hash}
         rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, values))
         return [load_browser(row) for row in rows]
 
@@ -138,8 +152,9 @@ class SqliteAccess:
 
         return await self._database.write(remove)
 
-    async def count_access(self, now: Micros) -> AccessCounts:
-        rows = await self._database.read(lambda connection: fetch(connection, _COUNTS, {"now": now}))
+    async def count_access(self, now: Micros, used_since: Micros) -> AccessCounts:
+        values = {"now": now, "used_since": used_since}
+        rows = await self._database.read(lambda connection: fetch(connection, _COUNTS, values))
         return AccessCounts(*rows[0])
 
     async def note_audit(self, actor: Actor, verb: str, object: str, detail: str, now: Micros) -> None:
@@ -178,17 +193,16 @@ class SqliteAccess:
 
     async def end_request(self, who: str, key: str, begun_at: Micros, answer: Answer | None) -> None:
         ours = "who = ?1 AND key = ?2 AND begun_at = ?3"
-        query = f"UPDATE requests SET status = ?4, headers = ?5, body = ?6 WHERE {ours}"
-        values: tuple[Any, ...] = (who, key, begun_at)
-        if answer is None:
-            query = f"DELETE FROM requests WHERE {ours}"
-        else:
-            values += (answer.status, headers_text(answer.headers), answer.body)
-        await self._database.write(lambda connection: fetch(connection, query, values))
 
-    async def _put(self, table: str, login: NewLogin, now: Micros) -> bool:
-        query, values = _PUT.format(table=table), _values(login, now)
-        return bool(await self._database.write(lambda connection: fetch(connection, query, values)))
+        def end(connection: apsw.Connection) -> None:
+            if answer is None:
+                connection.execute(f"DELETE FROM requests WHERE {ours}", (who, key, begun_at))
+                return
+            kept = (who, key, begun_at, answer.status, headers_text(answer.headers), answer.body)
+            connection.execute(f"UPDATE requests SET status = ?4, headers = ?5, body = ?6 WHERE {ours}", kept)
+            connection.execute(_FORGET, (who, MOST_REQUESTS))
+
+        await self._database.write(end)
 
     async def _write_use(self, table: str, hash: str, now: Micros) -> None:
         query = f"UPDATE {table} SET used_at = ? WHERE hash = ?"
@@ -202,5 +216,6 @@ def _values(login: NewLogin, now: Micros) -> dict[str, Any]:
         "role": login.role,
         "expires_at": login.expires_at,
         "token_id": login.token_id,
+        "origin_hash": login.origin_hash,
         "now": now,
     }

@@ -1,16 +1,15 @@
 /** Who am I, and what may I do. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, dataOf, rememberCsrf } from "@/api/client";
+import { api, dataOf } from "@/api/client";
 import { keys } from "@/api/keys";
+import { keepOriginKey } from "@/api/originKey";
 import type { Me, Role } from "@/api/types";
 
 const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
 
-export async function fetchMe(): Promise<Me> {
-  const me = await dataOf(api.GET("/api/me"));
-  rememberCsrf(me);
-  return me;
+export function fetchMe(): Promise<Me> {
+  return dataOf(api.GET("/api/me"));
 }
 
 export function useMe() {
@@ -36,8 +35,8 @@ export function useLogin() {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: (secret: { code: string } | { token: string }) => dataOf(api.POST("/api/login", { body: secret })),
-    onSuccess: (me) => {
-      rememberCsrf(me);
+    onSuccess: ({ origin_key, ...me }) => {
+      keepOriginKey(origin_key);
       cache.clear();
       cache.setQueryData(keys.me, me);
     },
@@ -47,7 +46,10 @@ export function useLogin() {
 export function useLogout() {
   return useMutation({
     mutationFn: () => dataOf(api.POST("/api/logout")),
-    // A page that is loaded anew holds nothing of the one who left.
-    onSuccess: () => window.location.assign("/login"),
+    onSuccess: () => {
+      keepOriginKey(null);
+      // A page that is loaded anew holds nothing of the one who left.
+      window.location.assign("/login");
+    },
   });
 }

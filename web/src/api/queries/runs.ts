@@ -53,7 +53,17 @@ export function fetchLines(id: number, after = 0, signal?: AbortSignal): Promise
   return dataOf(api.GET("/api/runs/{id}/lines", { params: { ...at(id), query }, signal }));
 }
 
-export const outputPath = (id: number): string => `/api/runs/${id}/output`;
+/** The whole output as a file. A plain link would come without the key of this origin, and be refused. */
+export async function downloadOutput(id: number): Promise<void> {
+  const text = await dataOf(api.GET("/api/runs/{id}/output", { params: at(id), parseAs: "blob" }));
+  const address = URL.createObjectURL(text);
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = `run-${id}.txt`;
+  link.click();
+  // Not at once: some browsers read it only after this.
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}
 
 function useSettled() {
   const cache = useQueryClient();

@@ -1,8 +1,10 @@
+import { useMutation } from "@tanstack/react-query";
 import type { RefObject } from "react";
 import { CopyButton } from "@/components/CopyButton";
 import { controlClass } from "@/components/Field";
 import { Icon } from "@/components/Icon";
 import { IconButton } from "@/components/IconButton";
+import { useProblemToast } from "@/components/Toast";
 import { classes } from "@/components/classes";
 import { counted } from "@/time/format";
 import type { OutputSearch } from "./useOutputSearch";
@@ -16,8 +18,7 @@ interface Props {
   stamps: boolean;
   onStamps: (stamps: boolean) => void;
   copyText: () => string;
-  download: string;
-  downloadName: string;
+  onDownload: () => Promise<void>;
   extent: { printed: number; kept: number };
 }
 
@@ -25,6 +26,7 @@ interface Props {
 export function OutputToolbar(props: Props) {
   const { search, onStep, extent } = props;
   const searching = search.query !== "";
+  const download = useMutation({ mutationFn: props.onDownload, onError: useProblemToast()("The output was not downloaded") });
   return (
     <div className="flex flex-wrap items-center gap-x-2 gap-y-1.5 border-b border-line px-3 py-1.5">
       <h2 className="text-sm font-semibold">Output</h2>
@@ -66,15 +68,7 @@ export function OutputToolbar(props: Props) {
         <Toggle label="Wrap" pressed={props.wrap} onChange={props.onWrap} />
         <Toggle label="Times" pressed={props.stamps} onChange={props.onStamps} />
         <CopyButton text={props.copyText} label="Copy all" />
-        <a
-          href={props.download}
-          download={props.downloadName}
-          aria-label="Download"
-          title="Download"
-          className="inline-flex size-7 items-center justify-center rounded-md text-muted hover:bg-sunken hover:text-ink pointer-coarse:size-9"
-        >
-          <Icon name="download" />
-        </a>
+        <IconButton icon="download" label="Download" busy={download.isPending} onClick={() => download.mutate()} />
       </div>
     </div>
   );

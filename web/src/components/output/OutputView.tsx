@@ -23,8 +23,7 @@ interface Props {
   zone: string;
   /** When each attempt began. */
   starts: readonly number[];
-  download: string;
-  downloadName: string;
+  onDownload: () => Promise<void>;
   className?: string;
 }
 
@@ -33,7 +32,7 @@ const ROW = 20;
 const LETTER = 7.2;
 
 export function OutputView(props: Props) {
-  const { store, version, loading, live, zone, starts, download, downloadName, className } = props;
+  const { store, version, loading, live, zone, starts, onDownload, className } = props;
   const view = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
   const [wrap, setWrap] = useWrap(store.count, loading);
@@ -83,8 +82,7 @@ export function OutputView(props: Props) {
         stamps={stamps}
         onStamps={setStamps}
         copyText={() => store.allText()}
-        download={download}
-        downloadName={downloadName}
+        onDownload={onDownload}
         extent={store.extent}
       />
       <div className="relative min-h-0 flex-1">

@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { whenLoggedOut } from "@/api/client";
 import { keys } from "@/api/keys";
+import { keepOriginKey } from "@/api/originKey";
 import { toLogin } from "@/state/toLogin";
 import { renderPage } from "@/testing/render";
 import { samplePolicy, sampleSchedule, sampleShell } from "@/testing/samples";
@@ -46,14 +47,12 @@ describe("saving", () => {
 
   it("keeps what was typed when the login has ended, and saves it once there is another", async () => {
     let token: string | null = "old";
-    const member = (one: Asked, answer: unknown) => {
-      if (token === null) return problem(401, "log in");
-      const isGood = one.method === "GET" || one.headers.get("X-CSRF-Token") === token;
-      return isGood ? answer : problem(403, "X-CSRF-Token");
-    };
+    keepOriginKey(token);
+    const member = (one: Asked, answer: unknown) =>
+      one.headers.get("X-Origin-Key") === token ? answer : problem(401, "log in");
     const asked = stubServer({
       ...answers,
-      "GET /api/me": (one: Asked) => member(one, { ...ME, csrf: token }),
+      "GET /api/me": (one: Asked) => member(one, ME),
       "GET /api/lanes": (one: Asked) => member(one, empty),
       "PATCH /api/schedules/backup": (one: Asked) => member(one, { ...schedule, version: 5 }),
     });
@@ -75,6 +74,7 @@ describe("saving", () => {
     await userEvent.click(screen.getByText("Keep as it is"));
     expect((await command()).value).toBe("true");
     token = "new";
+    keepOriginKey(token); // made in another tab
     await userEvent.click(screen.getByText("Save"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(patches(asked)).toHaveLength(2);

@@ -2,6 +2,7 @@
 
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { whenLoggedInElsewhere } from "@/api/originKey";
 import { useLogin } from "@/api/queries/me";
 import { Button } from "@/components/Button";
 import { Command } from "@/components/Command";
@@ -42,6 +43,11 @@ export function LoginPage() {
       () => undefined,
     );
   }, [search.code, navigate, mutateAsync]);
+
+  useEffect(
+    () => whenLoggedInElsewhere(() => void navigate({ to: place.current, replace: true })),
+    [navigate],
+  );
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();

@@ -1,7 +1,7 @@
 /** One run: what it went through, its live output, attempts, result and totals, and why it ended so. */
 
 import { Link, useParams } from "@tanstack/react-router";
-import { outputPath, useRun } from "@/api/queries/runs";
+import { downloadOutput, useRun } from "@/api/queries/runs";
 import type { Run } from "@/api/types";
 import { Banner } from "@/components/Banner";
 import { buttonClass } from "@/components/Button";
@@ -173,8 +173,7 @@ function Output({ run }: { run: Run }) {
         live={live}
         zone={resolve(run.zone)}
         starts={run.attempts.map((attempt) => Date.parse(attempt.started_at))}
-        download={outputPath(run.id)}
-        downloadName={`run-${run.id}.txt`}
+        onDownload={() => downloadOutput(run.id)}
         className={output.store.count > 8 ? "h-[min(36rem,70dvh)]" : output.store.count > 0 || live ? "h-64" : "h-28"}
       />
     </>
