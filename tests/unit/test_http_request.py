@@ -115,12 +115,24 @@ def test_a_redirect_keeps_the_method_and_body_or_makes_it_a_get(status: int, met
 
 
 @pytest.mark.parametrize("location", ["https://two.example/", "//two.example", "https://one.example:444/a"])
-def test_another_origin_gets_no_secrets(location: str) -> None:
-    request = next_request(first(), 307, location)
-    assert "X-Plain" in request.headers
-    assert not {"Authorization", "cookie", "X-Key"} & set(request.headers)
+def test_another_origin_gets_no_header_that_the_work_gave_but_for_harmless_ones(location: str) -> None:
+    request = next_request(first(), 303, location)
+    assert not {"Authorization", "cookie", "X-Key", "X-Plain"} & set(request.headers)
+    assert {"User-Agent", "Accept", "Idempotency-Key"} <= set(request.headers)
     # Nor does the first one get them back.
     assert "X-Key" not in next_request(request, 307, "https://one.example/").headers
+    asked = request_of(Http("GET", "https://one.example", headers={"Accept-Language": "eo", "X-Tenant": "7"}))
+    followed = next_request(asked, 307, location).headers
+    assert (followed.get("Accept-Language"), followed.get("X-Tenant")) == ("eo", None)
+
+
+@pytest.mark.parametrize("status", [307, 308])
+@pytest.mark.parametrize("location", ["https://two.example/", "https://one.example:444/a"])
+def test_another_origin_gets_no_body(location: str, status: int) -> None:
+    with pytest.raises(Refusal, match="another origin, which the body is not for"):
+        next_request(first("POST"), status, location)
+    assert next_request(first("POST"), status, "/elsewhere").body == b"x"
+    assert next_request(first("POST"), 303, location).body is None
 
 
 @pytest.mark.parametrize("location", ["c", "/c", "?q", "https://one.example:443/c", "https://ONE.example./c"])

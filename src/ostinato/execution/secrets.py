@@ -20,7 +20,7 @@ import msgspec
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["NO_SECRETS", "Mask", "embedded", "resolve_all"]
+__all__ = ["NO_SECRETS", "Mask", "embedded", "literal_secrets", "resolve_all"]
 
 HIDDEN = "***"
 CUT = "…"
@@ -29,6 +29,8 @@ MOST_OF_FILE = 64 * 1024
 """How many bytes a file with a secret may have."""
 _SHORTEST = 4
 """What is shorter cannot be told from ordinary text, and is not hidden."""
+_SHORTEST_LITERAL = 8
+"""What is shorter and stands in a header as it is may be an ordinary word: `dark` in a cookie."""
 _SHORTEST_ENCODED = 8
 """From this length on, its encoded forms are looked for too."""
 _MANY = 50
@@ -41,6 +43,7 @@ _LOOKED_AT = 50
 _MOST_MARKS = 1_000
 _REFERENCE = re.compile(r"(env|file):(.+)", re.DOTALL)
 _IN_HEADER = re.compile(r"(\S+ +)?(env|file):(.+)", re.DOTALL)
+_SECRET_HEADER = re.compile(r"auth|cookie|credential|key|pass|secret|session|signature|token", re.IGNORECASE)
 _EMBEDDED = re.compile(r"(?<![A-Za-z0-9_])(?:env:[A-Za-z_]\w*|file:(?!//)[\w.~/-]+)")
 
 
@@ -226,6 +229,17 @@ def resolve_all(
         resolved[name] = f"{before[0] or ''}{secret}" if before else secret
         secrets.append(secret)
     return resolved, secrets
+
+
+def literal_secrets(headers: Mapping[str, str]) -> list[str]:
+    """What stands in headers as it is and is a secret by the header's name: the value, and the parts of it that are."""
+    secrets: list[str] = []
+    for name, value in headers.items():
+        if _SECRET_HEADER.search(name) and not _IN_HEADER.fullmatch(value):
+            scheme, _, credentials = value.strip().partition(" ")
+            cookies = [part.partition("=")[2] for part in value.split(";")] if "cookie" in name.lower() else []
+            secrets += [value, credentials if scheme.isalnum() else "", *cookies]
+    return [secret for secret in secrets if len(secret) >= _SHORTEST_LITERAL]
 
 
 def embedded(values: Mapping[str, str], *, headers: bool = False) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What is sent, pure: the request that a work asks for, and the one that follows a redirect.
 
-exchange.py sends them. Credentials and secrets stay with the origin that they were given for.
+exchange.py sends them. What the work gave, headers and body, stays with the origin that it was given for.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _PORTS = {"http": 80, "https": 443}
 _LONGEST_SHOWN = 200
 _OURS = frozenset({"connection", "content-length", "transfer-encoding", "host"})
 """Headers that say how the request is sent: that is not the work's to say, but for the host."""
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "host"})
+_FOR_ANY_ORIGIN = frozenset({"accept", "accept-encoding", "accept-language", "user-agent"})
+"""Of the headers that a work gave, what another origin gets too: nobody can know which of the others is a secret."""
 _OF_BODY = frozenset({"content-type", "content-encoding", "content-language", "content-location"})
 
 
@@ -130,8 +131,7 @@ def first_request(work: Http, resolved: Mapping[str, str], key: str, version: st
         defaults["Content-Type"] = "text/plain; charset=utf-8"
     given = {name.lower() for name in headers}
     headers |= {name: value for name, value in defaults.items() if name.lower() not in given}
-    secret = {name.lower() for name, value in resolved.items() if work.headers.get(name) != value}
-    return Request(work.method, target, headers, body, _CREDENTIALS | secret)
+    return Request(work.method, target, headers, body, frozenset(given - _FOR_ANY_ORIGIN))
 
 
 def next_request(request: Request, status: int, location: str) -> Request:
@@ -148,6 +148,11 @@ def next_request(request: Request, status: int, location: str) -> Request:
     if becomes_get and request.method != "GET":
         following = replace(following, method="GET", body=None, headers=_without(following.headers, _OF_BODY))
     if target.origin != before.origin:
+        if following.body:
+            raise Refusal(
+                f"{before.shown} redirects to {target.shown}, another origin, which the body is not for: "
+                "call that one, if it is meant"
+            )
         following = replace(following, headers=_without(following.headers, request.private))
     return following
 
