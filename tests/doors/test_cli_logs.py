@@ -81,6 +81,7 @@ def test_logs_are_raw_in_a_pipe_and_harmless_on_a_terminal(cli: CommandLine) -> 
         ("\x1b", ""),
         ("\x1b[\x1b[31m", "\x1b[31m\x1b[0m"),
         ("\x1b]0;\x1b[31mtitle\x07x", None),
+        ("paid to \u202etnuocca\u202c, \u2066once\u2069\u200f", "paid to tnuocca, once"),
     ],
 )
 def test_a_terminal_gets_nothing_that_it_would_obey_but_colours(line: str, shown: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from ostinato.cli.console import emit_json, emit_json_line
+from ostinato.cli.main import _complain
 from ostinato.config import without_password
 from tests.doors.command_line import CommandLine, on_a_terminal
 
@@ -222,3 +225,22 @@ def test_a_reader_that_goes_away_is_no_error(cli: CommandLine) -> None:
 )
 def test_wrong_usage_names_the_help_of_its_command(cli: CommandLine, argv: list[str], command: str) -> None:
     assert cli(*argv).err.splitlines()[-1] == f"see '{command} --help'"
+
+
+def test_json_holds_nothing_that_a_terminal_would_obey_and_means_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"text": "\x9b31m \x85 \u202egnp.exe \u2066\u2069 \u200f \ufeff \x7f\x1b[0m", "kept": "Grüße, 日本 ☂"}
+    for print_it in (emit_json, emit_json_line):
+        print_it(value)
+        printed = capsys.readouterr().out
+        assert all(char.isprintable() or char == "\n" for char in printed)
+        assert json.loads(printed) == value
+        assert "Grüße, 日本 ☂" in printed, "what people read stays as it is"
+
+
+def test_a_json_error_holds_nothing_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:
+    _complain("there is no x\u202ey\x9bz", as_json=True)
+    printed = capsys.readouterr().err
+    assert all(char.isprintable() or char == "\n" for char in printed)
+    assert json.loads(printed) == {"error": "there is no x\u202ey\x9bz"}

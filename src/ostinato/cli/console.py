@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ __all__ = [
     "emit_json",
     "emit_json_line",
     "fields",
+    "json_text",
     "paragraph",
     "rich_console",
     "say",
@@ -36,6 +38,8 @@ __all__ = [
     "warn",
 ]
 
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+"""What JSON may hold as it is and a terminal obeys: C1 controls, and marks that turn the direction of text."""
 _GAP = 2
 _NARROWEST = 8
 _WORTHWHILE = 12
@@ -92,14 +96,20 @@ def emit(text: str = "") -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """JSON that people can read, and that no terminal obeys: the same value to whoever parses it."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def emit_json(value: Any) -> None:
     """The answer of a command under --json: one object or one array."""
-    emit(json.dumps(value, ensure_ascii=False, indent=2))
+    emit(json_text(value, indent=2))
 
 
 def emit_json_line(value: Any) -> None:
     """One object of a stream, on one line, at once."""
-    emit(json.dumps(value, ensure_ascii=False))
+    emit(json_text(value))
     sys.stdout.flush()
 
 
