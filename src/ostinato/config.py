@@ -85,6 +85,10 @@ class Settings:
     login_idle_timeout: timedelta = timedelta(days=7)
     """After so long without a request or an open page it has to log in again, too."""
 
+    def __post_init__(self) -> None:
+        # Once, and not at each opening: a program that changes its folder keeps its database.
+        object.__setattr__(self, "db", absolute_db(self.db) or self.db)
+
     @property
     def agent_clis(self) -> dict[str, AgentCli]:
         """Every agent that can be named."""
@@ -111,7 +115,7 @@ def absolute_db(url: str) -> str | None:
     if separator and scheme != "sqlite":
         return None
     path = rest.removeprefix("/") if separator else url
-    return None if path == ":memory:" else f"sqlite:///{Path(path).absolute()}"
+    return None if path in ("", ":memory:") else f"sqlite:///{os.path.abspath(path)}"
 
 
 def without_password(url: str) -> str:

@@ -23,7 +23,7 @@ EVERY_HELP = [
     *(["project", verb] for verb in ("add", "ls", "show", "rm", "set")),
     *(["session", verb] for verb in ("send", "ls", "show", "stop", "stop-all", "events")),
     *(["lane", verb] for verb in ("ls", "set", "pause", "resume", "clear")),
-    *(["db", verb] for verb in ("migrate", "status", "prune")),
+    *(["db", verb] for verb in ("migrate", "status", "check", "backup", "prune")),
     ["task", "ls"], ["node", "ls"],
 ]  # fmt: skip
 
@@ -151,12 +151,12 @@ def test_the_database_is_named_by_flag_environment_or_file(cli: CommandLine, mon
         url: str = cli.ok("db", "status", "--json", *flags).json["url"]
         return url
 
-    assert used() == "sqlite:///ostinato.db"
+    assert used() == f"sqlite:///{cli.folder}/ostinato.db"
     (cli.folder / "ostinato.toml").write_text('db = "from_file.db"\napp = "jobs:app"\n')
-    assert used() == "sqlite:///from_file.db"
+    assert used() == f"sqlite:///{cli.folder}/from_file.db"
     monkeypatch.setenv("OSTINATO_DB", "sqlite:///from_environment.db")
-    assert cli("--db", "first.db", "db", "status", "--json").json["url"] == "sqlite:///first.db"
-    assert used("--db", "flag.db") == "sqlite:///flag.db"
+    assert cli("--db", "first.db", "db", "status", "--json").json["url"] == f"sqlite:///{cli.folder}/first.db"
+    assert used("--db", "flag.db") == f"sqlite:///{cli.folder}/flag.db"
 
 
 def test_tables_fit_80_columns_without_colour(cli: CommandLine) -> None:

@@ -19,7 +19,7 @@ def _states(cli: CommandLine, name: str) -> list[str]:
 def test_a_schedule_added_by_another_process_fires_and_sigterm_drains(cli: CommandLine) -> None:
     with cli.start("up", "--app", "jobs:app") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
-        for told in ("sqlite:///ostinato.db", "node ", "fail, hello, slow", "schedules  0"):
+        for told in (f"sqlite:///{cli.folder}/ostinato.db", "node ", "fail, hello, slow", "schedules  0"):
             assert told in up.err
         added = cli.ok("schedule", "add", "greet", "every 1s", "--task", "hello", "--arg", "name=you")
         assert "warning" not in added.err

@@ -18,18 +18,24 @@ def write(folder: Path, text: str) -> Path:
 
 def test_without_anything_the_defaults_hold(tmp_path: Path) -> None:
     settings = load_settings(tmp_path, {})
-    assert (settings.db, settings.slots, settings.grace) == ("sqlite:///ostinato.db", 256, timedelta(seconds=30))
+    assert (settings.db, settings.slots) == (f"sqlite:///{Path.cwd()}/ostinato.db", 256)
+    assert settings.grace == timedelta(seconds=30)
     assert settings.lane_limits == {"main": 30, "subagent": 50, "team": 100, "cron": 30}
 
 
 def test_each_layer_wins_over_the_one_below(tmp_path: Path) -> None:
     write(tmp_path, 'db = "sqlite:///file.db"\nslots = 10\n')
     environment = {"OSTINATO_DB": "sqlite:///environment.db"}
-    assert load_settings(tmp_path, {}).db == "sqlite:///file.db"
-    assert load_settings(tmp_path, environment).db == "sqlite:///environment.db"
-    assert load_settings(tmp_path, environment, db="sqlite:///argument.db").db == "sqlite:///argument.db"
+    assert load_settings(tmp_path, {}).db == f"sqlite:///{Path.cwd()}/file.db"
+    assert load_settings(tmp_path, environment).db == f"sqlite:///{Path.cwd()}/environment.db"
+    assert load_settings(tmp_path, environment, db="argument.db").db == f"sqlite:///{Path.cwd()}/argument.db"
     assert load_settings(tmp_path, environment, slots=3).slots == 3
     assert load_settings(tmp_path, environment).slots == 10
+
+
+@pytest.mark.parametrize("db", ["sqlite://:memory:", "postgresql://user@host/name", "sqlite:////srv/jobs.db"])
+def test_a_database_that_is_the_same_from_every_folder_stays_as_it_was_written(tmp_path: Path, db: str) -> None:
+    assert load_settings(tmp_path, {}, db=db).db == db
 
 
 def test_an_argument_that_is_none_does_not_count(tmp_path: Path) -> None:

@@ -1,22 +1,25 @@
-"""`ostinato db`: migrate, look at and prune the database."""
+"""`ostinato db`: migrate, look at, check, copy and prune the database."""
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
 from ostinato.cli.console import emit_json, fields, say
-from ostinato.cli.opening import opened
+from ostinato.cli.opening import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
+from ostinato.errors import NotFound
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
 
 __all__ = ["app"]
 
-app = App(name="db", help="The database: migrate, status, prune.")
+app = App(name="db", help="The database: migrate, status, check, backup, prune.")
 
 
 @app.command
@@ -51,6 +54,44 @@ def status(*, common: Common = NO_COMMON) -> None:
 
 
 @app.command
+def check(*, common: Common = NO_COMMON) -> int:
+    """Look for damage, and for rows that break what must hold. Exit code 1 if something is found."""
+    _require_file(common)
+    with opened(common) as visit:
+        problems = visit.ask(visit.services.upkeep.check())
+    if common.json:
+        emit_json({"ok": not problems, "problems": problems})
+    else:
+        for problem in problems:
+            say(problem, "red")
+        if not problems:
+            say("nothing is wrong")
+    return 1 if problems else 0
+
+
+@app.command
+def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> None:
+    """Write a whole copy of an SQLite database to a file, while everything runs.
+
+    Parameters
+    ----------
+    file
+        Where to; only you may read it. It appears when it is complete.
+    force
+        Overwrite a file that is there already.
+    """
+    _require_file(common)
+    shown = not common.json and sys.stderr.isatty()
+    target = os.path.abspath(file)
+    with opened(common) as visit:
+        size = visit.ask(visit.services.upkeep.back_up(target, _show if shown else _hide, overwrite=force))
+    if common.json:
+        emit_json({"file": target, "size_bytes": size})
+    else:
+        say(f"wrote {file}, {size / 1_048_576:.1f} MB")
+
+
+@app.command
 def prune(*, common: Common = NO_COMMON) -> None:
     """Remove ended runs past what their schedules keep. The engine does this by itself now and then."""
     with opened(common) as visit:
@@ -59,6 +100,25 @@ def prune(*, common: Common = NO_COMMON) -> None:
         emit_json({"removed": removed})
     else:
         say(f"removed {removed} runs")
+
+
+def _require_file(common: Common) -> None:
+    """A copy or a check of what is not there would make it first, and find it well."""
+    from ostinato.config import absolute_db
+
+    place = absolute_db(load_app(common).settings.db)
+    if place is not None and not os.path.exists(path := place.removeprefix("sqlite:///")):
+        raise NotFound(f"there is no database {path}: name another with --db")
+
+
+def _show(done: int, total: int) -> None:
+    end = "\n" if done >= total else ""
+    sys.stderr.write(f"\rcopied {100 * done // max(total, 1):3} %{end}")
+    sys.stderr.flush()
+
+
+def _hide(done: int, total: int) -> None:
+    """Nobody looks."""
 
 
 def _status(visit: Visit) -> dict[str, Any]:

@@ -32,7 +32,6 @@ __all__ = ["doctor"]
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _EARLIEST_YEAR = 2025
-_SAFE_SQLITE = (3, 51, 3)
 
 
 def doctor(*, common: Common = NO_COMMON) -> int:
@@ -112,8 +111,8 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     kind = _sqlite_version() if path is not None else "PostgreSQL"
     size = f"{status.size_bytes / 1_048_576:.1f} MB"
     yield Finding("database", "ok", f"version {status.version} of {status.latest}, {size}, {kind}")
-    if path is not None:
-        yield _journal(path)
+    for remark in visit.ask(visit.services.upkeep.remarks()):
+        yield Finding(remark.check, remark.status, remark.text, remark.fix)
     nodes = visit.ask(visit.services.nodes.list())
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
@@ -128,20 +127,6 @@ def _sqlite_version() -> str:
     import apsw
 
     return f"SQLite {apsw.sqlite_lib_version()}"
-
-
-def _journal(path: Path) -> Finding:
-    """The header of the file says whether it is in WAL mode; the library says whether that is safe."""
-    import apsw
-
-    with path.open("rb") as file:
-        header = file.read(20)
-    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
-    if version < _SAFE_SQLITE:
-        return Finding("journal", "fail", f"SQLite {version} can corrupt a WAL", "pip install --upgrade apsw")
-    if header[18:20] != b"\x02\x02":
-        return Finding("journal", "warn", "the file is not in WAL mode", "run 'ostinato db migrate'")
-    return Finding("journal", "ok", "write-ahead log")
 
 
 def _engine(alive: Sequence[Node]) -> Finding:

@@ -66,7 +66,7 @@ for _order, (_name, _target, _help) in enumerate(
         ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
         ("login", "login:login", "Print a link that logs a browser in, once."),
         ("logout", "login:logout", "Log somebody's browsers out."),
-        ("db", "database:app", "The database: migrate, status, prune."),
+        ("db", "database:app", "The database: migrate, status, check, backup, prune."),
         ("doctor", "doctor:doctor", "Check that everything is as it should be."),
         ("completion", "completion:completion", "Print the completion script for a shell."),
     )

@@ -5,12 +5,13 @@ retention.py says what is kept for how long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ostinato.clock import Micros
 
-__all__ = ["PruneCursor", "Pruned", "Status", "UpkeepStore"]
+__all__ = ["PruneCursor", "Pruned", "Remark", "Status", "UpkeepStore"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,16 @@ class Status:
     runs: dict[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What `ostinato doctor` says about this kind of database."""
+
+    check: str
+    status: Literal["ok", "warn", "fail"]
+    text: str
+    fix: str | None = None
+
+
 class UpkeepStore(Protocol):
     """What keeps the database fit."""
 
@@ -53,3 +64,18 @@ class UpkeepStore(Protocol):
         ...
 
     async def status(self) -> Status: ...
+
+    async def remarks(self) -> list[Remark]:
+        """How safe this kind of database is on this system."""
+        ...
+
+    async def check(self) -> list[str]:
+        """What is wrong with the database: damage, and rows that break what must hold; empty when nothing is."""
+        ...
+
+    async def back_up(self, target: str, told: Callable[[int, int], None], *, overwrite: bool) -> int:
+        """Write a whole copy to a file (a full path) while everything runs; answers its size in bytes.
+
+        `told` hears, on some thread, how many of how many parts are copied.
+        """
+        ...

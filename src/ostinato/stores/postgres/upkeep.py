@@ -1,14 +1,18 @@
-"""Upkeep in PostgreSQL: what retention removes, and what `ostinato db status` shows."""
+"""Upkeep in PostgreSQL: what retention removes, and what `ostinato db status` and `db check` show."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ostinato.clock import Micros
+from ostinato.errors import StoreError
 from ostinato.models.states import ACTIVE
 from ostinato.stores.access_rows import REQUEST_KEPT
+from ostinato.stores.invariants import INVARIANTS, broken
 from ostinato.stores.postgres.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
 from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
-from ostinato.stores.upkeep import PruneCursor, Pruned, Status
+from ostinato.stores.upkeep import PruneCursor, Pruned, Remark, Status
 
 __all__ = ["PostgresUpkeep"]
 
@@ -121,6 +125,28 @@ class PostgresUpkeep:
             )
 
         return await self._database.read(look)
+
+    async def remarks(self) -> list[Remark]:
+        return []
+
+    async def check(self) -> list[str]:
+        async def look(connection: Connection) -> list[str]:
+            found = []
+            version = await schema_version(connection, self._database.server.schema)
+            if version != MIGRATIONS[-1].version:
+                found.append(f"it is at version {version}, not {MIGRATIONS[-1].version}: run 'ostinato db migrate'")
+            for text, query in INVARIANTS:
+                found += broken(text, await fetch(connection, query))
+            return found
+
+        return await self._database.read(look)
+
+    async def back_up(self, target: str, told: Callable[[int, int], None], *, overwrite: bool) -> int:
+        schema, url = self._database.server.schema, self._database.server.shown
+        raise StoreError(
+            f"'ostinato db backup' copies SQLite files; copy a PostgreSQL database with "
+            f"'pg_dump --schema={schema} --file={target} {url}'"
+        )
 
 
 async def _prune_access(connection: Connection, now: Micros, limit: int) -> list[int]:

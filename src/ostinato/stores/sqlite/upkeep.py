@@ -1,17 +1,23 @@
-"""Upkeep in SQLite: what retention removes, and what `ostinato db status` shows."""
+"""Upkeep in SQLite: what retention removes, what `ostinato db status` and `db check` show, and `db backup`."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import apsw
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.errors import StoreError
 from ostinato.models.states import ACTIVE
 from ostinato.stores.access_rows import REQUEST_KEPT
+from ostinato.stores.invariants import INVARIANTS, broken
 from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
+from ostinato.stores.sqlite.backup import back_up
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
-from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.upkeep import PruneCursor, Pruned, Status
+from ostinato.stores.sqlite.locks import are_safe
+from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
+from ostinato.stores.upkeep import PruneCursor, Pruned, Remark, Status
 
 __all__ = ["SqliteUpkeep"]
 
@@ -34,6 +40,8 @@ _OLD_ACCESS = (
     "DELETE FROM requests WHERE (who, key) IN (SELECT who, key FROM requests WHERE begun_at <= ? LIMIT ?)",
     "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
 )
+
+_SAFE_VERSION = (3, 51, 3)
 
 
 class SqliteUpkeep:
@@ -118,6 +126,58 @@ class SqliteUpkeep:
             )
 
         return await self._database.read(look)
+
+    async def remarks(self) -> list[Remark]:
+        mode = await self._database.read(lambda connection: fetch_value(connection, "PRAGMA journal_mode"))
+        return [_journal(mode), _locks(self._database.path)]
+
+    async def check(self) -> list[str]:
+        return await self._database.read(_check)
+
+    async def back_up(self, target: str, told: Callable[[int, int], None], *, overwrite: bool) -> int:
+        path = self._database.path
+        if self._database.in_memory:
+            raise StoreError("a database in memory cannot be copied to a file")
+        return await self._database.read(
+            lambda connection: back_up(connection, path, target, told, overwrite=overwrite)
+        )
+
+
+def _journal(mode: str) -> Remark:
+    version = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in version.split(".")) < _SAFE_VERSION:
+        return Remark("journal", "fail", f"SQLite {version} can corrupt a WAL", "pip install --upgrade apsw")
+    if mode != "wal":
+        return Remark("journal", "warn", "the file is not in WAL mode", "run 'ostinato db migrate'")
+    return Remark("journal", "ok", "write-ahead log")
+
+
+def _locks(path: str) -> Remark:
+    if are_safe():
+        return Remark("locks", "ok", "other code in the same process cannot drop them")
+    return Remark(
+        "locks",
+        "warn",
+        f"on this system any code in the same process that opens and closes {path} drops SQLite's locks: acknowledged "
+        "runs can be lost",
+        "open it with nothing else (sqlite3, Django, open) in a process that runs Ostinato; copy it with "
+        "'ostinato db backup'",
+    )
+
+
+def _check(connection: apsw.Connection) -> list[str]:
+    with snapshot(connection):
+        found = [f"damaged: {line}" for (line,) in fetch(connection, "PRAGMA integrity_check(20)") if line != "ok"]
+        if found:
+            return found  # what is read from a damaged file says nothing
+        for table, row, parent, _ in fetch(connection, "PRAGMA foreign_key_check")[:20]:
+            found.append(f"row {row} of {table} refers to a row of {parent} that does not exist")
+        version = schema_version(connection)
+        if version != MIGRATIONS[-1].version:
+            found.append(f"it is at version {version}, not {MIGRATIONS[-1].version}: run 'ostinato db migrate'")
+        for text, query in INVARIANTS:
+            found += broken(text, fetch(connection, query))
+        return found
 
 
 def _prune_access(connection: apsw.Connection, now: Micros, limit: int) -> list[int]:
