@@ -49,6 +49,8 @@ class Dispatcher:
         self._tasks_json = "[]"
         self._held: list[tuple[Micros, RunId, ActiveRun]] = []
         self._is_claiming = False
+        self.claims_begun = 0
+        self.claims_ended = 0
         self._claim_at: Micros | None = 0
         """When a claim is worth trying; None until somebody tells."""
         self._ask_again = False
@@ -110,6 +112,7 @@ class Dispatcher:
         if not self.is_open or self._is_claiming or room <= 0:
             return None
         self._is_claiming = True
+        self.claims_begun += 1
         self._unclaimed.clear()
         self._claim_at = None
         now = self._clock.now()
@@ -118,6 +121,7 @@ class Dispatcher:
     def release(self) -> None:
         """A requested claim was not carried out."""
         self._is_claiming = False
+        self.claims_ended += 1
         self._cancelled.clear()
         self._unclaimed.set()
         self.wake()
@@ -125,6 +129,7 @@ class Dispatcher:
     def accept(self, claimed: Claimed) -> None:
         """Start or hold what a claim got, and note when the next one is worth it. Once closed, all goes back."""
         self._is_claiming = False
+        self.claims_ended += 1
         self._unclaimed.set()
         now = self._clock.now()
         cancelled, self._cancelled = self._cancelled, {}
@@ -200,6 +205,10 @@ class Dispatcher:
         count = len(self._held)
         self._held.clear()
         return count
+
+    def has(self, id: RunId) -> bool:
+        """Whether this run is claimed and waits for its instant."""
+        return any(entry[1] == id for entry in self._held)
 
     @property
     def held(self) -> int:

@@ -7,11 +7,11 @@ learns whether somebody asks it to take no more work.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.models.node import NodeBeat
-from ostinato.stores.base import NodeStore, Renewed
+from ostinato.stores.base import NodeStore, OwnedRun, Renewed
 
 __all__ = ["Lease"]
 
@@ -31,6 +31,7 @@ class Lease:
         joined: Callable[[], None],
         jumped: Callable[[], None],
         asked: Callable[[bool], object],
+        compare: Callable[[Sequence[OwnedRun]], object],
     ) -> None:
         self._nodes = nodes
         self._clock = clock
@@ -41,6 +42,8 @@ class Lease:
         self._jumped = jumped
         self._asked = asked
         """Called with every beat: whether the node shall take no more work."""
+        self._compare = compare
+        """Called with every beat: what the node runs, as the database has it."""
         self.is_lost = False
         """The old name is lost, and the new one not in the database yet: a beat that fails leaves it so."""
         self._offset = self._wall_offset()
@@ -62,6 +65,7 @@ class Lease:
             self.is_lost = True
             self._lost()
         self._asked(renewed.drain)
+        self._compare(renewed.owned)
         if self.is_lost:
             self.is_lost = False
             self._joined()

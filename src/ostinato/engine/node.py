@@ -19,6 +19,7 @@ from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
+from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.recorder import Recorder
 from ostinato.engine.rescuer import Rescuer
 from ostinato.engine.statistics import Statistics
@@ -61,7 +62,18 @@ class Engine:
         self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots, self.statistics)
         grace = micros_of(settings.misfire_grace)
         self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics)
-        self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped, self._asked)
+        self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
+        self.lease = Lease(
+            store.nodes,
+            clock,
+            lease,
+            self._beat,
+            self._lost,
+            self._joined,
+            self._jumped,
+            self._asked,
+            self.reconciler.compare,
+        )
         self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
@@ -122,8 +134,12 @@ class Engine:
             self.watchdog.start("budgets", self.budgets.run)
             self.watchdog.start("lease", self.lease.run)
             self.watchdog.start("waker", self.waker.run)
-        claimed = await self.store.runs.start_run(run, self.id, self.clock.now())
-        self.runner.start(self.runner.load(claimed))
+        self.reconciler.starting += 1
+        try:
+            claimed = await self.store.runs.start_run(run, self.id, self.clock.now())
+            self.runner.start(self.runner.load(claimed))
+        finally:
+            self.reconciler.starting -= 1
         return claimed.id
 
     async def stop(self, grace: float | None = None) -> None:
@@ -147,6 +163,7 @@ class Engine:
                 await self.recorder.flush(claim=False)
             await self.budgets.look()
             await self.watchdog.stop()
+            await self._put_back_unknown()
             await self.store.nodes.leave(self.id)
         except StoreError:
             log.exception("%d finishes could not be written: others will rescue their runs", self.recorder.pending)
@@ -287,6 +304,13 @@ class Engine:
     def _jumped(self) -> None:
         log.warning("the clock jumped: looking for what is due")
         self._look()
+
+    async def _put_back_unknown(self) -> None:
+        """Nothing runs here any more: what the ledger still says that runs here, nobody has heard of."""
+        for _ in range(2):
+            await self.lease.renew()
+        while self.recorder.pending:
+            await self.recorder.flush(claim=False)
 
     def _put_back(self, held: Sequence[ClaimedRun]) -> None:
         """Runs that were claimed and never started lose nothing."""

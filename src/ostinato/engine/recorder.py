@@ -19,6 +19,7 @@ from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
+from ostinato.models.ids import RunId
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import Finished, RunStore
 
@@ -78,6 +79,10 @@ class Recorder:
     def pending(self) -> int:
         """How many finishes are not yet written."""
         return len(self._buffer)
+
+    def has(self, id: RunId) -> bool:
+        """Whether a finish of this run is not yet written."""
+        return any(finish.id == id for finish in self._buffer)
 
     async def run(self) -> None:
         """Write whenever there is something to write."""

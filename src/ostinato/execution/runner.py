@@ -130,6 +130,10 @@ class Runner:
         """How many runs are under way."""
         return len(self._active)
 
+    def has(self, id: RunId) -> bool:
+        """Whether this run is under way here."""
+        return id in self._active
+
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
         context = RunContext(claimed, self._changed, self._make_output)

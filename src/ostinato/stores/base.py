@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.budget import Grant, Reservation, Spending
@@ -46,6 +46,7 @@ __all__ = [
     "Glance",
     "LaneStore",
     "NodeStore",
+    "OwnedRun",
     "ProjectStore",
     "Renewed",
     "RunCounts",
@@ -143,6 +144,16 @@ class RunCounts:
     late: int
 
 
+class OwnedRun(NamedTuple):
+    """A run that a node executes, as the database has it."""
+
+    id: RunId
+    token: int
+    ready_at: Micros
+    schedule_id: ScheduleId | None
+    session: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Renewed:
     """What a heartbeat learns."""
@@ -151,8 +162,8 @@ class Renewed:
     """False if the node was declared lost: its runs belong to others now."""
     drain: bool = False
     """Somebody asks it to take no more work."""
-    running: Sequence[tuple[RunId, int]] = ()
-    """What runs on it as the database has it, each with its token."""
+    owned: Sequence[OwnedRun] = ()
+    """What runs on it, as the database has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from psycopg import errors
 
 from ostinato.clock import Micros
 from ostinato.models.effects import noted
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
-from ostinato.stores.base import Renewed
+from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.postgres.connection import HELD_KEYS
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, Row, fetch, numbers, texts
@@ -40,7 +40,8 @@ WITH renewed AS (
     WHERE n.lost_at IS NULL
     RETURNING n.id, n.drain
 )
-SELECT n.drain, r.id, r.token FROM renewed n LEFT JOIN runs r ON r.node = n.id AND r.state = 'running'
+SELECT n.drain, r.id, r.token, r.ready_at, r.schedule_id, r.session
+FROM renewed n LEFT JOIN runs r ON r.node = n.id AND r.state = 'running'
 """
 _ASK_DRAIN = """
 WITH asked AS (UPDATE nodes SET drain = %s WHERE id = %s AND lost_at IS NULL RETURNING id)
@@ -81,8 +82,8 @@ class PostgresNodes:
             self._database.server.writer_key,
         )
         rows = await self._beat(_RENEW, values)
-        running = tuple((RunId(id), token) for _, id, token in rows if id is not None)
-        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]), running=running)
+        owned = tuple(OwnedRun(*run) for _, *run in rows if run[0] is not None)
+        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]), owned=owned)
 
     async def _beat(self, query: str, values: tuple[object, ...]) -> list[Row]:
         return await self._database.beats.run(lambda connection: fetch(connection, query, values))

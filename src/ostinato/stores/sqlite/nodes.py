@@ -8,9 +8,9 @@ import apsw
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
-from ostinato.stores.base import Renewed
+from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
@@ -28,7 +28,7 @@ ON CONFLICT (id) DO UPDATE SET
 WHERE lost_at IS NULL
 RETURNING drain
 """
-_RUNNING = "SELECT id, token FROM runs WHERE state = 'running' AND node = ?"
+_OWNED = "SELECT id, token, ready_at, schedule_id, session FROM runs WHERE state = 'running' AND node = ?"
 
 
 class SqliteNodes:
@@ -58,8 +58,8 @@ class SqliteNodes:
             rows = fetch(connection, _RENEW, values)
             if not rows:
                 return Renewed(held=False)
-            running = tuple((RunId(id), token) for id, token in fetch(connection, _RUNNING, (beat.id,)))
-            return Renewed(held=True, drain=bool(rows[0][0]), running=running)
+            owned = tuple(OwnedRun(*row) for row in fetch(connection, _OWNED, (beat.id,)))
+            return Renewed(held=True, drain=bool(rows[0][0]), owned=owned)
 
         return await self._database.write(renew)
 
