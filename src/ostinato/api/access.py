@@ -5,12 +5,14 @@ The doorkeeper stands behind `security.py` and before the routes; what they do i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
 from fastapi import Depends
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -34,6 +36,7 @@ __all__ = [
     "Viewer",
     "Visitor",
     "doorkeeper_of",
+    "needed_role",
     "needs",
     "require",
     "token_of",
@@ -177,8 +180,22 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Login]]:
         require(login, role)
         return login
 
-    allowed.needed_role = role  # type: ignore[attr-defined]  # read for OpenAPI and by the test of all routes
+    allowed.needed_role = role  # type: ignore[attr-defined]  # read by needed_role
     return allowed
+
+
+def needed_role(route: APIRoute) -> Role | None:
+    """The role that a route asks for; None if it asks for none."""
+    roles = list(_roles(route.dependant))
+    return max(roles, key=list(Role).index) if roles else None
+
+
+def _roles(dependant: Dependant) -> Iterator[Role]:
+    role = getattr(dependant.call, "needed_role", None)
+    if role is not None:
+        yield role
+    for inner in dependant.dependencies:
+        yield from _roles(inner)
 
 
 async def _house(request: Request) -> ApiHouse:
