@@ -27,6 +27,7 @@ from ostinato.service.services import Services
 __all__ = [
     "COOKIE",
     "ORIGIN_KEY",
+    "VISITOR",
     "Admin",
     "Doorkeeper",
     "House",
@@ -49,7 +50,8 @@ ORIGIN_KEY = "x-origin-key"
 origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
-_VISITOR = "ostinato.visitor"
+VISITOR = "ostinato.visitor"
+"""Where a request carries who it is of, once that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class Lobby:
             await self._app(scope, receive, send)
             return
         visitor = await self._doorkeeper.identify(HTTPConnection(scope))
-        scope[_VISITOR] = visitor
+        scope[VISITOR] = visitor
         with acting(visitor.actor), shown_to(visitor.login):
             await self._app(scope, receive, send)
 
@@ -159,7 +161,7 @@ def doorkeeper_of(connection: HTTPConnection) -> Doorkeeper:
 
 def visitor_of(connection: HTTPConnection) -> Visitor:
     """Who was let in with this request."""
-    found = connection.scope.get(_VISITOR)
+    found = connection.scope.get(VISITOR)
     if not isinstance(found, Visitor):
         raise NotLoggedIn("you are not logged in")
     return found

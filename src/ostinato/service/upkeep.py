@@ -10,7 +10,7 @@ from ostinato.stores.base import Store
 from ostinato.stores.retention import sweep
 from ostinato.stores.upkeep import Status
 
-__all__ = ["UpkeepService"]
+__all__ = ["Status", "UpkeepService"]
 
 
 class UpkeepService:
@@ -23,6 +23,11 @@ class UpkeepService:
     async def status(self) -> Status:
         """Version, size and row counts."""
         return await self._store.upkeep.status()
+
+    @audited("db.migrate", about=lambda _, status: f"version {status.version}")
+    async def migrated(self) -> Status:
+        """What the database is after somebody asked for its migration, which opening it has done."""
+        return await self.status()
 
     @audited("db.prune", about=lambda _, __: "database", answers="removed")
     async def prune(self) -> int:

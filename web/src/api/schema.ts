@@ -534,7 +534,7 @@ export interface paths {
         /**
          * Change Schedule
          * @description Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
-         *     secrets in headers need an admin; of a schedule that has one of them, the work, project, gate and budget do.
+         *     secrets in headers need an admin; of a schedule that has one of them, all does but when it runs.
          */
         patch: operations["change_schedule"];
         trace?: never;
