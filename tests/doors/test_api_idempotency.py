@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -13,8 +12,11 @@ import pytest
 from ostinato.errors import OutcomeUnknown, StoreUnavailable
 from ostinato.models.effects import has_effects
 from ostinato.models.run import Run
+from ostinato.stores.postgres import access as postgres_access
+from ostinato.stores.sqlite import access as sqlite_access
 from tests.doors.web import BASE, Client, Web, web_on
 from tests.lost_answers import lose_answer
+from tests.stores.places import raw
 
 
 @pytest.fixture
@@ -71,38 +73,63 @@ def test_a_key_is_kept_for_a_day(web: Web) -> None:
     assert _enqueue(operator, "k1").json()["id"] != first.json()["id"]
 
 
-def test_a_refusal_is_repeated_too(web: Web) -> None:
-    viewer = web.script("viewer")
-    first = _enqueue(viewer, "k1")
-    again = _enqueue(viewer, "k1")
-    assert (first.status_code, again.status_code) == (403, 403)
-    assert again.headers["content-type"] == "application/problem+json"
-
-
-def test_the_largest_answer_is_kept_too(web: Web) -> None:
+def test_what_was_refused_keeps_no_key(web: Web) -> None:
     operator = web.script("operator")
+    assert _enqueue(operator, "k1", path="/api/schedules/ghost/trigger").status_code == 422
+    assert operator.post("/api/runs/99/cancel", {}, headers={"Idempotency-Key": "k1"}).status_code == 404
+    shell = {"work": {"kind": "shell", "command": "true"}}
+    assert operator.post("/api/runs", shell, headers={"Idempotency-Key": "k1"}).status_code == 403
+    assert _kept(web) == []
+    assert _enqueue(operator, "k1").status_code == 201
+
+
+def _kept(web: Web) -> list[tuple[Any, ...]]:
+    """Who, key and how many bytes of every request that is kept."""
+    query = "SELECT who, key, coalesce(length(body), 0) FROM requests ORDER BY begun_at, key"
+    return web.run(raw(web.house.store, query))
+
+
+def test_a_viewer_keeps_nothing_however_large_and_often(url: str) -> None:
+    """Eight of these filled 100 MB."""
+    body = {f"{number:032x}": 0 for number in range(20_000)}
+    with web_on(url=url) as web:
+        viewer, operator = web.script("viewer"), web.script("operator")
+        for number, client in enumerate((viewer, operator) * 4):
+            headers = {"Idempotency-Key": f"k{number}"}
+            assert client.post("/api/timings/preview", body, headers=headers).status_code == 422
+            preview = client.post("/api/timings/preview", {"text": "every 5m"}, headers=headers)
+            assert (preview.status_code, "idempotency-replayed" in preview.headers) == (200, False)
+            assert client.post("/api/runs", body, headers=headers).status_code == (403 if client is viewer else 422)
+            assert client.post("/api/nothing", body, headers=headers).status_code in (404, 405)
+        assert _kept(web) == []
+
+
+def test_an_answer_that_is_too_large_is_told_to_be_done_and_nothing_is_done_again(url: str) -> None:
     work = {"kind": "function", "task": "hello", "args": ["x" * 999_000]}
-    sent = {"json": {"work": work}, "headers": {"Idempotency-Key": "k1"}}
-    first, again = operator.send("POST", "/api/runs", **sent), operator.send("POST", "/api/runs", **sent)
-    assert (first.status_code, len(first.content) > 999_000) == (201, True)
-    assert again.content == first.content
-    assert again.headers["idempotency-replayed"] == "true"
-    assert _runs(web) == 1
+    with web_on(url=url) as web:
+        operator = web.script("operator")
+        sent = {"json": {"work": work}, "headers": {"Idempotency-Key": "k1"}}
+        first, again = operator.send("POST", "/api/runs", **sent), operator.send("POST", "/api/runs", **sent)
+        assert (first.status_code, len(first.content) > 999_000) == (201, True)
+        assert (again.status_code, again.json()["type"]) == (409, "/problems/answer-not-kept")
+        assert (again.headers["location"], again.headers["idempotency-replayed"]) == (first.headers["location"], "true")
+        assert _runs(web) == 1
+        assert sum(size for _, _, size in _kept(web)) < 1_000
 
 
-def test_an_answer_larger_than_any_request_is_kept_too(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
-    operator = web.script("operator")
-    _enqueue(operator, "k0")
-    (run,) = web.run(web.house.services.runs.list())
-
-    async def found(_: int) -> Run:
-        return replace(run, result="x" * 5_000_000)
-
-    monkeypatch.setattr(web.house.services.runs, "get", found)
-    first, again = _enqueue(operator, "k1"), _enqueue(operator, "k1")
-    assert len(first.content) > 5_000_000
-    assert (again.content, again.headers["idempotency-replayed"]) == (first.content, "true")
-    assert _runs(web) == 2
+def test_each_actor_keeps_the_newest_answers_alone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for store in (sqlite_access, postgres_access):
+        monkeypatch.setattr(store, "MOST_REQUESTS", 3)
+    with web_on(url=url) as web:
+        ci, other = web.script("operator", "ci"), web.script("operator", "other")
+        first = [_enqueue(other, "k0").json()["id"]]
+        for number in range(5):
+            web.clock.advance("1s")
+            first.append(_enqueue(ci, f"k{number}").json()["id"])
+        assert [(who, key) for who, key, _ in _kept(web)] == [("other", "k0"), ("ci", "k2"), ("ci", "k3"), ("ci", "k4")]
+        assert _enqueue(ci, "k4").json()["id"] == first[-1]
+        assert _enqueue(other, "k0").json()["id"] == first[0]
+        assert _enqueue(ci, "k0").json()["id"] not in first
 
 
 def test_the_key_of_a_server_that_died_is_free_for_the_same_request_after_minutes(web: Web) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from ostinato.api.app import api_routes
+from ostinato.api.shapes.policy import NewPolicy
+from ostinato.api.shapes.schedules import ScheduleChanges
 from ostinato.models.access import Role
 from tests.doors.web import Client, Web
 
@@ -181,6 +183,72 @@ def test_an_operator_runs_what_an_admin_made(web: Web) -> None:
     assert operator.send("PATCH", "/api/schedules/nightly", json={"timing": "every 1h"}).status_code == 200
     assert operator.send("PATCH", "/api/schedules/nightly", json={"work": HTTP}).status_code == 403
     assert operator.send("PATCH", "/api/schedules/nightly", json={"project": None}).status_code == 403
+
+
+SAMPLES: dict[str, Any] = {
+    "overlap": "allow",
+    "catch_up": "none",
+    "catch_up_window": "1h",
+    "catch_up_cap": 5,
+    "retry": 9,
+    "timeout": None,
+    "max_age": "1h",
+    "break_after": 100,
+    "lane": "main",
+    "priority": 3,
+    "session": "chat",
+    "checks": [],
+    "gate": None,
+    "budget": None,
+    "notify": [],
+    "keep": {"count": 1},
+    "remaining": 5,
+    "run_once": True,
+    "delete_after_run": True,
+}
+"""Another value of each policy; `checks`, `gate`, `budget` and `notify` are taken away."""
+CHANGES: dict[str, Any] = {
+    "timing": "every 1h",
+    "zone": "Europe/Berlin",
+    "note": "watch this",
+    "enabled": False,
+    "work": {"kind": "function", "task": "hello"},
+    "project": None,
+}
+OPERATORS = {"timing", "zone", "note", "enabled", "catch_up", "catch_up_window", "catch_up_cap", "max_age", "priority"}
+"""All that an operator changes of what an admin made: when it runs. A field that is new is an admin's."""
+
+
+@pytest.mark.parametrize("work", [SHELL, AGENT, SECRET, TASK], ids=["shell", "agent", "secret", "gate"])
+@pytest.mark.parametrize("role", list(Role))
+def test_what_each_role_changes_of_an_admins_work_is_a_closed_list(web: Web, role: Role, work: dict[str, Any]) -> None:
+    assert SAMPLES.keys() == NewPolicy.model_fields.keys()
+    assert CHANGES.keys() | {"policy"} == ScheduleChanges.model_fields.keys()
+    made = {"name": "nightly", "timing": "every 5m", "work": work, "policy": GATE if work is TASK else {}}
+    admin, client = web.script(Role.ADMIN, "maker"), web.script(role)
+    bodies = {name: {name: value} for name, value in CHANGES.items()}
+    bodies |= {name: {"policy": {name: value}} for name, value in SAMPLES.items()}
+    allowed = set()
+    for name, body in bodies.items():
+        assert admin.post("/api/schedules", made).status_code in (200, 201)
+        status = client.send("PATCH", "/api/schedules/nightly", json=body).status_code
+        assert status in (200, 403), (name, status)
+        if status == 200:
+            allowed.add(name)
+    assert allowed == {Role.VIEWER: set(), Role.OPERATOR: OPERATORS, Role.ADMIN: set(bodies)}[role]
+
+
+def test_an_operator_neither_drops_the_checks_of_an_admins_work_nor_what_is_kept_of_it(web: Web) -> None:
+    policy = {"notify": ["pager"], "keep": {"age": "365d", "count": None}}
+    made = {"name": "nightly", "timing": "every 5m", "work": SHELL, "policy": policy}
+    assert web.script(Role.ADMIN).post("/api/schedules", made).status_code == 201
+    operator = web.script(Role.OPERATOR)
+    changes: list[dict[str, Any]] = [{"checks": []}, {"keep": {"count": 1}}, {"priority": 5, "notify": []}]
+    for changed in changes:
+        answer = operator.send("PATCH", "/api/schedules/nightly", json={"policy": changed})
+        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/not-allowed")
+    kept = operator.get("/api/schedules/nightly").json()["policy"]
+    assert (kept["notify"], kept["keep"]["count"], kept["priority"]) == (["pager"], None, 0)
 
 
 def test_a_message_brings_no_command_with_it(web: Web) -> None:

@@ -114,6 +114,70 @@ def test_what_an_operator_does_is_not_answered_with_them_either(web: Web, path: 
     assert SECRET not in answer.text
 
 
+SENT = "kingfisher"
+
+
+@pytest.fixture
+def calling(web: Web) -> Web:
+    """A call with a secret in its query and body, one with JSON, and what one of them has answered."""
+    url = f"https://example.org/hook?token={SENT}&{SENT}#{SENT}"
+    result = json.dumps({"status": 200, "url": url, "json": None})
+    add = web.house.services.schedules.add
+    web.run(add("post", "every 1h", Http("POST", url, body=f"key={SENT}")))
+    web.run(add("json", "every 1h", Http("POST", url, json={"key": SENT})))
+    for name in ("post", "json"):
+        web.run(web.house.services.schedules.trigger(name))
+    query = f"UPDATE runs SET result = '{result}', state = 'succeeded', finished_at = due_at WHERE kind = 'http'"
+    database = web.house.store.access._database  # type: ignore[attr-defined]
+
+    async def end() -> None:
+        await database.write(lambda connection: list(connection.execute(query)))
+
+    web.run(end())
+    return web
+
+
+CALLS = [
+    "/api/overview",
+    "/api/schedules?recent=5",
+    "/api/schedules/post",
+    "/api/schedules/json",
+    "/api/schedules/post/runs",
+    "/api/schedules/json/why",
+    "/api/runs",
+    "/api/runs?state=succeeded",
+    "/api/timeline?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z",
+]
+TOLD = {path for path in CALLS if not path.startswith(("/api/overview", "/api/timeline"))}
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_what_a_call_sends_is_shown_to_those_who_may_make_one(calling: Web, role: Role) -> None:
+    client = calling.script(role)
+    telling = {path for path in CALLS if SENT in client.get(path).text}
+    assert telling == (set() if role is Role.VIEWER else TOLD)
+    run = client.get("/api/runs?state=succeeded&limit=1").json()["items"][0]
+    work = client.get("/api/schedules/post").json()["work"]
+    if role is Role.VIEWER:
+        assert work["url"] == run["result"]["url"] == "https://example.org/hook?token=***&***"
+        assert (work["body"], work["json"]) == ("***", None)
+        assert client.get("/api/schedules/json").json()["work"]["json"] == "***"
+    else:
+        assert (SENT in work["url"], work["body"]) == (True, f"key={SENT}")
+
+
+def test_the_audit_log_says_that_something_is_sent_and_not_what(calling: Web) -> None:
+    admin = calling.script(Role.ADMIN)
+    url = f"https://example.org/hook?token={SENT}"
+    for name, sent in (("one", {"body": SENT}), ("two", {"json": {"key": SENT}})):
+        work = {"kind": "http", "method": "POST", "url": url, **sent}
+        assert admin.post("/api/schedules", {"name": name, "timing": "every 1h", "work": work}).status_code == 201
+    items = admin.get("/api/audit?verb=schedule.add").json()["items"]
+    assert [item["detail"]["work"].get("body") for item in items] == [None, "… (10 characters)"]
+    assert [item["detail"]["work"].get("json") for item in items] == ["… (20 characters)", None]
+    assert SENT not in admin.get("/api/audit").text
+
+
 def _patch(client: Client, name: str, **changes: Any) -> Any:
     return client.send("PATCH", f"/api/schedules/{name}", json=changes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ostinato.errors import NotFound, StoreUnavailable
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Actor
 from ostinato.service.audit import acting, current_actor
+from ostinato.stores.migrate import load_migrations
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Web, web_on
 
@@ -152,7 +154,7 @@ def test_no_secret_is_in_the_log(web: Web, tmp_path: Path) -> None:
     assert details[1]["work"] == {"kind": "shell", "command": "make", "env": ["TOKEN"]}
     assert details[2]["work"]["url"] == "https://example.org/hook?…"
     assert details[2]["work"]["headers"] == ["Authorization"]
-    assert len(details[3]["work"]["prompt"]) == 200
+    assert details[3]["work"]["prompt"].startswith("x" * 200 + "… (sha256 ")
     assert all(len(json.dumps(detail)) < 5_000 for detail in details)
 
 
@@ -166,6 +168,30 @@ def test_a_log_that_cannot_be_written_does_not_undo_what_was_done(
     lane = _as_ada(web, web.house.services.lanes.set("mail", 3))
     assert lane.limit == 3
     assert "lane.set of 'mail' by ada (api)" in caplog.text
+
+
+def test_a_long_command_is_known_by_its_beginning_and_its_hash(web: Web) -> None:
+    text = "echo " + "x" * 5_000
+    argv = ["sh", "-c", "y" * 5_000, *(f"argument {number}" for number in range(50))]
+    shorter = ["restic", "backup", "/srv"]
+    env = {f"{'N' * 180}{number}": "v" for number in range(30)}
+    add = web.house.services.schedules.add
+    for name, work in (("text", Shell(text, env=env)), ("argv", Shell(argv)), ("shorter", Shell(shorter))):
+        _as_ada(web, add(name, "every 5m", work))
+    commands = [detail["work"]["command"] for detail in _details(web)]
+    assert commands[0] == f"{text[:200]}… (sha256 {sha256(text.encode()).hexdigest()})"
+    whole = sha256(json.dumps(argv, separators=(",", ":")).encode()).hexdigest()
+    assert (commands[1][:2], commands[1][-1]) == (["sh", "-c"], f"… (sha256 {whole})")
+    assert commands[2] == shorter
+    assert all(len(json.dumps(detail, ensure_ascii=False)) <= 4_500 for detail in _details(web))
+
+
+def test_a_migration_by_hand_is_noted(cli: CommandLine) -> None:
+    cli.ok("db", "migrate")
+    cli.ok("db", "status")
+    with web_on(url=f"sqlite:///{cli.folder / 'ostinato.db'}") as web:
+        (entry,) = web.audit()
+        assert entry[1:] == ("cli", "db.migrate", f"version {len(load_migrations('ostinato.stores.sqlite'))}")
 
 
 def test_doors_and_addresses_are_told_apart(web: Web) -> None:

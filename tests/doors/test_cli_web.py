@@ -71,7 +71,12 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
             assert browser.put("/api/lanes/main", json={"limit": 5}).json()["limit"] == 5
             assert browser.get("/api/me", headers={"Host": "evil.example"}).status_code == 421
             noted = [(one["door"], one["verb"]) for one in browser.get("/api/audit").json()["items"]]
-            assert noted[::-1] == [("cli", "login.link"), ("page", "login"), ("page", "lane.set")]
+            assert noted[::-1] == [
+                ("cli", "login.link"),
+                ("api", "denied"),
+                ("page", "login"),
+                ("page", "lane.set"),
+            ]
         _stop(web)
     with cli.start("web", "--port", "0") as web:
         _address(web)

@@ -103,9 +103,17 @@ class Web:
         self.house.settings = replace(self.house.settings, **settings)
 
     def audit(self) -> list[tuple[str, str, str, str]]:
-        """Who, door, verb and object of every entry, the oldest first."""
+        """Who, door, verb and object of every entry but of denials, the oldest first."""
         entries = self.run(self.house.services.audit.page(limit=500)).items
-        return [(entry.who, entry.door, entry.verb, entry.object) for entry in reversed(entries)]
+        done = [entry for entry in reversed(entries) if entry.verb != "denied"]
+        return [(entry.who, entry.door, entry.verb, entry.object) for entry in done]
+
+    def denials(self) -> list[tuple[str, str | None, str, int, int]]:
+        """Who, address, what was asked, the status and the count of every denial, the oldest first."""
+        entries = self.run(self.house.services.audit.page(verb="denied", limit=500)).items
+        return [
+            (one.who, one.address, one.object, one.detail["status"], one.detail["count"]) for one in reversed(entries)
+        ]
 
 
 @contextmanager

@@ -5,12 +5,14 @@ The doorkeeper stands behind `security.py` and before the routes; what they do i
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated
 
 from fastapi import Depends
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -25,6 +27,7 @@ from ostinato.service.services import Services
 __all__ = [
     "COOKIE",
     "ORIGIN_KEY",
+    "VISITOR",
     "Admin",
     "Doorkeeper",
     "House",
@@ -34,6 +37,7 @@ __all__ = [
     "Viewer",
     "Visitor",
     "doorkeeper_of",
+    "needed_role",
     "needs",
     "require",
     "token_of",
@@ -46,7 +50,8 @@ ORIGIN_KEY = "x-origin-key"
 origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
-_VISITOR = "ostinato.visitor"
+VISITOR = "ostinato.visitor"
+"""Where a request carries who it is of, once that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ class Lobby:
             await self._app(scope, receive, send)
             return
         visitor = await self._doorkeeper.identify(HTTPConnection(scope))
-        scope[_VISITOR] = visitor
+        scope[VISITOR] = visitor
         with acting(visitor.actor), shown_to(visitor.login):
             await self._app(scope, receive, send)
 
@@ -156,7 +161,7 @@ def doorkeeper_of(connection: HTTPConnection) -> Doorkeeper:
 
 def visitor_of(connection: HTTPConnection) -> Visitor:
     """Who was let in with this request."""
-    found = connection.scope.get(_VISITOR)
+    found = connection.scope.get(VISITOR)
     if not isinstance(found, Visitor):
         raise NotLoggedIn("you are not logged in")
     return found
@@ -177,8 +182,22 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Login]]:
         require(login, role)
         return login
 
-    allowed.needed_role = role  # type: ignore[attr-defined]  # read for OpenAPI and by the test of all routes
+    allowed.needed_role = role  # type: ignore[attr-defined]  # read by needed_role
     return allowed
+
+
+def needed_role(route: APIRoute) -> Role | None:
+    """The role that a route asks for; None if it asks for none."""
+    roles = list(_roles(route.dependant))
+    return max(roles, key=list(Role).index) if roles else None
+
+
+def _roles(dependant: Dependant) -> Iterator[Role]:
+    role = getattr(dependant.call, "needed_role", None)
+    if role is not None:
+        yield role
+    for inner in dependant.dependencies:
+        yield from _roles(inner)
 
 
 async def _house(request: Request) -> ApiHouse:

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato.api import health, live, metrics
 from ostinato.api.access import Doorkeeper, Lobby
 from ostinato.api.answers import json_answer
+from ostinato.api.denials import Denials
 from ostinato.api.house import ApiHouse
 from ostinato.api.idempotency import Repeats
 from ostinato.api.openapi import describe
@@ -105,6 +106,7 @@ def create_app(house: ApiHouse) -> FastAPI:
     app.add_middleware(Compression)
     app.add_middleware(Unexpected)
     app.add_middleware(Frontier, house=house)
+    app.add_middleware(Denials, house=house)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -1,7 +1,7 @@
 """Idempotency-Key: a POST that is sent again with the same key gets the first answer, and nothing is done twice.
 
-The keys are somebody's own, and in the database: a repetition may come to another process. A key is given back only
-if its request failed and nothing can have been written; else what failed is an answer that lasts, too.
+The keys are somebody's own, and in the database: a repetition may come to another process. Only who may do it takes a
+key, and only what was done keeps it: one whose request was refused, and can have written nothing, is given back.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from functools import partial
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import visitor_of
+from ostinato.api.access import needed_role, visitor_of
 from ostinato.api.house import ApiHouse
 from ostinato.api.problems import PROBLEM_JSON, outcome_unknown, problem, problem_answer
 from ostinato.errors import InvalidInput, OstinatoError
 from ostinato.models.access import Answer, Role
 from ostinato.models.effects import Effects, noting_effects
 
-__all__ = ["SECRET_PATHS", "Repeats"]
+__all__ = ["Repeats", "takes_key"]
 
 SECRET_PATHS = frozenset({"/api/login", "/api/tokens"})
 """Their answers hold secrets, which are not stored."""
@@ -32,7 +33,13 @@ log = logging.getLogger("ostinato.api")
 
 _HEADER = "idempotency-key"
 _LONGEST_KEY = 200
+_LARGEST_ANSWER = 32_768
+"""So many bytes of an answer are kept: with the number of keys, the bound on what one actor can fill."""
 _KEPT_HEADERS = ("content-type", "location", "etag")
+_NOT_KEPT = (
+    "the first request with this Idempotency-Key was carried out, and its answer was too large to be kept: look at "
+    "what it made"
+)
 _CONDITIONS = ("if-match", "if-none-match")
 
 
@@ -50,6 +57,9 @@ class Repeats:
                 await self._app(scope, receive, send)
             return
         login = visitor_of(HTTPConnection(scope)).login
+        if not _may_keep(scope, login.role):
+            await self._app(scope, receive, send)
+            return
         body = await _read(receive)
         if body is None:
             return  # the client went away before it had sent it
@@ -77,6 +87,21 @@ def _key_of(scope: Scope) -> str | None:
     if key is not None and not (1 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
         raise InvalidInput("the Idempotency-Key cannot be used", field=_HEADER, hint="give 1 to 200 ASCII characters")
     return key
+
+
+def takes_key(path: str, role: Role | None) -> bool:
+    """Whether a POST there is a write whose answer may be kept. What a viewer may do changes nothing that could be done
+    twice: previews, a logout."""
+    return path.startswith("/api/") and path not in SECRET_PATHS and role not in (None, Role.VIEWER)
+
+
+def _may_keep(scope: Scope, role: Role) -> bool:
+    """Whether the address is that of a write, and whoever asks may do it."""
+    for route in scope["app"].state.routes:
+        if route.matches(scope)[0] is Match.FULL:
+            needed = needed_role(route)
+            return needed is not None and role.covers(needed) and takes_key(scope["path"], needed)
+    return False
 
 
 async def _read(receive: Receive) -> bytes | None:
@@ -137,6 +162,7 @@ class _Kept:
         self._status = 500
         self._headers: dict[str, str] = {}
         self._body = b""
+        self._size = 0
         self.is_over = False
 
     async def send(self, message: Message) -> None:
@@ -145,7 +171,9 @@ class _Kept:
             found = Headers(raw=list(message.get("headers", [])))
             self._headers = {name: found[name] for name in _KEPT_HEADERS if name in found}
         elif message["type"] == "http.response.body":
-            self._body += message.get("body", b"")
+            self._size += len(message.get("body", b""))
+            if self._size <= _LARGEST_ANSWER:
+                self._body += message.get("body", b"")
             if not message.get("more_body", False):
                 await self._end()
         await self._send(message)
@@ -154,13 +182,18 @@ class _Kept:
         """It broke, or its server stops."""
         unknown = problem_answer(outcome_unknown())
         self._status, self._body = unknown.status_code, bytes(unknown.body)
+        self._size = len(self._body)
         self._headers = {"content-type": PROBLEM_JSON}
         await self._end()
 
     async def _end(self) -> None:
-        # However large it is: without it, what was done would be done again.
-        is_kept = self._status < 500 or self._effects.are_possible
-        answer = Answer(self._fingerprint, self._status, self._headers, self._body) if is_kept else None
+        is_done = self._status < 400 or self._effects.are_possible
+        if is_done and self._size > _LARGEST_ANSWER:
+            # That it was done is kept in any case: else it would be done again.
+            too_large = problem_answer(problem(409, "answer-not-kept", _NOT_KEPT))
+            self._status, self._body = too_large.status_code, bytes(too_large.body)
+            self._headers["content-type"] = PROBLEM_JSON
+        answer = Answer(self._fingerprint, self._status, self._headers, self._body) if is_done else None
         self.is_over = True
         try:
             await self._keep(answer)

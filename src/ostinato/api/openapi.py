@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from ostinato.api.access import COOKIE, OPEN_PATHS
+from ostinato.api.access import COOKIE, OPEN_PATHS, needed_role
 from ostinato.api.answers import problems
-from ostinato.api.idempotency import SECRET_PATHS
+from ostinato.api.idempotency import takes_key
 from ostinato.api.problems import Problem
 from ostinato.api.security import SAFE_METHODS
 from ostinato.models.access import Role
 
-__all__ = ["describe", "needed_role"]
+__all__ = ["describe"]
 
 _EVERYWHERE = (401, 403, 421, 422, 429, 503)
 _SECURITY = {
@@ -60,20 +59,6 @@ def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
     return document
 
 
-def needed_role(route: APIRoute) -> Role | None:
-    """The role that a route asks for; None if it asks for none."""
-    roles = list(_roles(route.dependant))
-    return max(roles, key=list(Role).index) if roles else None
-
-
-def _roles(dependant: Dependant) -> Iterator[Role]:
-    role = getattr(dependant.call, "needed_role", None)
-    if role is not None:
-        yield role
-    for inner in dependant.dependencies:
-        yield from _roles(inner)
-
-
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for path, item in document.get("paths", {}).items():
         for method, operation in item.items():
@@ -90,7 +75,7 @@ def _complete(path: str, method: str, operation: dict[str, Any], role: Role | No
         common.append(413)
     if "{" in path:
         common.append(404)
-    if method == "POST" and path.startswith("/api/") and path not in SECRET_PATHS:
+    if method == "POST" and takes_key(path, role):
         operation.setdefault("parameters", []).append(_KEY)
         common.append(409)
     for status, answer in problems(*common).items():

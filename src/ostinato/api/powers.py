@@ -1,6 +1,6 @@
 """What only an admin may put into a schedule or a run: what runs commands, and what sends secrets away.
 
-And what only an admin may change of a schedule that has such a thing: what runs, where it runs, what it may cost.
+And what an operator may change of a schedule that has such a thing: when it runs, and nothing else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ __all__ = ["check_changes", "check_powers", "check_replaced"]
 
 # Wider than what the engine reads as a reference: what is not one today must not become one unseen.
 _REFERENCE = re.compile(r"(?<![A-Za-z0-9_])(env|file):")
-_POLICIES = ("gate", "budget")
-"""Before it runs at all, and how much of it."""
+_OPERATORS = frozenset({"timing", "zone", "note", "enabled", "policy"})
+_OPERATORS_POLICIES = frozenset({"catch_up", "catch_up_window", "catch_up_cap", "max_age", "priority"})
+"""When it runs, and what becomes of due times that were missed. Closed lists: what is new is an admin's until it is put
+here. The rest says what runs, how often again, how much at once, what it must pass, and what is kept and told of it.
+"""
 
 
 def check_powers(login: Login, work: Work | None, policy: NewPolicy | None) -> None:
@@ -45,8 +48,8 @@ def check_changes(login: Login, current: Schedule, given: set[str], policy: NewP
     deed = _power_of(current)
     if deed is None:
         return
-    policies = [] if policy is None else [name for name in _POLICIES if name in policy.model_fields_set]
-    for field in (*(name for name in ("work", "project") if name in given), *policies):
+    policies = set() if policy is None else policy.model_fields_set - _OPERATORS_POLICIES
+    for field in sorted((given - _OPERATORS) | policies):
         require(login, Role.ADMIN, f"to change the {field} of a schedule with {deed}")
 
 

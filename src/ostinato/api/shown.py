@@ -1,5 +1,5 @@
 """Schedules, runs and projects as whoever asks may see them: values of variables and headers may be secrets, and are
-for an admin alone.
+for an admin alone; what HTTP work sends (its query and body) is for those who may make such work.
 
 `access.py` says who asks; the routes take their shapes from here, and not from `service/shapes.py`.
 """
@@ -20,7 +20,15 @@ from ostinato.service import shapes, view_shapes
 from ostinato.service.overview import Overview
 from ostinato.service.why import Why
 
-__all__ = ["HIDDEN", "overview_shape", "project_shape", "run_shape", "schedule_shape", "shown_to", "why_shape"]
+__all__ = [
+    "HIDDEN",
+    "overview_shape",
+    "project_shape",
+    "run_shape",
+    "schedule_shape",
+    "shown_to",
+    "why_shape",
+]
 
 HIDDEN = "***"
 """Stands where a value is not shown."""
@@ -28,17 +36,17 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
-_sees_all: ContextVar[bool] = ContextVar("ostinato_sees_all", default=False)
+_role: ContextVar[Role] = ContextVar("ostinato_role", default=Role.VIEWER)
 
 
 @contextmanager
 def shown_to(login: Login) -> Iterator[None]:
     """What is shown in here, this login sees."""
-    before = _sees_all.set(login.role.covers(Role.ADMIN))
+    before = _role.set(login.role)
     try:
         yield
     finally:
-        _sees_all.reset(before)
+        _role.reset(before)
 
 
 def schedule_shape(
@@ -56,7 +64,7 @@ def run_shape(run: Run, zone: str | None = None) -> dict[str, Any]:
 def project_shape(project: Project) -> dict[str, Any]:
     """A project as JSON."""
     shape = shapes.project_shape(project)
-    if not _sees_all.get():
+    if not _role.get().covers(Role.ADMIN):
         shape["env"] = _names(shape["env"])
     return shape
 
@@ -83,24 +91,45 @@ def overview_shape(overview: Overview, *, is_here: bool) -> dict[str, Any]:
 def _schedule(shape: dict[str, Any]) -> dict[str, Any]:
     _hide(shape["work"])
     if shape["last_run"] is not None:
-        _hide(shape["last_run"]["work"])
+        _run(shape["last_run"])
     return shape
 
 
 def _run(shape: dict[str, Any]) -> dict[str, Any]:
     _hide(shape["work"])
+    result = shape["result"]
+    if shape["work"]["kind"] == "http" and isinstance(result, dict) and not _role.get().covers(Role.OPERATOR):
+        # The address that answered, with its query.
+        shape["result"] = result | {"url": _hidden_query(str(result.get("url", "")))}
     return shape
 
 
 def _hide(work: dict[str, Any]) -> None:
     """The shape of work is made anew for each answer: it may be changed."""
-    if _sees_all.get() or work["kind"] == "function":
+    role = _role.get()
+    if work["kind"] == "http" and not role.covers(Role.OPERATOR):
+        work["url"] = _hidden_query(work["url"])
+        for field in ("json", "body"):
+            work[field] = None if work[field] is None else HIDDEN
+    if role.covers(Role.ADMIN) or work["kind"] == "function":
         return
     if work["kind"] == "unreadable":
         work["text"] = HIDDEN
     for field in ("env", "headers"):
         if work.get(field):
             work[field] = _names(work[field])
+
+
+def _hidden_query(url: str) -> str:
+    """An address whose query has its names alone; a password in it is not shown either."""
+    place, question, query = url.partition("?")
+    scheme, separator, rest = place.partition("://")
+    host, slash, path = rest.partition("/")
+    user, at, name = host.rpartition("@")
+    place = f"{scheme}{separator}{HIDDEN if user else ''}{at}{name}{slash}{path}"
+    pairs = [part.partition("=") for part in query.partition("#")[0].split("&")]
+    shown = "&".join(f"{key}={HIDDEN}" if equals else HIDDEN for key, equals, _ in pairs)
+    return f"{place}?{shown}" if question else place.partition("#")[0]
 
 
 def _names(values: Mapping[str, str]) -> dict[str, str]:

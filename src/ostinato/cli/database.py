@@ -15,7 +15,7 @@ from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
 
 if TYPE_CHECKING:
-    from ostinato.cli.opening import Visit
+    from ostinato.service.upkeep import Status
 
 __all__ = ["app"]
 
@@ -26,7 +26,7 @@ app = App(name="db", help="The database: migrate, status, check, backup, prune."
 def migrate(*, common: Common = NO_COMMON) -> None:
     """Make the database, or bring it to the version of this program. Doing it twice changes nothing."""
     with opened(common) as visit:
-        status = _status(visit)
+        status = _shape(visit.ask(visit.services.upkeep.migrated()))
     if common.json:
         emit_json(status)
     else:
@@ -37,7 +37,7 @@ def migrate(*, common: Common = NO_COMMON) -> None:
 def status(*, common: Common = NO_COMMON) -> None:
     """Show the database: where it is, its version, its size, and how many rows it holds."""
     with opened(common) as visit:
-        found = _status(visit)
+        found = _shape(visit.ask(visit.services.upkeep.status()))
     if common.json:
         emit_json(found)
         return
@@ -121,8 +121,8 @@ def _hide(done: int, total: int) -> None:
     """Nobody looks."""
 
 
-def _status(visit: Visit) -> dict[str, Any]:
+def _shape(status: Status) -> dict[str, Any]:
     from ostinato.config import without_password
 
-    found = asdict(visit.ask(visit.services.upkeep.status()))
+    found = asdict(status)
     return {**found, "url": without_password(found["url"])}

@@ -5,6 +5,7 @@ Code that calls the Python API has no actor, and is not noted.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ _LARGEST = 4_000
 
 _ONLY_NAMES = {"env", "headers"}
 """Of these the values may be secrets: the log has their names."""
+_ONLY_SIZE = {"body", "json"}
+"""What HTTP work sends may be one as a whole."""
 
 _actor: ContextVar[Actor | None] = ContextVar("ostinato_actor", default=None)
 
@@ -139,11 +142,18 @@ def _detail_text(detail: Mapping[str, Any]) -> str:
     small = {name: _small(name, value) for name, value in detail.items()}
     text = msgspec.json.encode(small).decode()
     while len(text) > _LARGEST:
-        # The longest goes first: what is left says the most.
-        longest = max(small, key=lambda name: len(msgspec.json.encode(small[name])))
-        small[longest] = "…"
+        # The longest goes first: what is left says the most. Of work that is one of its fields, not its command.
+        place = small
+        longest = _longest(place)
+        if isinstance(place[longest], dict) and len(place[longest]) > 1:
+            place, longest = place[longest], _longest(place[longest])
+        place[longest] = "…"
         text = msgspec.json.encode(small).decode()
     return text
+
+
+def _longest(of: Mapping[str, Any]) -> str:
+    return max(of, key=lambda name: len(msgspec.json.encode(of[name])))
 
 
 def _small(name: str, value: Any, depth: int = 0) -> Any:
@@ -151,13 +161,15 @@ def _small(name: str, value: Any, depth: int = 0) -> Any:
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, str):
-        return _cut(_bare_url(value) if name == "url" else value)
+        return _size(value) if name in _ONLY_SIZE else _cut(_bare_url(value) if name == "url" else value)
     if isinstance(value, timedelta):
         return duration_text(value)
     if isinstance(value, (datetime, Path)):
         return str(value)
     if depth >= _DEEPEST:
         return "…"
+    if name in _ONLY_SIZE:
+        return _size(value)
     if isinstance(value, Mapping):
         if name in _ONLY_NAMES:
             return sorted(_cut(str(key)) for key in value)[:_LONGEST_LIST]
@@ -170,12 +182,37 @@ def _small(name: str, value: Any, depth: int = 0) -> Any:
             key: _small(key, inner, depth + 1) for key, inner in found.items() if inner not in (None, {}, [])
         }
     if isinstance(value, Sequence):
-        return [_small(name, inner, depth + 1) for inner in value[:_LONGEST_LIST]]
+        return _small_list(name, value, depth)
     return _cut(str(getattr(value, "name", value)))
 
 
+def _small_list(name: str, values: Sequence[Any], depth: int) -> list[Any]:
+    """As many of them as a long text may have characters; what is left out is known by the hash of the whole."""
+    small: list[Any] = []
+    room = _LONGEST_TEXT
+    for value in values[:_LONGEST_LIST]:
+        room -= len(value) if isinstance(value, str) else 0
+        if room < 0 and small:
+            break
+        small.append(_small(name, value, depth + 1))
+    if len(small) < len(values) and all(isinstance(value, str) for value in values):
+        small.append(f"… ({_hashed(msgspec.json.encode(values).decode())})")
+    return small
+
+
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    """A long text by its beginning, and by the hash of the whole: whether it is the one that is there can be shown."""
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}… ({_hashed(text)})"
+
+
+def _hashed(text: str) -> str:
+    return f"sha256 {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _size(value: Any) -> str:
+    """Of what may hold secrets. No hash of it: what is short could be guessed."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return f"… ({len(text)} characters)"
 
 
 def _bare_url(url: str) -> str:
@@ -188,11 +225,15 @@ def _bare_url(url: str) -> str:
 
 
 class AuditService:
-    """Reads the log."""
+    """Reads the log, and notes in it who was turned away."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+
+    async def note_denial(self, actor: Actor, asked: str, status: int, count: int) -> None:
+        """So many requests of one actor were refused; `asked` is the first of them."""
+        await note(self._store, self._clock, actor, "denied", asked, {"status": status, "count": count})
 
     async def page(
         self,

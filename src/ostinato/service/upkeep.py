@@ -11,7 +11,7 @@ from ostinato.stores.base import Store
 from ostinato.stores.retention import sweep
 from ostinato.stores.upkeep import Remark, Status
 
-__all__ = ["UpkeepService"]
+__all__ = ["Status", "UpkeepService"]
 
 
 class UpkeepService:
@@ -36,6 +36,11 @@ class UpkeepService:
     async def back_up(self, target: str, told: Callable[[int, int], None], *, overwrite: bool = False) -> int:
         """Write a whole copy to a file (a full path) while everything runs; answers its size in bytes."""
         return await self._store.upkeep.back_up(target, told, overwrite=overwrite)
+
+    @audited("db.migrate", about=lambda _, status: f"version {status.version}")
+    async def migrated(self) -> Status:
+        """What the database is after somebody asked for its migration, which opening it has done."""
+        return await self.status()
 
     @audited("db.prune", about=lambda _, __: "database", answers="removed")
     async def prune(self) -> int:

@@ -534,7 +534,7 @@ export interface paths {
         /**
          * Change Schedule
          * @description Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
-         *     secrets in headers need an admin; of a schedule that has one of them, the work, project, gate and budget do.
+         *     secrets in headers need an admin; of a schedule that has one of them, all does but when it runs.
          */
         patch: operations["change_schedule"];
         trace?: never;
@@ -4035,10 +4035,7 @@ export interface operations {
     log_out: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -4062,15 +4059,6 @@ export interface operations {
             };
             /** @description Not allowed: another role is needed, or another page asks */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not in a state that allows this */
-            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8168,10 +8156,7 @@ export interface operations {
     preview_timing_in_json: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -8201,15 +8186,6 @@ export interface operations {
             };
             /** @description Not allowed: another role is needed, or another page asks */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description Not in a state that allows this */
-            409: {
                 headers: {
                     [name: string]: unknown;
                 };

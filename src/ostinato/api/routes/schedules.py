@@ -118,7 +118,7 @@ async def change_schedule(
     if_match: IfMatch = None,
 ) -> Response:
     """Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
-    secrets in headers need an admin; of a schedule that has one of them, the work, project, gate and budget do."""
+    secrets in headers need an admin; of a schedule that has one of them, all does but when it runs."""
     work = None if body.work is None else make_work(body.work)
     check_powers(login, work, body.policy)
     given = body.model_fields_set
