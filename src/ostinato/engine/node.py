@@ -139,7 +139,7 @@ class Engine:
             async with asyncio.timeout(grace):
                 await self.runner.idle.wait()
         except TimeoutError:
-            log.warning("%d runs did not end within %g s: they go back to the queue", self.runner.running, grace)
+            log.warning("%d runs did not end within %g s: they are cut off", self.runner.running, grace)
             self.runner.cut_off()
             await self.runner.idle.wait()
         try:
@@ -289,4 +289,4 @@ class Engine:
     def _put_back(self, held: Sequence[ClaimedRun]) -> None:
         """Runs that were claimed and never started lose nothing."""
         for run in held:
-            self.runner.refuse(run, Outcome(OutcomeKind.CUT_OFF))
+            self.runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
