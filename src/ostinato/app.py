@@ -21,7 +21,7 @@ from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
-from ostinato.execution.registry import Check, Isolation, Registry
+from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
 from ostinato.faces import (
     AioLanes,
     AioNodes,
@@ -115,6 +115,7 @@ class Ostinato:
         enabled: bool = True,
         tz: str | None = None,
         isolation: Isolation = "none",
+        requeue_on_drain: bool = False,
         **policy: Any,
     ) -> TaskDecorator: ...
 
@@ -126,33 +127,33 @@ class Ostinato:
         enabled: bool = True,
         tz: str | None = None,
         isolation: Isolation = "none",
+        requeue_on_drain: bool = False,
         **policy: Any,
     ) -> Any:
         """Register a function as a task, with its policy and, if it has one, its schedule.
 
-        A parameter annotated RunContext is filled for each run; whoever calls or enqueues the task leaves it out.
+        A parameter annotated RunContext is filled for each run; whoever calls or enqueues the task leaves it out. With
+        `requeue_on_drain`, a run that a stopping node cuts off goes back to the queue as if it had not been started.
         """
+
+        def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
+            definition = self.registry.add_task(name, function, policy, isolation, requeue_on_drain=requeue_on_drain)
+            return self._register(definition, schedule, enabled, tz)
+
         if callable(name):
-            return self._register(name.__name__, schedule, enabled, tz, isolation, policy, name)
+            return register(name.__name__, name)
 
         def decorate(function: Callable[..., Any]) -> Task[..., Any]:
-            return self._register(name or function.__name__, schedule, enabled, tz, isolation, policy, function)
+            return register(name or function.__name__, function)
 
         return decorate
 
     def _register(
-        self,
-        name: str,
-        schedule: Timing | str | None,
-        enabled: bool,
-        tz: str | None,
-        isolation: Isolation,
-        options: dict[str, Any],
-        function: Callable[..., Any],
+        self, definition: TaskDefinition, schedule: Timing | str | None, enabled: bool, tz: str | None
     ) -> Task[..., Any]:
-        definition = self.registry.add_task(name, function, options, isolation)
         task: Task[..., Any] = Task(definition, self.runs, self.aio.runs)
         if schedule is not None:
+            name = definition.name
             self._declared[name] = ScheduleSpec(
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
@@ -194,7 +195,7 @@ class Ostinato:
         self._home.leave(drain, House.close)
 
     def force(self) -> None:
-        """While a stop drains: wait for running work no longer. What is cut off goes back to the queue."""
+        """While a stop drains: wait for running work no longer. What is cut off was an attempt."""
         self._home.call_soon(_force)
 
     async def __aenter__(self) -> Ostinato:

@@ -87,7 +87,7 @@ def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
         assert up.wait() == 130
         assert "forcing" in up.err
     run = cli.ok("run", "show", number, "--json").json
-    assert (run["state"], run["error"]) == ("queued", None)
+    assert (run["state"], run["attempts"][0]["state"]) == ("queued", "cut_off")
 
 
 def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:

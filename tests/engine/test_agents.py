@@ -357,7 +357,7 @@ def test_a_drain_puts_it_back_and_leaves_nothing(
     assert not _left(folder)
     assert not (folder / ".ostinato").exists()
     run = app.runs.get(run.id)
-    assert (run.state, run.reason) == (RunState.QUEUED, "the node was stopped")
+    assert (run.state, run.attempts[0].state) == (RunState.QUEUED, "cut_off")
 
 
 def _left(folder: Path) -> list[int]:

@@ -91,6 +91,7 @@ def test_snooze_tries_later_without_counting(app: Ostinato, fake_clock: FakeCloc
     run = job.enqueue()
     drain(app)
     assert (run.get().state, run.get().reason) == (RunState.QUEUED, "not ready yet")
+    assert [attempt.state for attempt in run.get().attempts] == ["snoozed"], "it has started, though it does not count"
     assert run.get().ready_at == MIDNIGHT + timedelta(minutes=5)
     simulate(app, lasting="1h")
     ended = run.get()

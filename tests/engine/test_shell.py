@@ -375,10 +375,10 @@ def test_what_it_left_in_the_background_is_ended_with_it(memory_app: Ostinato) -
 
 
 @on_shared
-def test_a_drain_puts_it_back_without_a_lost_attempt(shared_db: str, make_app: MakeApp) -> None:
+def test_a_drain_puts_it_back_and_the_next_node_starts_it_from_the_beginning(shared_db: str, make_app: MakeApp) -> None:
     app, reader = make_app(shared_db), make_app(shared_db)
     app.start()
-    run = app.enqueue(Shell("echo $$; echo ready; sleep 600"), retry=0)
+    run = app.enqueue(Shell("echo $$; echo ready; sleep 600"), retry=1)
     pids = begun(reader, run.id, "ready")
     stopping = threading.Thread(target=app.stop, kwargs={"grace": "100ms"})
     stopping.start()
@@ -389,7 +389,7 @@ def test_a_drain_puts_it_back_without_a_lost_attempt(shared_db: str, make_app: M
     other = make_app(shared_db)
     other.start()
     eventually(lambda: other.runs.get(run.id).state is RunState.RUNNING)
-    assert other.runs.get(run.id).attempt == 1
+    assert other.runs.get(run.id).attempt == 2
     other.runs.cancel(run.id)
     other.runs.wait(run.id, timeout=60)
 

@@ -8,15 +8,17 @@ import signal
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from ostinato import Ostinato, Retry, RunContext, RunState, Shell
+from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
 from ostinato.engine import lease
 from ostinato.engine.node import Engine
 from ostinato.execution import runner
 from ostinato.stores.base import Claim
+from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
 
@@ -50,26 +52,145 @@ def test_on_stop_running_work_may_finish(shared_db: str, make_app: MakeApp, gate
     assert reader.nodes.list() == []
 
 
-@on_shared
-def test_what_is_cut_off_goes_back_without_a_lost_attempt(shared_db: str, make_app: MakeApp) -> None:
-    app = make_app(shared_db)
-    started: list[int] = []
+def endless(app: Ostinato, started: list[int], **options: Any) -> Task[[], Any]:
+    """A task that never ends by itself."""
 
-    @app.task("job", retry=0)
+    @app.task("job", **options)
     async def job() -> None:
         started.append(1)
         await asyncio.Event().wait()
 
+    return job
+
+
+@on_shared
+def test_without_retries_a_run_is_started_once_however_often_its_node_is_drained(
+    shared_db: str, make_app: MakeApp
+) -> None:
+    started: list[int] = []
+    app = make_app(shared_db)
+    job = endless(app, started, retry=0)
     app.start()
     run = job.enqueue()
     eventually(lambda: started)
     app.stop(grace=0)
 
+    for _ in range(3):
+        app.start()
+        settle(app)
+        app.stop(grace=0)
+    ended = app.runs.get(run.id)
+    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
+    assert [attempt.state for attempt in ended.attempts] == ["failed"]
+    assert started == [1]
+
+
+@on_shared
+def test_what_is_cut_off_is_tried_again_at_once_as_often_as_its_retry_allows(shared_db: str, make_app: MakeApp) -> None:
+    started: list[int] = []
+    app = make_app(shared_db)
+    job = endless(app, started, retry=Retry(1, base="1h", longest="1h"))
+    run = job.enqueue()
+    for attempt in (1, 2):
+        app.start()
+        eventually(lambda: len(started) == attempt)  # noqa: B023
+        app.stop(grace=0)
+        if attempt == 1:
+            back = app.runs.get(run.id)
+            assert (back.state, back.attempt) == (RunState.QUEUED, 1)
+            assert back.reason == "attempt 1 of 2 was cut off, next at once: its node was stopped while it ran"
+    ended = app.runs.get(run.id)
+    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran (attempt 2)")
+    assert [attempt.state for attempt in ended.attempts] == ["cut_off", "failed"]
+    assert {attempt.error for attempt in ended.attempts} == {"its node was stopped while it ran"}
+
+
+@on_shared
+def test_a_task_that_asks_for_it_goes_back_uncounted_and_each_start_is_in_the_ledger(
+    shared_db: str, make_app: MakeApp
+) -> None:
+    started: list[int] = []
+    app = make_app(shared_db)
+    job = endless(app, started, retry=0, requeue_on_drain=True)
+    run = job.enqueue()
+    for count in (1, 2):
+        app.start()
+        eventually(lambda: len(started) == count)  # noqa: B023
+        app.stop(grace=0)
+    back = app.runs.get(run.id)
+    assert (back.state, back.attempt) == (RunState.QUEUED, 0)
+    assert [attempt.state for attempt in back.attempts] == ["cut_off", "cut_off"]
     other = other_node(make_app, shared_db)
-    back = other.runs.get(run.id)
-    assert (back.state, back.attempt, back.attempts) == (RunState.QUEUED, 0, ())
     drain(other)
     assert (other.runs.get(run.id).result, other.runs.get(run.id).attempt) == ("by the other node", 1)
+
+
+@on_shared
+def test_a_schedule_whose_run_was_cut_off_is_neither_broken_nor_deleted(shared_db: str, make_app: MakeApp) -> None:
+    started: list[int] = []
+    app = make_app(shared_db)
+    job = endless(app, started, retry=0, break_after=1, delete_after_run=True, run_once=True)
+    app.schedules.add("once", "in 1ms", job)
+    app.start()
+    eventually(lambda: app.clock.advance("100ms") and started)  # type: ignore[attr-defined]
+    app.stop(grace=0)
+    schedule = app.schedules.get("once")
+    assert (schedule.broken, schedule.next_run_at) == (None, None)
+    (run,) = app.runs.list(schedule="once")
+    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped while it ran")
+    app.start()
+    settle(app)
+    assert started == [1]
+
+
+@on_shared
+def test_work_that_is_cut_off_may_say_itself_what_becomes_of_it(shared_db: str, make_app: MakeApp) -> None:
+    app = make_app(shared_db)
+    started: list[str] = []
+
+    @app.task("job", retry=0)
+    async def job(error: str) -> None:
+        started.append(error)
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise Snooze("1h", "half done") if error == "snooze" else Abort("undone") from None
+
+    app.start()
+    later, never = job.enqueue("snooze"), job.enqueue("abort")
+    eventually(lambda: len(started) == 2)
+    app.stop(grace=0)
+    assert (later.get().state, later.get().reason) == (RunState.QUEUED, "half done")
+    assert (never.get().state, never.get().reason) == (RunState.FAILED, "undone")
+
+
+@on_shared
+def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(shared_db: str, make_app: MakeApp) -> None:
+    """Its gate was being asked: the work itself is still to be done."""
+    app = make_app(shared_db)
+    ran: list[int] = []
+    job = app.task("job", retry=0)(lambda: ran.append(1))
+    app.start()
+    run = job.using(gate="sleep 60").enqueue()
+    eventually(lambda: app.runs.get(run.id).state is RunState.RUNNING)
+    app.stop(grace=0)
+    back = app.runs.get(run.id)
+    assert (back.state, back.attempt, back.attempts, ran) == (RunState.QUEUED, 0, (), [])
+    assert back.reason == "its node was stopped before the work began"
+
+
+@on_shared
+def test_a_command_that_is_cut_off_without_retries_has_failed(
+    shared_db: str, make_app: MakeApp, tmp_path: Path
+) -> None:
+    app = make_app(shared_db)
+    app.projects.add("p", tmp_path)
+    app.start()
+    run = app.enqueue(Shell("echo begun > begun; exec sleep 60"), project="p", retry=0)
+    eventually((tmp_path / "begun").exists)
+    app.stop(grace=0)
+    ended = run.get()
+    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
 
 
 @on_shared
@@ -83,8 +204,9 @@ def test_a_thread_that_does_not_end_is_cut_off_too(
     run = job.enqueue()
     gate.entered()
     app.stop(grace=0)
-    back = other_node(make_app, shared_db).runs.get(run.id)
-    assert (back.state, back.attempt) == (RunState.QUEUED, 0)
+    ended = other_node(make_app, shared_db).runs.get(run.id)
+    assert (ended.state, ended.attempt) == (RunState.FAILED, 1)
+    assert "may still be running" in (ended.reason or "")
 
 
 @on_shared
@@ -326,12 +448,7 @@ def test_a_rescued_run_is_executed_although_nothing_else_happens(shared_db: str,
 def test_what_a_stopping_node_puts_back_is_taken_by_the_next_one_at_once(shared_db: str, make_app: MakeApp) -> None:
     app, other = make_app(shared_db), make_app(shared_db)
     started: list[int] = []
-
-    @app.task("job", retry=0)
-    async def job() -> None:
-        started.append(1)
-        await asyncio.Event().wait()
-
+    job = endless(app, started, retry=1)
     app.start()
     run = job.enqueue()
     eventually(lambda: started)
@@ -399,11 +516,7 @@ def test_a_claim_under_way_at_a_forced_stop_does_not_start_again_what_was_put_ba
 ) -> None:
     node, reader = make_app(shared_db), make_app(shared_db)
     started: list[int] = []
-
-    @node.task("job", retry=0)
-    async def job() -> None:
-        started.append(1)
-        await asyncio.Event().wait()
+    job = endless(node, started, retry=1)
 
     async def begin(engine: Engine) -> Claim | None:
         await engine.dispatcher.rest()
@@ -429,7 +542,7 @@ def test_a_claim_under_way_at_a_forced_stop_does_not_start_again_what_was_put_ba
     stopping.join(PATIENCE)
     assert not stopping.is_alive()
     back = reader.runs.get(run.id)
-    assert (back.state, back.attempt, started) == (RunState.QUEUED, 0, [1])
+    assert (back.state, back.attempt, started) == (RunState.QUEUED, 1, [1])
 
 
 @on_shared

@@ -94,8 +94,17 @@ def recipe() -> None:
     back_up.enqueue().wait(timeout=60)
 
 
-WAYS: dict[str, Callable[[], object]] = {"select": select, "read_file": read_file, "write": write, "sqlalchemy": sqlalchemy, "django": django,
-        "fork": fork, "recipe": recipe, "engine": app.start, "nobody": lambda: None}  # fmt: skip
+WAYS: dict[str, Callable[[], object]] = {
+    "select": select,
+    "read_file": read_file,
+    "write": write,
+    "sqlalchemy": sqlalchemy,
+    "django": django,
+    "fork": fork,
+    "recipe": recipe,
+    "engine": app.start,
+    "nobody": lambda: None,
+}
 
 
 def tell(*what: Any) -> None:

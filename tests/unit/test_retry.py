@@ -95,9 +95,35 @@ def test_a_snooze_is_not_counted() -> None:
     assert (finish.counted, finish.attempt_state, finish.breaks) == (False, "snoozed", None)
 
 
-def test_what_was_cut_off_is_ready_at_once_and_leaves_no_attempt() -> None:
+def test_what_was_cut_off_is_an_attempt_that_counts_and_is_ready_at_once() -> None:
     finish = decided(OutcomeKind.CUT_OFF)
     assert (finish.state, finish.ready_at) == (RunState.QUEUED, NOW)
+    assert (finish.counted, finish.attempt_state) == (True, "cut_off")
+    assert finish.reason == "attempt 1 of 4 was cut off, next at once: why"
+    assert finish.breaks is None
+
+
+@pytest.mark.parametrize(("attempt", "retry"), [(1, 0), (4, 3)])
+def test_what_was_cut_off_in_its_last_attempt_has_failed_and_is_no_failure_of_the_work(
+    attempt: int, retry: int
+) -> None:
+    policy = make_policy({"retry": retry, "break_after": 1, "delete_after_run": True})
+    finish = decided(OutcomeKind.CUT_OFF, attempt=attempt, policy=policy)
+    assert (finish.state, finish.reason) == (RunState.FAILED, "why" if attempt == 1 else "why (attempt 4)")
+    assert (finish.breaks, finish.delete_schedule) == (None, False)
+
+
+def test_what_a_task_wants_back_after_a_drain_is_an_attempt_that_does_not_count() -> None:
+    finish = decided(OutcomeKind.PUT_BACK, policy=make_policy({"retry": 0}))
+    assert (finish.state, finish.ready_at) == (RunState.QUEUED, NOW)
+    assert (finish.counted, finish.attempt_state, finish.breaks) == (False, "cut_off", None)
+
+
+def test_what_never_began_leaves_no_attempt_and_keeps_its_instant() -> None:
+    early = run()
+    early.ready_at = NOW + SECOND
+    finish = decide(early, Policy(), Outcome(OutcomeKind.PUT_OFF), NOW, lambda: 0.5)
+    assert (finish.state, finish.ready_at) == (RunState.QUEUED, NOW + SECOND)
     assert (finish.counted, finish.attempt_state) == (False, None)
 
 

@@ -139,7 +139,7 @@ class Dispatcher:
                 self._runner.refuse(run, Outcome(OutcomeKind.CANCELLED, cancelled[run.id]))
                 continue
             if not self.is_open:  # others shall have it; it may even be what a force just put back
-                self._runner.refuse(run, Outcome(OutcomeKind.CUT_OFF))
+                self._runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
                 continue
             loaded = self._runner.load(run)
             if run.ready_at <= now:

@@ -22,12 +22,13 @@ from ostinato.engine.pruner import Pruner
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.recorder import Recorder
 from ostinato.engine.rescuer import Rescuer
+from ostinato.engine.spool import Spool, spool_prefix
 from ostinato.engine.statistics import Statistics
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import StoreError
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.models.ids import NodeId, RunId
@@ -38,6 +39,12 @@ from ostinato.stores.base import Store
 __all__ = ["Engine"]
 
 log = logging.getLogger("ostinato.engine")
+
+_LAST_WRITE = 4.0
+"""Seconds that the last write has, though the grace is over: running work may have used it up."""
+_FORCED_WRITE = 2.0
+"""The same after a force."""
+_WRITE_AGAIN = 0.5
 
 
 def new_node_id() -> NodeId:
@@ -75,6 +82,7 @@ class Engine:
             self.reconciler.compare,
         )
         self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
+        self.spool = Spool(store.runs, spool_prefix(settings))
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
         self.watchdog = Watchdog()
@@ -86,6 +94,9 @@ class Engine:
         self.is_asked_to_drain = False
         """Somebody asked it to take no more work; it stays, and what others shall do may be enqueued here."""
         self.takes_work = True
+        self._is_forced = False
+        self._writing: asyncio.Timeout | None = None
+        """The bound of the last write, while it is under way."""
         self._next_due_at: Micros | None = None
 
     async def prepare(self, *, takes_work: bool = True) -> None:
@@ -100,6 +111,7 @@ class Engine:
             await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(sorted(self.registry.tasks))
         self.recorder.connect(self.runner, self.dispatcher)
+        await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
 
@@ -143,8 +155,12 @@ class Engine:
         return claimed.id
 
     async def stop(self, grace: float | None = None) -> None:
-        """Drain: claim nothing more, let running work end within the grace, put the rest back, and leave."""
+        """Drain: claim nothing more, let running work end within the grace, cut off the rest, write it, and leave.
+
+        The grace counts from here. While the database is away, the finishes are kept for all of it, and then spooled.
+        """
         grace = self.settings.grace.total_seconds() if grace is None else grace
+        until = asyncio.get_running_loop().time() + grace
         self.is_draining = True
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
@@ -152,25 +168,57 @@ class Engine:
         self._put_back(await self.dispatcher.close())
         await self.watchdog.stop("dispatcher")
         try:
-            async with asyncio.timeout(grace):
+            async with asyncio.timeout_at(until):
                 await self.runner.idle.wait()
         except TimeoutError:
-            log.warning("%d runs did not end within %g s: they go back to the queue", self.runner.running, grace)
+            log.warning("%d runs did not end within %g s: they are cut off", self.runner.running, grace)
             self.runner.cut_off()
             await self.runner.idle.wait()
         try:
-            while self.recorder.pending:
-                await self.recorder.flush(claim=False)
-            await self.budgets.look()
-            await self.watchdog.stop()
-            await self._put_back_unknown()
-            await self.store.nodes.leave(self.id)
+            if await self._write_rest(until):
+                await self.budgets.look()
+                await self.watchdog.stop()
+                await self._put_back_unknown()
+                await self.store.nodes.leave(self.id)
         except StoreError:
-            log.exception("%d finishes could not be written: others will rescue their runs", self.recorder.pending)
+            log.exception("node %s could not say that it left: others will find it lost", self.id)
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
             self.runner.threads.stop()
+
+    async def _write_rest(self, until: float) -> bool:
+        """Write what has ended, and go on trying while there is grace; False if the rest had to be spooled."""
+        clock = asyncio.get_running_loop().time
+        while self.recorder.pending:
+            patience = _FORCED_WRITE if self._is_forced else max(until - clock(), _LAST_WRITE)
+            try:
+                async with asyncio.timeout(patience) as self._writing:
+                    await self.recorder.flush(claim=False)
+            except (StoreError, TimeoutError) as error:
+                if self._is_forced or clock() >= until:
+                    await self.watchdog.stop()  # nobody else writes them meanwhile
+                    self._keep_rest(error)
+                    return False
+                log.warning("%d finishes wait for the database: %s", self.recorder.pending, one_line(error))
+                await asyncio.sleep(min(_WRITE_AGAIN, max(0.0, until - clock())))
+            finally:
+                self._writing = None
+        return True
+
+    def _keep_rest(self, error: Exception) -> None:
+        """The database did not take them: a file does, until the next start here."""
+        count = self.recorder.pending
+        try:
+            path = self.spool.keep(self.id, self.recorder.unwritten)
+        except OSError:
+            log.exception("%d finishes could be neither written nor spooled: others will rescue their runs", count)
+            return
+        if path is None:
+            log.error("%d finishes could not be written: %s", count, one_line(error))
+            return
+        self.recorder.spooled()
+        log.error("%d finishes are spooled to %s: the next start here writes them (%s)", count, path, one_line(error))
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -210,8 +258,13 @@ class Engine:
         return min((at for at in times if at is not None), default=None)
 
     def force(self) -> None:
-        """Do not wait for running work any longer, not even for it to stop."""
+        """Do not wait any longer: neither for running work to stop, nor for a database that is away."""
+        self._is_forced = True
         self.runner.cut_off(at_once=True)
+        if self._writing is not None:
+            soon = asyncio.get_running_loop().time() + _FORCED_WRITE
+            when = self._writing.when()
+            self._writing.reschedule(soon if when is None else min(when, soon))
 
     def learn(self) -> None:
         """Tasks were registered since the start."""
@@ -315,4 +368,4 @@ class Engine:
     def _put_back(self, held: Sequence[ClaimedRun]) -> None:
         """Runs that were claimed and never started lose nothing."""
         for run in held:
-            self.runner.refuse(run, Outcome(OutcomeKind.CUT_OFF))
+            self.runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))

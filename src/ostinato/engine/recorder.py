@@ -84,6 +84,16 @@ class Recorder:
         """Whether a finish of this run is not yet written."""
         return any(finish.id == id for finish in self._buffer)
 
+    @property
+    def unwritten(self) -> Sequence[Finish]:
+        """The finishes that the store has not taken."""
+        return self._buffer
+
+    def spooled(self) -> None:
+        """What was unwritten is kept elsewhere: nothing of it is to be done here any more."""
+        kept, self._buffer = self._buffer, []
+        _let_go(kept)
+
     async def run(self) -> None:
         """Write whenever there is something to write."""
         if self._buffer:
@@ -129,12 +139,7 @@ class Recorder:
         for finish in batch if finished.broken else ():
             if finish.breaks and finish.schedule_id in finished.broken:
                 log.error("schedule %r is broken and disabled: %s", finish.schedule, finish.broken)
-        for finish in batch:
-            if finish.recorded is not None:
-                try:
-                    finish.recorded()
-                except Exception:
-                    log.exception("what run %s left behind could not be removed", finish.id)
+        _let_go(batch)
         self._budgets.settled(finish.schedule for finish in batch if finish.cost is not None and finish.schedule)
 
     async def _write_singly(self, batch: Sequence[Finish]) -> None:
@@ -176,6 +181,16 @@ class Recorder:
                 for finish in self._buffer:
                     self._take_back(finish)
                 raise
+
+
+def _let_go(finishes: Sequence[Finish]) -> None:
+    """What was kept until these were written can go."""
+    for finish in finishes:
+        if finish.recorded is not None:
+            try:
+                finish.recorded()
+            except Exception:
+                log.exception("what run %s left behind could not be removed", finish.id)
 
 
 def _joined(before: Sequence[Report], after: Sequence[Report]) -> list[Report]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ostinato.clock import Micros
 from ostinato.execution.context import RunContext
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome
 from ostinato.execution.retry import decide
 from ostinato.execution.secrets import NO_SECRETS, Mask
 from ostinato.models.budget import MICRO, UNKNOWN
@@ -34,7 +34,7 @@ def make_finish(
     if outcome.conversation is not None and isinstance(work, Agent):
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
     if policy.budget is not None and claimed.schedule_id is not None:
-        finish.cost = _cost(context, outcome)
+        finish.cost = _cost(context)
     return finish
 
 
@@ -52,9 +52,9 @@ def _conversation(work: Agent, project: str | None, id: str) -> Conversation | N
     return None if key is None else Conversation(key, id, project if work.context == "group" else None)
 
 
-def _cost(context: RunContext, outcome: Outcome) -> int:
+def _cost(context: RunContext) -> int:
     """What an attempt cost. Nobody knows of one that had begun to spend and never told."""
     told = context.totals.get("cost_usd")
-    if told is None and context.spends and outcome.kind is not OutcomeKind.CUT_OFF:
+    if told is None and context.spends:
         return UNKNOWN
     return max(0, round((told or 0) * MICRO))

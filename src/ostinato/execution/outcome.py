@@ -31,7 +31,9 @@ class OutcomeKind(Enum):
     CANCELLED = auto()
     SKIPPED = auto()
     CUT_OFF = auto()
-    """The node drains: somebody else starts it anew."""
+    """Its node was stopped while it ran: an attempt that counts, and no failure of the work."""
+    PUT_BACK = auto()
+    """The same of a task that goes back to the queue then, uncounted (`requeue_on_drain`)."""
     PUT_OFF = auto()
     """It has not begun, and goes back to the queue until the delay is over: it was no attempt."""
 

@@ -37,6 +37,8 @@ class TaskDefinition:
     isolation: Isolation
     is_async: bool
     context_parameter: ContextParameter | None
+    requeue_on_drain: bool = False
+    """Whether a run that its node cut off goes back to the queue as if that attempt had not been."""
 
 
 @dataclass(slots=True)
@@ -48,7 +50,13 @@ class Registry:
     throttle: Throttle = field(default_factory=Throttle)
 
     def add_task(
-        self, name: str, function: Callable[..., Any], options: Mapping[str, Any], isolation: Isolation = "none"
+        self,
+        name: str,
+        function: Callable[..., Any],
+        options: Mapping[str, Any],
+        isolation: Isolation = "none",
+        *,
+        requeue_on_drain: bool = False,
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
         known = self.tasks.get(name)
@@ -60,9 +68,19 @@ class Registry:
             )
         if isolation not in ("none", "process"):
             raise InvalidInput(f"isolation cannot be {isolation!r}", field="isolation", hint="use 'none' or 'process'")
+        if not isinstance(requeue_on_drain, bool):
+            raise InvalidInput(
+                f"requeue_on_drain cannot be {requeue_on_drain!r}", field="requeue_on_drain", hint="use True or False"
+            )
         make_policy(options)  # a wrong policy is told where it is written, not at the first run
         definition = TaskDefinition(
-            name, function, options, isolation, inspect.iscoroutinefunction(function), find_context_parameter(function)
+            name,
+            function,
+            options,
+            isolation,
+            inspect.iscoroutinefunction(function),
+            find_context_parameter(function),
+            requeue_on_drain,
         )
         self.tasks[name] = definition
         return definition

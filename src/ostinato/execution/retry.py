@@ -58,10 +58,13 @@ def decide(
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(now + delay, LATEST), "snoozed", counted=False)
         case OutcomeKind.CUT_OFF:
-            _requeued(finish, max(now, run.ready_at), None, counted=False)
+            _cut_off(finish, run, policy)
+        case OutcomeKind.PUT_BACK:
+            finish.error = finish.reason
+            _requeued(finish, now, "cut_off", counted=False)
         case OutcomeKind.PUT_OFF:
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
-            _requeued(finish, min(now + delay, LATEST), None, counted=False)
+            _requeued(finish, min(max(now + delay, run.ready_at), LATEST), None, counted=False)
         case OutcomeKind.CANCELLED:
             finish.state = end_of_cancel(finish.reason)
         case OutcomeKind.SKIPPED:
@@ -72,7 +75,9 @@ def decide(
             assert_never(outcome.kind)
     check_transition(RunState.RUNNING, finish.state)
     ended = finish.state is not RunState.QUEUED
-    finish.delete_schedule = policy.delete_after_run and ended and run.trigger in _SCHEDULED
+    # With the schedule goes the row that says that it was cut off, and its work is not done.
+    is_done = ended and outcome.kind is not OutcomeKind.CUT_OFF
+    finish.delete_schedule = policy.delete_after_run and is_done and run.trigger in _SCHEDULED
     return finish
 
 
@@ -112,6 +117,18 @@ def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool) -
     _count(finish, run, policy, reason)
     if at_once and finish.breaks:
         finish.break_after, finish.broken = 1, reason
+
+
+def _cut_off(finish: Finish, run: ClaimedRun, policy: Policy) -> None:
+    """An attempt that its node did not let end: it counts, but the breaker counts only failures of the work."""
+    reason = finish.reason or "its node was stopped while it ran"
+    finish.error = finish.error or reason
+    if run.attempt <= policy.retry.max:
+        _requeued(finish, finish.finished_at, "cut_off", counted=True)
+        finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} was cut off, next at once: {reason}"
+    else:
+        finish.state = RunState.FAILED
+        finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
 
 
 def _count(finish: Finish, run: ClaimedRun, policy: Policy, reason: str) -> None:

@@ -179,9 +179,10 @@ class Runner:
         return True
 
     def cut_off(self, *, at_once: bool = False) -> None:
-        """The node's grace is over: what runs goes back to the queue, for others to start anew."""
+        """The node's grace is over: what runs has ended, and is tried again elsewhere if its retry allows it."""
+        how = "its node was stopped by force while it ran" if at_once else "its node was stopped while it ran"
         for active in list(self._active.values()):
-            self._stop(active, Stop.CUT_OFF, "the node was stopped by force" if at_once else "the node was stopped")
+            self._stop(active, Stop.CUT_OFF, how)
             if at_once:
                 _halt(active, now=True)
                 self.complete(active, _stopped(active, ended=True), given_up=True)
@@ -282,9 +283,9 @@ class Runner:
         _disarm(active)
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
-        active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
+        active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         try:
             finish = make_finish(claimed, active.policy, work, active.context, outcome, self._clock.now())
         except Exception as error:
@@ -319,7 +320,8 @@ def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
     """Whether the work ended because it was told to, and not by itself at the same moment."""
     if outcome.kind is OutcomeKind.RETURNED:
         return active.context.saw_cancel
-    return True
+    # Of a stopping node, work may say itself what is to become of it.
+    return active.stop is not Stop.CUT_OFF or outcome.kind not in (OutcomeKind.SNOOZED, OutcomeKind.ABORTED)
 
 
 def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
@@ -331,7 +333,15 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
     match active.stop:
         case Stop.TIMED_OUT:
             return Outcome(OutcomeKind.FAILED, reason)
+        case Stop.CUT_OFF if active.executor is None:
+            return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")
         case Stop.CUT_OFF:
-            return Outcome(OutcomeKind.CUT_OFF, reason)
+            return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
         case _:
             return Outcome(OutcomeKind.CANCELLED, reason)
+
+
+def _goes_back(active: ActiveRun) -> bool:
+    """Whether its task asks for it, if a node that stops cuts it off."""
+    definition = None if active.call is None else active.call.definition
+    return definition is not None and definition.requeue_on_drain

@@ -108,9 +108,9 @@ async def find_runs(
     rows = await fetch(connection, query, values)
     if brief:
         return [load_brief(row) for row in rows]
-    # Only a run that was tried more than once has rows of earlier attempts.
+    # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
-    tried = [row[0] for row in rows if row[12]]
+    tried = [row[0] for row in rows if row[12] or row[4]]
     for row in await fetch(connection, attempts, (numbers(tried),)) if tried else ():
         earlier.setdefault(row[0], []).append(load_attempt(row))
     return [load_run(row, earlier.get(row[0], ())) for row in rows]

@@ -109,9 +109,9 @@ def find_runs(
     rows = fetch(connection, query, values)
     if brief:
         return [load_brief(row) for row in rows]
-    # Only a run that was tried more than once has rows of earlier attempts.
+    # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
-    ids = msgspec.json.encode([row[0] for row in rows if row[12]]).decode()
+    ids = msgspec.json.encode([row[0] for row in rows if row[12] or row[4]]).decode()
     query = f"""
         SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?))
         ORDER BY a.run_id, a.number"""

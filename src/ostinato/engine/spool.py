@@ -1,0 +1,170 @@
+"""The spool: finishes that a stopping node could not write go into a file, and the next start writes them.
+
+node.py keeps them here when the database stays away beyond the grace, and writes them before it rescues. A finish is
+written only while its run is still under way on the node that spooled it, and its token holds: a node's name is given
+once, so neither a rescued run nor another database at the same address can take it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ostinato.config import Settings, absolute_db, without_password
+from ostinato.errors import StoreUnavailable
+from ostinato.execution.outcome import one_line
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.output import OutputPart
+from ostinato.models.project import Conversation
+from ostinato.models.run import Finish, unstorable
+from ostinato.models.states import RunState
+from ostinato.stores.base import RunStore
+
+__all__ = ["Spool", "spool_prefix"]
+
+log = logging.getLogger("ostinato.engine")
+
+_BATCH = 500
+_UNREADABLE = ".unreadable"
+
+
+class _Spooled(msgspec.Struct):
+    """What is in a file."""
+
+    node: str
+    finishes: list[dict[str, Any]]
+
+
+def spool_prefix(settings: Settings) -> Path | None:
+    """What the names of spool files of this database begin with; None for one in memory, which nothing outlives."""
+    if settings.db.removeprefix("sqlite://").lstrip("/") == ":memory:":
+        return None
+    place = absolute_db(settings.db)
+    if place is not None:
+        return Path(place.removeprefix("sqlite:///") + ".spool-")
+    named = f"{without_password(settings.db)} {settings.schema}"
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "ostinato" / f"{hashlib.blake2b(named.encode(), digest_size=8).hexdigest()}.spool-"
+
+
+class Spool:
+    """Keeps the finishes of a node beside a database that is away."""
+
+    def __init__(self, runs: RunStore, prefix: Path | None) -> None:
+        self._runs = runs
+        self._prefix = prefix
+
+    def keep(self, node: NodeId, finishes: Sequence[Finish]) -> Path | None:
+        """Write these to a file that survives the machine; None if there is no place for it."""
+        if self._prefix is None:
+            return None
+        self._prefix.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._prefix.with_name(f"{self._prefix.name}{node}.json")
+        part = path.with_suffix(".part")
+        part.unlink(missing_ok=True)
+        rows = [asdict(replace(finish, recorded=None)) for finish in finishes]
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(msgspec.json.encode(_Spooled(node, rows)))
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
+        _sync_folder(path.parent)
+        return path
+
+    async def write(self) -> int:
+        """Write what nodes of this database left behind; answers how many finishes. A bad file is put aside."""
+        if self._prefix is None or not self._prefix.parent.is_dir():
+            return 0
+        count = 0
+        for path in sorted(self._prefix.parent.glob(f"{_escaped(self._prefix.name)}*.json")):
+            try:
+                spooled, finishes = _read(path)
+            except FileNotFoundError:
+                continue  # another process was faster
+            except Exception as error:  # whatever is wrong with it: it must not keep a node from starting
+                _put_aside(path, error)
+                continue
+            lost = await self._write(spooled, finishes)
+            path.unlink(missing_ok=True)
+            count += len(finishes) - len(lost)
+            log.warning("wrote %d finishes that node %s had spooled", len(finishes) - len(lost), spooled)
+            if lost:
+                listed = ", ".join(map(str, lost))
+                log.warning("dropped %d spooled finishes: runs %s are written or rescued already", len(lost), listed)
+        return count
+
+    async def _write(self, node: str, finishes: Sequence[Finish]) -> list[RunId]:
+        """Write what still holds, and answer what does not."""
+        held: list[Finish] = []
+        lost: list[Finish] = []
+        for finish in finishes:
+            run = await self._runs.get_run(finish.id)
+            is_held = run is not None and run.state is RunState.RUNNING and run.node == node
+            (held if is_held else lost).append(finish)
+        ids = [finish.id for finish in lost]
+        for at in range(0, len(held), _BATCH):
+            ids += await self._finish(held[at : at + _BATCH])
+        return ids
+
+    async def _finish(self, batch: Sequence[Finish]) -> Sequence[RunId]:
+        try:
+            return (await self._runs.finish_runs(batch)).lost
+        except StoreUnavailable:
+            raise  # the file stays, and so does the start
+        except Exception as error:
+            if len(batch) > 1:
+                return [id for finish in batch for id in await self._finish([finish])]
+            log.exception("the outcome of run %s could not be stored", batch[0].id)
+            return (await self._runs.finish_runs([unstorable(batch[0], one_line(error))])).lost
+
+
+def _read(path: Path) -> tuple[str, list[Finish]]:
+    """The node that wrote a file, and what it holds. What another user could have written is not believed."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise PermissionError("it is not a file that only this user can write")
+        spooled = msgspec.json.decode(file.read(), type=_Spooled)
+    return spooled.node, [_finish(row) for row in spooled.finishes]
+
+
+def _finish(row: dict[str, Any]) -> Finish:
+    conversation = row["conversation"]
+    return Finish(
+        **{
+            **row,
+            "state": RunState(row["state"]),
+            "output": [OutputPart(**part) for part in row["output"]],
+            "conversation": None if conversation is None else Conversation(**conversation),
+        }
+    )
+
+
+def _put_aside(path: Path, error: Exception) -> None:
+    log.error("spooled finishes in %s cannot be read, and are put aside: %s", path, one_line(error))
+    try:
+        path.rename(path.with_name(path.name + _UNREADABLE))
+    except OSError as refused:
+        log.error("%s stays where it is: %s", path, one_line(refused))
+
+
+def _escaped(name: str) -> str:
+    """A name as a pattern that only fits itself."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
