@@ -65,7 +65,8 @@ class Engine:
             store.runs, self.runner, clock, self.id, settings.slots, self.statistics, self.fence.admits
         )
         grace = micros_of(settings.misfire_grace)
-        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics)
+        self.monitor = LoopMonitor()
+        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics, self.monitor.turning)
         self.lease = Lease(
             store.nodes,
             clock,
@@ -81,7 +82,6 @@ class Engine:
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
         self.watchdog = Watchdog()
-        self.monitor = LoopMonitor()
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
@@ -199,6 +199,8 @@ class Engine:
     async def step(self) -> int:
         """By hand: record what is due now and start what is ready now; answers how many runs were started."""
         count = 0
+        if not self.is_started:
+            self.ticker.attendance.forget()
         await self.rescuer.rescue()
         await self.rescuer.explain_unknown()
         while True:
