@@ -23,6 +23,7 @@ __all__ = [
     "from_micros",
     "micros_of",
     "to_micros",
+    "uptime",
 ]
 
 Micros = int
@@ -30,6 +31,8 @@ Micros = int
 MICROSECOND = timedelta(microseconds=1)
 SECOND: Micros = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BOOTTIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""The clock that goes on while the machine is suspended, where there is one."""
 
 
 def to_micros(moment: datetime) -> Micros:
@@ -48,6 +51,12 @@ def from_micros(instant: Micros) -> datetime:
 def micros_of(duration: timedelta) -> Micros:
     """The length of a duration."""
     return duration // MICROSECOND
+
+
+def uptime() -> Micros:
+    """Real time that only passes, whoever sets the clock, and passes while the machine is suspended too."""
+    nanoseconds = time.monotonic_ns() if _BOOTTIME is None else time.clock_gettime_ns(_BOOTTIME)
+    return nanoseconds // 1_000
 
 
 class Signal:
@@ -123,7 +132,7 @@ class SystemClock:
         return time.time_ns() // 1_000
 
     def steady(self) -> Micros:
-        return time.monotonic_ns() // 1_000
+        return uptime()
 
     async def wait(self, signal: Signal, until: Micros | None) -> bool:
         if until is None:

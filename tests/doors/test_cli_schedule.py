@@ -47,7 +47,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--session", "dm:42",
         "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
         "--gate", "./new-mail.sh", "--gate-timeout", "10s", "--notify", "ops", "--notify", "me",
-        "--budget", "per_run_usd=1,per_day_usd=5.5,per_day_runs=20",
+        "--budget", "per_run_usd=1,per_day_usd=5.5,per_day_runs=20", "--on-lost-lease", "continue",
     )  # fmt: skip
     policy = cli.ok("schedule", "show", "a", "--json").json["policy"]
     assert policy == {
@@ -69,6 +69,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "keep": {"age": "7d", "count": 50},
         "remaining": 4,
         "delete_after_run": True,
+        "on_lost_lease": "continue",
     }
 
 

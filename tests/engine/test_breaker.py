@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ostinato import Ostinato, RunState, current_run
-from ostinato.testing import drain, simulate
+from ostinato.engine.node import Engine
+from ostinato.engine.rescuer import _crashed
+from ostinato.testing import FakeClock, drain, simulate
+from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
 
 def failing(app: Ostinato, **policy: Any) -> list[bool]:
@@ -122,3 +125,45 @@ def test_a_disabled_schedule_stays_off_when_its_timing_changes(app: Ostinato) ->
     app.schedules.disable("job", note="holiday")
     schedule = app.schedules.edit("job", timing="every 2h")
     assert (schedule.enabled, schedule.next_run_at) == (False, None)
+
+
+@on_shared
+def test_a_lost_node_neither_trips_the_breaker_nor_resets_it(
+    shared_db: str, make_app: MakeApp, gate: Gate, fake_clock: FakeClock
+) -> None:
+    app, other = make_app(shared_db), make_app(shared_db, clock=(later := FakeClock()))
+    app.task("job", retry=0)(gate.wait)
+    other.task("job", retry=0)(lambda: None)
+    app.schedules.add("job", "every 1h", "job", retry=0, break_after=1)
+    fake_clock.advance("1h")
+    app.start()
+    gate.entered()
+    (run,) = app.runs.list(schedule="job")
+    other.start()
+    later.advance("15s")
+    eventually(lambda: later.advance("100ms") and other.runs.get(run.id).state is RunState.FAILED)
+    assert "was lost while it ran this" in (other.runs.get(run.id).reason or "")
+    schedule = other.schedules.get("job")
+    assert (schedule.enabled, schedule.broken, schedule.failures) == (True, None, 0)
+    assert schedule.next_run_at is not None
+
+
+def test_failures_before_a_lost_node_still_count(app: Ostinato, fake_clock: FakeClock) -> None:
+    failing(app, break_after=2)
+    simulate(app, lasting="1h")
+
+    async def lose(engine: Engine) -> None:
+        """A due time comes, and the node that claims it is never heard of again."""
+        await engine.ticker.tick()
+        request = engine.dispatcher.request()
+        assert request is not None
+        (run,) = (await engine.store.runs.claim_runs(request)).runs
+        engine.dispatcher.release()
+        await engine.store.runs.finish_runs([_crashed(run, engine.clock.now())])
+
+    fake_clock.advance("1h")
+    app.with_engine(lose)
+    assert [run.state for run in app.runs.list(limit=1)] == [RunState.FAILED]
+    assert app.schedules.get("job").failures == 1
+    simulate(app, lasting="1h")
+    assert app.schedules.get("job").broken

@@ -95,6 +95,35 @@ def test_without_catch_up_a_due_time_later_than_the_grace_is_missed(late: Micros
     assert outcome(plan(schedule(catch_up="none"), START + HOUR + late).runs) == [(state, 1)]
 
 
+@pytest.mark.parametrize("catch_up", ["none", "latest", "all"])
+def test_every_due_time_within_the_grace_is_fired_whatever_catch_up_says(catch_up: str) -> None:
+    """A node that was held up for some seconds is late, and has missed nothing."""
+    planned = plan(schedule("every 1s", due=START + SECOND, catch_up=catch_up), START + 3 * SECOND + SECOND // 2)
+    assert [(str(run.state), run.due_at - START) for run in planned.runs] == [
+        ("queued", SECOND),
+        ("queued", 2 * SECOND),
+        ("queued", 3 * SECOND),
+    ]
+    assert {run.trigger for run in planned.runs} == {Trigger.SCHEDULE}
+    assert [run.waiting for run in planned.runs] == [True] * 3, "one after the other"
+    assert planned.next_at == START + 4 * SECOND
+
+
+@pytest.mark.parametrize("catch_up", ["none", "latest"])
+def test_due_times_before_the_grace_are_one_missed_row(catch_up: str) -> None:
+    missed, *late = plan(schedule("every 1s", due=START + SECOND, catch_up=catch_up), START + 20 * SECOND).runs
+    assert (missed.state, missed.count, missed.last_due_at) == (RunState.MISSED, 15, START + 15 * SECOND)
+    assert [run.due_at - START for run in late] == [second * SECOND for second in range(16, 21)]
+
+
+def test_the_row_says_why_nobody_saw_its_due_times() -> None:
+    found = plan_fires(
+        schedule(catch_up="none"), START + 2 * HOUR, grace=GRACE, random=lambda: 0.5, absence="the moon was full"
+    )
+    assert found is not None
+    assert found.runs[0].reason == "due while the moon was full, and catch_up is none"
+
+
 # Catch-up.
 
 

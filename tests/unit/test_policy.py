@@ -15,6 +15,7 @@ from ostinato.models.policy import (
     DEFAULT,
     CatchUp,
     Keep,
+    OnLostLease,
     Overlap,
     Policy,
     Retry,
@@ -55,6 +56,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         ({"remaining": 4}, "remaining", 4),
         ({"priority": -3}, "priority", -3),
         ({"delete_after_run": True}, "delete_after_run", True),
+        ({"on_lost_lease": "continue"}, "on_lost_lease", OnLostLease.CONTINUE),
     ],
 )
 def test_each_form_that_users_write(given_as: dict[str, Any], field: str, expected: object) -> None:
@@ -90,6 +92,7 @@ def test_each_form_that_users_write(given_as: dict[str, Any], field: str, expect
         ({"remaining": 0}, "remaining"),
         ({"run_once": "yes"}, "run_once"),
         ({"delete_after_run": 1}, "delete_after_run"),
+        ({"on_lost_lease": "pray"}, "on_lost_lease"),
         ({"overlop": "skip"}, "overlop"),
     ],
 )
@@ -132,6 +135,7 @@ policies = st.builds(
     keep=st.builds(Keep, st.none() | durations, st.none() | st.integers(1, 10**6)),
     remaining=st.none() | st.integers(1, 99),
     delete_after_run=st.booleans(),
+    on_lost_lease=st.sampled_from(OnLostLease),
 )
 
 

@@ -54,6 +54,8 @@ def _why_not_healthy(health: dict[str, Any]) -> str | None:
     down = sorted(name for name, service in health["services"].items() if not service["up"])
     if down:
         return f"engine service {', '.join(down)} is down"
+    if not health["lease"]["holds"]:
+        return f"its lease could not be renewed since {health['lease']['unrenewed_since']}"
     return "the event loop is blocked"
 
 

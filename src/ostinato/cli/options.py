@@ -206,6 +206,8 @@ class PolicyFlags:
     """Run so many times, then it is finished. [default: none]"""
     delete_after_run: Annotated[bool | None, Parameter(negative="--no-delete-after-run")] = None
     """Remove the schedule after its last run."""
+    on_lost_lease: Literal["stop", "continue"] | None = None
+    """When its node cannot renew its lease, and others may start the run anew. [default: stop]"""
 
 
 @Parameter(name="*")

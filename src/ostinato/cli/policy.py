@@ -37,6 +37,7 @@ def policy_options(flags: PolicyFlags, gate: Gate | None = None) -> dict[str, An
         "checks": _names(flags.check),
         "notify": _names(flags.notify),
         "delete_after_run": flags.delete_after_run,
+        "on_lost_lease": flags.on_lost_lease,
     }
     options: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
     for name, limit in (("timeout", flags.timeout), ("max_age", flags.max_age), ("session", flags.session)):

@@ -1,14 +1,15 @@
 """Step four of a fire: claim queued runs, as many as lanes and slots have room for, and start each on time.
 
 A claim takes what is ready within CLAIM_AHEAD; what comes early is held here and started at its instant. When the
-recorder writes finishes it claims in the same transaction, with `request` and `accept`: one commit for both.
+recorder writes finishes it claims in the same transaction, with `request` and `accept`: one commit for both. While the
+fence says that the lease may have run out, nothing is claimed and nothing starts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -38,8 +39,11 @@ class Dispatcher:
         node: NodeId,
         slots: int,
         statistics: Statistics | None = None,
+        may_start: Callable[[], bool] = lambda: True,
     ) -> None:
         self._runs = runs
+        self._may_start = may_start
+        """Asked once for all that is to start; after a no, `wake` follows when it may."""
         self._statistics = statistics or Statistics()
         self._runner = runner
         self._clock = clock
@@ -57,6 +61,8 @@ class Dispatcher:
         self._cancelled: dict[RunId, str] = {}
         """What was to be stopped while a claim was under way that may have taken it."""
         self._next_ready_at: Micros | None = None
+        self._is_fenced = False
+        """Held runs are due and may not start: no instant is worth waking up for, only `wake`."""
         self.is_open = True
         self.signal = Signal()
         self._unclaimed = asyncio.Event()
@@ -94,7 +100,7 @@ class Dispatcher:
         """Ask the store for work once; answers how many runs it gave."""
         request = self.request(ahead)
         if request is None:
-            # No room or closed: whoever ends that asks next. A claim under way may have looked too early.
+            # No room, closed or fenced: whoever ends that asks next. A claim under way may have looked too early.
             self._claim_at = None
             self._ask_again = self._is_claiming
             return 0
@@ -109,7 +115,7 @@ class Dispatcher:
     def request(self, ahead: Micros = CLAIM_AHEAD) -> Claim | None:
         """A claim for the room there is, or None. Whoever takes it must `accept` or `release` it."""
         room = self._slots - self._runner.running - len(self._held)
-        if not self.is_open or self._is_claiming or room <= 0:
+        if not self.is_open or self._is_claiming or room <= 0 or not self._may_start():
             return None
         self._is_claiming = True
         self.claims_begun += 1
@@ -127,11 +133,15 @@ class Dispatcher:
         self.wake()
 
     def accept(self, claimed: Claimed) -> None:
-        """Start or hold what a claim got, and note when the next one is worth it. Once closed, all goes back."""
+        """Start or hold what a claim got, and note when the next one is worth it. Once closed, all goes back.
+
+        What comes after the lease may have run out is held until a beat says whose it is.
+        """
         self._is_claiming = False
         self.claims_ended += 1
         self._unclaimed.set()
         now = self._clock.now()
+        may_start = not claimed.runs or self._may_start()
         cancelled, self._cancelled = self._cancelled, {}
         late: list[Micros] = []
         for run in claimed.runs:
@@ -142,7 +152,7 @@ class Dispatcher:
                 self._runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
                 continue
             loaded = self._runner.load(run)
-            if run.ready_at <= now:
+            if run.ready_at <= now and may_start:
                 late.append(now - run.ready_at)
                 self._runner.start(loaded)
             else:
@@ -162,6 +172,10 @@ class Dispatcher:
     def start_held(self, now: Micros) -> int:
         """Start what was claimed ahead and is ready now; answers how many runs."""
         count = 0
+        is_due = bool(self._held) and self._held[0][0] <= now
+        self._is_fenced = is_due and not self._may_start()
+        if self._is_fenced:
+            return 0
         while self._held and self._held[0][0] <= now:
             ready_at, _, loaded = heapq.heappop(self._held)
             self._statistics.started((now - ready_at,))
@@ -216,7 +230,7 @@ class Dispatcher:
         return len(self._held)
 
     def _wake_at(self) -> Micros | None:
-        times = [self._held[0][0]] if self._held else []
+        times = [self._held[0][0]] if self._held and not self._is_fenced else []
         if self._claim_at is not None:
             times.append(self._claim_at)
         return min(times, default=None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.clock import SECOND, Clock, Micros, Signal, uptime
 from ostinato.models.node import NodeBeat
 from ostinato.stores.base import NodeStore, OwnedRun, Renewed
 
@@ -32,6 +32,7 @@ class Lease:
         jumped: Callable[[], None],
         asked: Callable[[bool], object],
         compare: Callable[[Sequence[OwnedRun]], object],
+        renewed: Callable[[Micros], None],
     ) -> None:
         self._nodes = nodes
         self._clock = clock
@@ -44,6 +45,8 @@ class Lease:
         """Called with every beat: whether the node shall take no more work."""
         self._compare = compare
         """Called with every beat: what the node runs, as the database has it."""
+        self._renewed = renewed
+        """Called after every beat that succeeded: when, by `clock.uptime`, it was sent."""
         self.is_lost = False
         """The old name is lost, and the new one not in the database yet: a beat that fails leaves it so."""
         self._offset = self._wall_offset()
@@ -61,10 +64,13 @@ class Lease:
 
     async def renew(self) -> None:
         """One heartbeat. After a lost lease, the next one is the first of a new node."""
+        sent_at = uptime()
         while not (renewed := await self._renew()).held:
             self.is_lost = True
             self._lost()
+            sent_at = uptime()
         self._asked(renewed.drain)
+        self._renewed(sent_at)
         self._compare(renewed.owned)
         if self.is_lost:
             self.is_lost = False

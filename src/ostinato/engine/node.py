@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 
-from ostinato.clock import Clock, Micros, micros_of
+from ostinato.clock import SECOND, Clock, Micros, from_micros, micros_of
 from ostinato.config import Settings
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.fence import Fence
 from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
 from ostinato.engine.reconciler import Reconciler
@@ -27,7 +28,7 @@ from ostinato.engine.statistics import Statistics
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
-from ostinato.errors import StoreError
+from ostinato.errors import Conflict, StoreError
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
@@ -66,27 +67,32 @@ class Engine:
         self.statistics = Statistics()
         self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
-        self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots, self.statistics)
+        self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced)
+        self.runner.may_begin = self.fence.wait
+        self.dispatcher = Dispatcher(
+            store.runs, self.runner, clock, self.id, settings.slots, self.statistics, self.fence.admits
+        )
         grace = micros_of(settings.misfire_grace)
-        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics)
+        self.monitor = LoopMonitor()
+        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics, self.monitor.turning)
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
             store.nodes,
             clock,
             lease,
             self._beat,
-            self._lost,
-            self._joined,
-            self._jumped,
-            self._asked,
-            self.reconciler.compare,
+            lost=self._lost,
+            joined=self._joined,
+            jumped=self._jumped,
+            asked=self._asked,
+            renewed=self.fence.renewed,
+            compare=self.reconciler.compare,
         )
         self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
         self.spool = Spool(store.runs, spool_prefix(settings))
         self.pruner = Pruner(store.upkeep, clock)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
         self.watchdog = Watchdog()
-        self.monitor = LoopMonitor()
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
@@ -98,6 +104,8 @@ class Engine:
         self._writing: asyncio.Timeout | None = None
         """The bound of the last write, while it is under way."""
         self._next_due_at: Micros | None = None
+        self._stopped_runs = 0
+        """How many runs were stopped because the lease could not be renewed."""
 
     async def prepare(self, *, takes_work: bool = True) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.
@@ -125,6 +133,7 @@ class Engine:
             ("reporter", self.recorder.report),
             ("budgets", self.budgets.run),
             ("lease", self.lease.run),
+            ("fence", self.fence.run),
             ("rescuer", self.rescuer.run),
             ("ticker", self.ticker.run),
             ("dispatcher", self.dispatcher.run),
@@ -145,10 +154,16 @@ class Engine:
             self.watchdog.start("reporter", self.recorder.report)
             self.watchdog.start("budgets", self.budgets.run)
             self.watchdog.start("lease", self.lease.run)
+            self.watchdog.start("fence", self.fence.run)
             self.watchdog.start("waker", self.waker.run)
+        await self.fence.wait()
+        node = self.id
         self.reconciler.starting += 1
         try:
-            claimed = await self.store.runs.start_run(run, self.id, self.clock.now())
+            claimed = await self.store.runs.start_run(run, node, self.clock.now())
+            await self.fence.wait()
+            if node != self.id:
+                raise Conflict(f"run {claimed.id} was not begun: its node lost its lease, and others decide over it")
             self.runner.start(self.runner.load(claimed))
         finally:
             self.reconciler.starting -= 1
@@ -240,9 +255,13 @@ class Engine:
     async def step(self) -> int:
         """By hand: record what is due now and start what is ready now; answers how many runs were started."""
         count = 0
+        if not self.is_started:
+            self.ticker.attendance.forget()
         await self.rescuer.rescue()
         await self.rescuer.explain_unknown()
         while True:
+            if not self.fence.holds:
+                await self.lease.renew()  # whoever drives it by hand beats by hand
             self._next_due_at = await self.ticker.tick()
             await self.dispatcher.rest()
             started = self.dispatcher.start_held(self.clock.now())
@@ -278,12 +297,22 @@ class Engine:
         blocked = self.monitor.blocked_for
         fault = self.store.fault
         return {
-            "ok": all(service["up"] for service in services.values()) and not blocked and fault is None,
+            "ok": (
+                all(service["up"] for service in services.values())
+                and not blocked
+                and fault is None
+                and self.fence.holds
+            ),
             "node": self.id,
             "draining": self.is_draining,
             "asked_to_drain": self.is_asked_to_drain,
             "database": fault,
             "services": services,
+            "lease": {
+                "holds": self.fence.holds,
+                "unrenewed_since": None if self.fence.holds else self._renewed_at(),
+                "stopped_runs": self._stopped_runs,
+            },
             "loop": {
                 "blocked_for": round(blocked, 3),
                 "blocked_times": self.monitor.blocked_times,
@@ -322,6 +351,30 @@ class Engine:
         self.dispatcher.is_open = False  # until the new name is in the database
         self.id = self.dispatcher.node = new_node_id()
         self.statistics.begin()
+
+    def _beat_now(self) -> None:
+        self.lease.signal.set()
+
+    def _fenced(self) -> None:
+        """The lease has ended and cannot be renewed: others may start anew what runs here."""
+        seconds = self.fence.age / SECOND
+        stopped = self.runner.stop_unleased(f"the node could not renew its lease for {seconds:.0f} s")
+        self._stopped_runs += stopped
+        log.error(
+            "node %s could not renew its lease for %.0f s: it starts nothing, stops %d runs, and lets %d go on "
+            "whose on_lost_lease is continue",
+            *(self.id, seconds, stopped, self.runner.running - stopped),
+        )
+
+    def _unfenced(self, unrenewed_for: Micros | None) -> None:
+        """The lease holds again, and work may start that was refused."""
+        if unrenewed_for is not None:
+            log.warning("node %s renewed its lease after %.0f s", self.id, unrenewed_for / SECOND)
+        self._look()
+
+    def _renewed_at(self) -> str:
+        """When the last beat that succeeded was sent, by the clock of now."""
+        return from_micros(self.clock.now() - self.fence.age).isoformat(timespec="seconds")
 
     def _joined(self) -> None:
         self._open()

@@ -22,14 +22,18 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import read_work
 from ostinato.timing import Timing, parse_timing
 
-__all__ = ["plan_fires"]
+__all__ = ["NOBODY", "plan_fires"]
+
+NOBODY = "no engine was running"
 
 
-def plan_fires(schedule: DueSchedule, now: Micros, *, grace: Micros, random: Callable[[], float]) -> FirePlan | None:
+def plan_fires(
+    schedule: DueSchedule, now: Micros, *, grace: Micros, random: Callable[[], float], absence: str = NOBODY
+) -> FirePlan | None:
     """The plan for a schedule whose `next_at` has come or comes soon.
 
-    None means: not yet due, and what is active decides when it is. A due time up to `grace` late is on time. A timing
-    that raises gives a broken schedule, never a dead loop.
+    None means: not yet due, and what is active decides when it is. A due time up to `grace` late is on time; `absence`
+    says why later ones were not seen. A timing that raises gives a broken schedule, never a dead loop.
     """
     try:
         work = read_work(schedule.work)
@@ -40,7 +44,7 @@ def plan_fires(schedule: DueSchedule, now: Micros, *, grace: Micros, random: Cal
         if schedule.next_at > now:
             plan = _plan_ahead(schedule, timing, policy, random)
         else:
-            plan = _plan_due(schedule, timing, policy, now, grace, random)
+            plan = _plan_due(schedule, timing, policy, now, grace, random, absence)
         if plan is None or schedule.held_since is None:
             return plan
         held = held_run(schedule, schedule.next_at - 1)
@@ -75,6 +79,7 @@ def _plan_due(
     now: Micros,
     grace: Micros,
     random: Callable[[], float],
+    absence: str,
 ) -> FirePlan:
     """Decide over every due time from `next_at` to now, found by arithmetic."""
     first = schedule.next_at
@@ -82,7 +87,7 @@ def _plan_due(
     wanted = _wanted(timing, policy, first, last, now, grace)
     runs: list[NewRun] = []
     if not wanted or wanted[0] > first:
-        runs.append(_missed(schedule, timing, policy, first, wanted[0] if wanted else None, last))
+        runs.append(_missed(schedule, timing, policy, first, wanted[0] if wanted else None, last, absence))
     trigger = {due: Trigger.SCHEDULE if now - due <= grace else Trigger.CATCH_UP for due in wanted}
     due_runs = [_run(schedule, timing, policy, due, trigger[due], random) for due in wanted]
     cancel: tuple[RunId, ...] = ()
@@ -110,34 +115,54 @@ def _latest(timing: Timing, first: Micros, now: Micros) -> Micros:
 
 
 def _wanted(timing: Timing, policy: Policy, first: Micros, last: Micros, now: Micros, grace: Micros) -> list[Micros]:
-    """Which of the due times are run, oldest first; the others were missed."""
+    """Which of the due times are run, oldest first; the others were missed.
+
+    Those that are on time are run whatever catch_up says: it is about downtime.
+    """
     oldest = now - max(grace, micros_of(policy.catch_up_window))
     match policy.catch_up:
         case CatchUp.NONE:
-            return [last] if now - last <= grace else []
+            return _on_time(timing, first, last, now, grace, policy.catch_up_cap)
         case CatchUp.LATEST:
-            return [last] if last >= oldest else []
+            on_time = _on_time(timing, first, last, now, grace, policy.catch_up_cap)
+            return on_time or ([last] if last >= oldest else [])
         case CatchUp.ALL:
-            wanted: list[Micros] = []
-            due: Micros | None = last
-            while due is not None and due >= max(first, oldest) and len(wanted) < policy.catch_up_cap:
-                wanted.append(due)
-                before = timing.previous(from_micros(due - 1))
-                due = None if before is None else to_micros(before)
-            return wanted[::-1]
+            return _newest(timing, max(first, oldest), last, policy.catch_up_cap)
         case _:
             assert_never(policy.catch_up)
 
 
+def _on_time(timing: Timing, first: Micros, last: Micros, now: Micros, grace: Micros, most: int) -> list[Micros]:
+    """The latest due time if it is at most `grace` late, and those before it that are less than that."""
+    return _newest(timing, max(first, min(last, now - grace + 1)), last, most) if now - last <= grace else []
+
+
+def _newest(timing: Timing, oldest: Micros, last: Micros, most: int) -> list[Micros]:
+    """The due times from `oldest` up to `last`, which is one, at most so many of them."""
+    found: list[Micros] = []
+    due: Micros | None = last
+    while due is not None and due >= oldest and len(found) < most:
+        found.append(due)
+        before = timing.previous(from_micros(due - 1)) if due > oldest else None
+        due = None if before is None else to_micros(before)
+    return found[::-1]
+
+
 def _missed(
-    schedule: DueSchedule, timing: Timing, policy: Policy, first: Micros, before: Micros | None, last: Micros
+    schedule: DueSchedule,
+    timing: Timing,
+    policy: Policy,
+    first: Micros,
+    before: Micros | None,
+    last: Micros,
+    absence: str,
 ) -> NewRun:
     """One row for all due times from `first` up to `before` (or to `last`), which nobody ran."""
     if before is not None:
         previous = timing.previous(from_micros(before - 1))
         last = first if previous is None else max(first, to_micros(previous))
     count = 1 + timing.count_between(from_micros(first), from_micros(last))
-    reason = f"due while no engine was running, and catch_up is {policy.catch_up}"
+    reason = f"due while {absence}, and catch_up is {policy.catch_up}"
     if policy.catch_up is CatchUp.LATEST and before is not None:
         reason += ": only the latest due time is run"
     elif policy.catch_up is not CatchUp.NONE:

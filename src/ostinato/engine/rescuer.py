@@ -113,7 +113,8 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    finish = decide(run, policy, Outcome(OutcomeKind.FAILED, reason, reason), now, random.random)
+    outcome = Outcome(OutcomeKind.FAILED, reason, reason, node_failed=True)
+    finish = decide(run, policy, outcome, now, random.random)
     finish.abandoned = True
     if policy.budget is not None and run.schedule_id is not None:
         finish.cost = UNKNOWN

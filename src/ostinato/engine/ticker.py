@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.attendance import Attendance
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.statistics import Statistics
 from ostinato.models.ids import ScheduleId
@@ -41,6 +42,7 @@ class Ticker:
         grace: Micros,
         recorded: Callable[[], None],
         statistics: Statistics | None = None,
+        turning: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._schedules = schedules
         self._statistics = statistics or Statistics()
@@ -49,6 +51,7 @@ class Ticker:
         self._recorded = recorded
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
+        self.attendance = Attendance(clock, turning)
         self.signal = Signal()
 
     def expect(self, next_at: Micros) -> None:
@@ -67,12 +70,13 @@ class Ticker:
         wake_at: Micros | None = None
         for _ in range(PASSES):
             now = self._clock.now()
-            due = await self._schedules.due_schedules(now + lookahead, BATCH)
+            due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH))
+            absence = self.attendance.look(now)
             wake_at = None if due.next_at is None else max(due.next_at - (LEAD if lookahead else 0), now)
             self._known_at = due.next_at
             plans = []
             for schedule in due.schedules:
-                plan = plan_fires(schedule, now, grace=self._grace, random=random.random)
+                plan = plan_fires(schedule, now, grace=self._grace, random=random.random, absence=absence)
                 if plan is not None:
                     plans.append(plan)
                     if plan.broken:
@@ -86,7 +90,8 @@ class Ticker:
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0
                 continue
-            self._count(due.schedules, plans, await self._schedules.record_fires(plans, now))
+            moved = await self.attendance.ask(self._schedules.record_fires(plans, now))
+            self._count(due.schedules, plans, moved)
             self._recorded()
         return wake_at
 

@@ -90,6 +90,11 @@ class LoopMonitor:
         self._timer: asyncio.TimerHandle | None = None
         self.blocked_times = 0
         self.last_block: str | None = None
+        self._turns = 0
+
+    def turning(self) -> float:
+        """For how many seconds the loop has turned since the start, by the turns that were counted."""
+        return self._turns * self._threshold / 4
 
     @property
     def blocked_for(self) -> float:
@@ -113,6 +118,7 @@ class LoopMonitor:
 
     def _turn(self) -> None:
         self._beat = time.monotonic()
+        self._turns += 1
         self._timer = self._loop.call_later(self._threshold / 4, self._turn)
 
     def _watch(self) -> None:

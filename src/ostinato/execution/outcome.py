@@ -50,6 +50,8 @@ class Outcome:
     """How long to wait before the next try: of a snooze, or what the other side asked for."""
     breaks: bool = False
     """Its schedule cannot succeed until a person does something: it breaks at once."""
+    node_failed: bool = False
+    """The node is to blame, not the work: a failed attempt, which the breaker neither counts nor forgets others for."""
     counts: bool = False
     """For a skip: it counts towards the breaker, as a failure does."""
     conversation: str | None = None

@@ -51,7 +51,7 @@ def decide(
             if run.attempt <= policy.retry.max and not outcome.breaks:
                 _retried(finish, run, policy, outcome.delay, random)
             else:
-                _failed(finish, run, policy, at_once=outcome.breaks)
+                _failed(finish, run, policy, at_once=outcome.breaks, counts=not outcome.node_failed)
         case OutcomeKind.ABORTED:
             _failed(finish, run, policy, at_once=outcome.breaks)
         case OutcomeKind.SNOOZED:
@@ -110,11 +110,12 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
         finish.broken = _broken(policy, f"it counted {errors:g} errors")
 
 
-def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool) -> None:
+def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool, counts: bool = True) -> None:
     finish.state = RunState.FAILED
     reason = finish.reason or "failed"
     finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
-    _count(finish, run, policy, reason)
+    if counts:
+        _count(finish, run, policy, reason)
     if at_once and finish.breaks:
         finish.break_after, finish.broken = 1, reason
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import partial
 
@@ -34,7 +34,7 @@ from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
-from ostinato.models.policy import Policy, load_policy
+from ostinato.models.policy import OnLostLease, Policy, load_policy
 from ostinato.models.run import ClaimedRun, Finish, Report
 from ostinato.models.work import Agent, Function, Http, Shell, read_work
 from ostinato.stores.base import ProjectStore
@@ -53,6 +53,7 @@ class Stop(Enum):
     CANCELLED = auto()
     TIMED_OUT = auto()
     CUT_OFF = auto()
+    UNLEASED = auto()
 
 
 class ActiveRun:
@@ -124,6 +125,8 @@ class Runner:
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
         """Called, maybe from a worker thread, when there is something for take_reports."""
+        self.may_begin: Callable[[], Awaitable[None]] = _at_once
+        """Awaited when the preparation of a run is through: returns when its work may begin."""
 
     @property
     def running(self) -> int:
@@ -160,8 +163,7 @@ class Runner:
             assert active.refusal is not None
             self.complete(active, active.refusal)
         elif needs_preparation(claimed, active.policy, active.call.work):
-            prepare = self._preparation.prepare(claimed, active.policy, active.call)
-            active.preparing = asyncio.get_running_loop().create_task(prepare)
+            active.preparing = asyncio.get_running_loop().create_task(self._prepare(active, active.call))
             active.preparing.add_done_callback(lambda preparing: self._prepared(active, preparing))
         else:
             self._execute(active, active.call)
@@ -186,6 +188,20 @@ class Runner:
             if at_once:
                 _halt(active, now=True)
                 self.complete(active, _stopped(active, ended=True), given_up=True)
+
+    def stop_unleased(self, reason: str) -> int:
+        """The node cannot renew its lease: stop what may not go on without one; answers how many runs.
+
+        Each is a failed attempt, written if the lease is renewed before others declare the node lost.
+        """
+        stopped = [
+            active
+            for active in self._active.values()
+            if active.policy.on_lost_lease is OnLostLease.STOP and active.stop is None
+        ]
+        for active in stopped:
+            self._stop(active, Stop.UNLEASED, reason)
+        return len(stopped)
 
     def abandon(self) -> list[RunId]:
         """The node lost its lease: others own its runs now. Stop them all and record nothing."""
@@ -217,6 +233,12 @@ class Runner:
     def _mark_dirty(self, context: RunContext) -> None:
         self._dirty.add(context)
         self.on_report()
+
+    async def _prepare(self, active: ActiveRun, call: Call) -> Outcome | None:
+        refusal = await self._preparation.prepare(active.claimed, active.policy, call)
+        if refusal is None:
+            await self.may_begin()
+        return refusal
 
     def _prepared(self, active: ActiveRun, preparing: asyncio.Task[Outcome | None]) -> None:
         """What comes before is through, or was cancelled: execute, or record why not."""
@@ -297,6 +319,10 @@ class Runner:
             self.idle.set()
 
 
+async def _at_once() -> None:
+    """Nothing to wait for."""
+
+
 def _halt(active: ActiveRun, *, now: bool = False) -> None:
     """Ask what is under way to end, the work or what comes before it; or end it now, before others start it anew."""
     if active.preparing is not None:
@@ -337,6 +363,8 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
             return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")
         case Stop.CUT_OFF:
             return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
+        case Stop.UNLEASED:
+            return Outcome(OutcomeKind.FAILED, reason, node_failed=True)
         case _:
             return Outcome(OutcomeKind.CANCELLED, reason)
 

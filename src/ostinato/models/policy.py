@@ -23,6 +23,7 @@ __all__ = [
     "CatchUp",
     "Gate",
     "Keep",
+    "OnLostLease",
     "Overlap",
     "Policy",
     "Retry",
@@ -56,6 +57,13 @@ class CatchUp(StrEnum):
     NONE = "none"
     LATEST = "latest"
     ALL = "all"
+
+
+class OnLostLease(StrEnum):
+    """What becomes of running work when its node cannot renew its lease."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
 
 
 MOST = 2**31 - 1
@@ -141,6 +149,7 @@ class Policy:
     keep: Keep = Keep()
     remaining: int | None = None
     delete_after_run: bool = False
+    on_lost_lease: OnLostLease = OnLostLease.STOP
 
 
 DEFAULT = Policy()
@@ -171,6 +180,8 @@ def _coerce(name: str, value: Any, base: Policy) -> Any:
             return check_choice(Overlap, name, value)
         case "catch_up":
             return check_choice(CatchUp, name, value)
+        case "on_lost_lease":
+            return check_choice(OnLostLease, name, value)
         case "retry":
             return _retry(value, base.retry)
         case "keep":

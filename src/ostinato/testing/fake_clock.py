@@ -53,6 +53,15 @@ class FakeClock:
         with self._lock:
             return self._move(_instant(moment))
 
+    def jump_to(self, moment: datetime | str) -> datetime:
+        """Set the clock, forward or back, as somebody sets a wrong one: no time passes."""
+        with self._lock:
+            jumped = _instant(moment) - self._now
+            self._now += jumped
+            for timer in self._timers:
+                timer.instant += jumped
+            return from_micros(self._now)
+
     async def wait(self, signal: Signal, until: Micros | None) -> bool:
         if until is None:
             return await signal.wait()

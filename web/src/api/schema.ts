@@ -1953,6 +1953,13 @@ export interface components {
              */
             notify?: string[];
             /**
+             * On Lost Lease
+             * @description What becomes of running work when its node cannot renew its lease.
+             * @default stop
+             * @enum {string}
+             */
+            on_lost_lease?: "stop" | "continue";
+            /**
              * Overlap
              * @description What to do with a due time while a run is under way.
              * @default skip
@@ -2350,6 +2357,11 @@ export interface components {
             max_age: string | null;
             /** Notify */
             notify: string[];
+            /**
+             * On Lost Lease
+             * @enum {string}
+             */
+            on_lost_lease: "stop" | "continue";
             /**
              * Overlap
              * @enum {string}

@@ -53,6 +53,7 @@ export const samplePolicy = (changes: Partial<Policy> = {}): Policy => ({
   keep: { age: "30d", count: 1000 },
   remaining: null,
   delete_after_run: false,
+  on_lost_lease: "stop",
   ...changes,
 });
 

@@ -16,6 +16,7 @@ __all__ = ["NewPolicy", "NewRetry", "Policy", "RetryValue", "given_policy"]
 
 Overlap = Literal["skip", "queue_one", "queue_all", "cancel_running", "allow"]
 CatchUp = Literal["none", "latest", "all"]
+OnLostLease = Literal["stop", "continue"]
 
 
 class Retry(Answer):
@@ -70,6 +71,7 @@ class Policy(Answer):
     keep: Keep
     remaining: int | None
     delete_after_run: bool
+    on_lost_lease: OnLostLease
 
 
 class NewRetry(Asked):
@@ -167,6 +169,9 @@ class NewPolicy(Asked):
     keep: Annotated[NewKeep, Field(description="How long ended runs stay.")] = NewKeep()
     remaining: Annotated[int | None, Field(description="It runs so many times more, then it is finished.")] = None
     delete_after_run: Annotated[bool, Field(description="Delete it when its last run has ended.")] = False
+    on_lost_lease: Annotated[
+        OnLostLease, Field(description="What becomes of running work when its node cannot renew its lease.")
+    ] = "stop"
     run_once: Annotated[bool, Field(description="The same as remaining 1.")] = False
 
     @field_validator("*")

@@ -38,6 +38,7 @@ describe("a new schedule", () => {
       timeout: "none",
       remaining: "1",
       delete_after_run: "true",
+      on_lost_lease: "continue",
       "gate.command": '["test", "-f", "x"]',
       catch_up: "none",
     };
@@ -56,6 +57,7 @@ describe("a new schedule", () => {
       timeout: null,
       remaining: 1,
       delete_after_run: true,
+      on_lost_lease: "continue",
       budget: { per_run_usd: null, per_day_usd: 2.5, per_day_runs: null },
       gate: { command: ["test", "-f", "x"], timeout: "30s" },
     });

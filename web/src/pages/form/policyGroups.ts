@@ -24,7 +24,8 @@ export type PolicyPath =
   | "keep.age"
   | "keep.count"
   | "remaining"
-  | "delete_after_run";
+  | "delete_after_run"
+  | "on_lost_lease";
 export type PolicyValues = Record<PolicyPath, string>;
 
 export interface PolicyField {
@@ -122,6 +123,16 @@ export const POLICY_GROUPS: PolicyGroup[] = [
         explain: "So many failures in a row switch the schedule off.",
         standard: "3",
         whole: true,
+      },
+      {
+        path: "on_lost_lease",
+        label: "Lost lease",
+        explain: "What a running attempt does when its node cannot renew its lease.",
+        standard: "stop",
+        choices: [
+          { value: "stop", label: "stop: another node may start it anew" },
+          { value: "continue", label: "continue: two attempts may overlap" },
+        ],
       },
     ],
   },

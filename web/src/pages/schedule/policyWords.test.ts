@@ -9,7 +9,7 @@ describe("policyWords", () => {
     const words = policyWords(policy, "shell");
     expect(words.first.map((line) => line.name)).toEqual(["Overlap", "Retry", "Timeout"]);
     expect(words.first.some((line) => line.changed)).toBe(false);
-    expect(words.rest).toHaveLength(12);
+    expect(words.rest).toHaveLength(13);
   });
 
   it("says what differs first, in words", () => {
@@ -19,6 +19,7 @@ describe("policyWords", () => {
         retry: { ...policy.retry, max: 0 },
         break_after: 1,
         remaining: 1,
+        on_lost_lease: "continue",
         budget: { per_run_usd: 1, per_day_usd: null, per_day_runs: 20 },
       },
       "function",
@@ -29,6 +30,7 @@ describe("policyWords", () => {
       Timeout: "An attempt may take 5m.",
       Breaker: "Any failure switches it off.",
       "Runs left": "It runs once.",
+      "Lost lease": "A run goes on when its node cannot renew its lease, though another node may start it anew.",
       Budget: "At most $1 a run, 20 runs a day; then it pauses.",
     });
   });

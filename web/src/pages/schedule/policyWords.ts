@@ -87,6 +87,13 @@ export function policyWords(policy: Policy, kind: Work["kind"]): PolicyWords {
       policy.break_after !== 3,
     ),
     line(
+      "Lost lease",
+      policy.on_lost_lease === "stop"
+        ? "A run is stopped when its node cannot renew its lease."
+        : "A run goes on when its node cannot renew its lease, though another node may start it anew.",
+      policy.on_lost_lease !== "stop",
+    ),
+    line(
       "Max age",
       policy.max_age === null ? "A run waits as long as it must." : `A run that waited ${policy.max_age} expires.`,
       policy.max_age !== null,

@@ -1,0 +1,69 @@
+"""Why due times passed unseen, as far as the ticker knows: nobody was there, or somebody was and could not look.
+
+The ticker tells of each look and asks for the words of a missed row; plan.py writes them down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from ostinato.clock import SECOND, Clock, Micros, uptime
+from ostinato.durations import duration_text
+from ostinato.engine.plan import NOBODY
+
+__all__ = ["Attendance"]
+
+T = TypeVar("T")
+
+JUMP: Micros = SECOND
+"""How far the wall clock and the steady one may drift apart between two looks."""
+SLOW: Micros = SECOND
+"""A question to the database that takes longer held up the ticker."""
+
+
+class Attendance:
+    """Remembers the last look for what is due, and what came between."""
+
+    def __init__(self, clock: Clock, turning: Callable[[], float]) -> None:
+        self._clock = clock
+        self._turning = turning
+        """For how many seconds the event loop has turned so far: while it stands, nobody waits for a database."""
+        self._looked: tuple[Micros, Micros] | None = None
+        """When the last look was, by the wall clock and by the steady one; None if nobody looked before."""
+        self._held_up_by: str | None = None
+
+    def forget(self) -> None:
+        """From now until the next look no engine runs."""
+        self._looked = self._held_up_by = None
+
+    async def ask(self, answer: Awaitable[T]) -> T:
+        """Wait for an answer of the database, and note if it held up the ticker."""
+        asked_at, turned = uptime(), self._turning()
+        try:
+            found = await answer
+        except Exception:
+            self._held_up_by = "the database could not be reached"
+            raise
+        took = uptime() - asked_at
+        if took > SLOW and (self._turning() - turned) * SECOND > took // 2:
+            self._held_up_by = "the database did not answer"
+        return found
+
+    def look(self, now: Micros) -> str:
+        """The ticker looked at this instant; answers why what was due since its last look was not seen in time."""
+        steady = self._clock.steady()
+        before, self._looked = self._looked, (now, steady)
+        held_up_by, self._held_up_by = self._held_up_by, None
+        if before is None:
+            return NOBODY
+        passed = steady - before[1]
+        jumped = now - before[0] - passed
+        if jumped > JUMP:
+            return f"the clock was set forward by {_text(jumped)}"
+        return f"{held_up_by or 'the engine was held up (stopped, blocked or suspended)'} for about {_text(passed)}"
+
+
+def _text(length: Micros) -> str:
+    return duration_text(timedelta(seconds=max(1, round(length / SECOND))))

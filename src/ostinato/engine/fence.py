@@ -1,0 +1,102 @@
+"""The fence around a node whose lease may have run out: nothing starts, and what runs is stopped.
+
+The lease tells of every beat that succeeded; the dispatcher and the runner ask before they start anything. Time counts
+from when a beat was *sent*, by a clock that nobody sets: nobody declares the node lost before it knows that they may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from ostinato.clock import SECOND, Micros, uptime
+
+__all__ = ["Fence"]
+
+LOOK: Micros = SECOND
+"""How often the lease is looked at. A timer until its end would not count while the machine is suspended."""
+HELD_UP: Micros = SECOND
+"""Woken so much later than planned, the process itself was stopped, and its beat had no chance."""
+SECOND_CHANCE = 2.0
+"""How many seconds that beat is waited for, before the work is stopped for want of it."""
+
+
+class Fence:
+    """Knows until when the lease holds for certain. In real time, whatever the clock of the engine says."""
+
+    def __init__(
+        self,
+        length: Micros,
+        ask: Callable[[], None],
+        expired: Callable[[], None],
+        restored: Callable[[Micros | None], None],
+    ) -> None:
+        self._length = length
+        self._ask = ask
+        """Asks for a beat at once."""
+        self._expired = expired
+        """Called once when the lease has ended."""
+        self._restored = restored
+        """Called when work may start that was refused; with how long the lease had not been renewed, if it ended."""
+        self._sent_at = -length
+        self._start_until = 0
+        self._renewal = asyncio.Event()
+        self.is_expired = False
+
+    def admits(self) -> bool:
+        """Whether work may start now. If not, a beat is asked for, and `restored` follows when it has succeeded."""
+        if uptime() < self._start_until:
+            return True
+        self._ask()
+        return False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the lease holds for certain, with a margin for what is about to be done."""
+        return uptime() < self._start_until
+
+    @property
+    def age(self) -> Micros:
+        """How long ago the last beat that succeeded was sent."""
+        return uptime() - self._sent_at
+
+    async def wait(self) -> None:
+        """Return when work may start."""
+        while not self.admits():
+            await self._renewal.wait()
+
+    def renewed(self, sent_at: Micros) -> None:
+        """A beat that was sent at this instant has succeeded."""
+        was_refused, unrenewed_for = not self.holds, self.age
+        self._sent_at = sent_at
+        self._start_until = sent_at + self._length - self._length // 10
+        self._renewal.set()
+        self._renewal = asyncio.Event()
+        if was_refused and self.holds:
+            was_expired, self.is_expired = self.is_expired, False
+            self._restored(unrenewed_for if was_expired else None)
+        elif was_refused:
+            self._ask()  # its answer took longer than the lease
+
+    async def run(self) -> None:
+        """Look at the lease until it has ended, tell that, and wait for it to be renewed."""
+        while True:
+            if self.is_expired:
+                await self._renewal.wait()
+                continue
+            asleep_at = uptime()
+            pause = max(0, min(self._sent_at + self._length - asleep_at, LOOK))
+            await asyncio.sleep(pause / SECOND)
+            was_held_up = uptime() - asleep_at > pause + HELD_UP
+            if self.age >= self._length and not (was_held_up and await self._is_renewed_soon()):
+                self.is_expired = True
+                self._expired()
+
+    async def _is_renewed_soon(self) -> bool:
+        """Let the beat say who owns the work: after a hold-up it only comes late."""
+        try:
+            async with asyncio.timeout(SECOND_CHANCE):
+                await self.wait()
+        except TimeoutError:
+            return False
+        return True
