@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -17,12 +18,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato.api import health, live, metrics
 from ostinato.api.access import Doorkeeper, Lobby
 from ostinato.api.answers import json_answer
+from ostinato.api.bodies import BodyLimit
 from ostinato.api.house import ApiHouse
 from ostinato.api.idempotency import Repeats
 from ostinato.api.openapi import describe
 from ostinato.api.page import Page
 from ostinato.api.parameters import only_known
 from ostinato.api.problems import Unexpected, add_problem_handlers
+from ostinato.api.proxies import ProxyMiddleware
 from ostinato.api.routes import (
     audit,
     lanes,
@@ -80,8 +83,8 @@ def api_routes() -> Iterator[APIRoute]:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
-def create_app(house: ApiHouse) -> FastAPI:
-    """The server on this house. It lives on the house's loop."""
+def create_app(house: ApiHouse, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
+    """The server on this house. It lives on the house's loop; whoever accepts connections says how many there are."""
     app = FastAPI(
         title="Ostinato",
         version=version("ostinato"),
@@ -93,6 +96,8 @@ def create_app(house: ApiHouse) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.house = house
+    app.state.connections = connections
+    app.state.live_sockets = Counter[str]()
     app.state.routes = tuple(api_routes())
     app.state.doorkeeper = doorkeeper = Doorkeeper(house)
     for router in _ROUTERS:
@@ -101,10 +106,12 @@ def create_app(house: ApiHouse) -> FastAPI:
     app.router.default = Page()
     # The last that is added is the first that a request meets.
     app.add_middleware(Repeats, house=house)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Lobby, doorkeeper=doorkeeper)
     app.add_middleware(Compression)
     app.add_middleware(Unexpected)
     app.add_middleware(Frontier, house=house)
+    app.add_middleware(ProxyMiddleware, house=house)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -117,7 +124,7 @@ def create_app(house: ApiHouse) -> FastAPI:
 
 
 async def _described(request: Request) -> Response:
-    """The OpenAPI document. To make it takes a while: not on the loop of the engine."""
+    """The OpenAPI document. To make it takes a while: not on the loop, which others wait for."""
     return json_answer(await anyio.to_thread.run_sync(request.app.openapi))
 
 
@@ -126,7 +133,7 @@ class Compression:
 
     def __init__(self, app: ASGIApp) -> None:
         self._plain = app
-        # The engine may be on this loop: what compresses fast serves.
+        # The engine waits for the same interpreter: what compresses fast serves.
         self._small = GZipMiddleware(app, minimum_size=1_000, compresslevel=2, thread_minimum_size=32_768)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -3383,7 +3383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3490,7 +3490,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3601,7 +3601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3708,7 +3708,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3795,7 +3795,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3961,7 +3961,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4054,7 +4054,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4309,7 +4309,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4416,7 +4416,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4672,7 +4672,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4860,7 +4860,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5068,7 +5068,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5263,7 +5263,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5679,7 +5679,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5904,7 +5904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6095,7 +6095,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6215,7 +6215,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6346,7 +6346,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6468,7 +6468,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6586,7 +6586,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6981,7 +6981,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7169,7 +7169,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7635,7 +7635,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7742,7 +7742,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7849,7 +7849,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8193,7 +8193,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8363,7 +8363,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8455,7 +8455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than 1 MB */
+            /** @description The body has more than it may */
             413: {
                 headers: {
                     [name: string]: unknown;
