@@ -50,6 +50,8 @@ class Outcome:
     """Its schedule cannot succeed until a person does something: it breaks at once."""
     counts: bool = False
     """For a skip: it counts towards the breaker, as a failure does."""
+    starved: bool = False
+    """It could not be started, because this node lacks something."""
     conversation: str | None = None
     """The id of the conversation that it leaves behind."""
     recorded: Callable[[], None] | None = None
