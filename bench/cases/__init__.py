@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bench.cases.flood import flood
 from bench.cases.idle import idle
 from bench.cases.lateness import lateness
 from bench.cases.rest import rest
@@ -23,5 +24,6 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "sessions": sessions,
     "shell": shell,
     "rest": rest,
+    "flood": flood,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "rest"}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "rest", "flood"}

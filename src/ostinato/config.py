@@ -76,7 +76,7 @@ class Settings:
     agent_prompt: str | None = None
     """What is added to an agent's system prompt, instead of the built-in text."""
     host: str = "127.0.0.1"
-    """Where the server listens; another than loopback needs a token first."""
+    """Where the server listens; another than loopback needs a token, and TLS or a trusted proxy."""
     port: int = 8321
     hosts: tuple[str, ...] = ()
     """Further names by which the server is called, behind a proxy, say."""
@@ -84,6 +84,12 @@ class Settings:
     """After so long a browser has to log in again, whatever it does."""
     login_idle_timeout: timedelta = timedelta(days=7)
     """After so long without a request or an open page it has to log in again, too."""
+    tls_cert: str | None = None
+    """A file with the certificate that the server speaks TLS with, and its chain."""
+    tls_key: str | None = None
+    """A file with the key of that certificate."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
 
     def __post_init__(self) -> None:
         # Once, and not at each opening: a program that changes its folder keeps its database.
@@ -218,6 +224,8 @@ def _coerce(name: str, value: Any) -> Any:
             return _port(value)
         case "hosts":
             return _host_names(value)
+        case "trusted_proxies":
+            return _trusted_proxies(value)
         case "agents":
             return _agents(value)
         case "lease":
@@ -293,6 +301,22 @@ def _host_names(value: Any) -> tuple[str, ...]:
         if not re.fullmatch(r"([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", part):
             raise InvalidInput(f"hosts cannot hold {part!r}", field="hosts", hint=hint)
     return tuple(part.lower() for part in parts)
+
+
+def _trusted_proxies(value: Any) -> tuple[str, ...]:
+    hint = 'a list of addresses and networks, such as ["10.0.0.5", "192.168.7.0/24"]'
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(f"trusted_proxies cannot be {value!r}", field="trusted_proxies", hint=hint)
+    for part in parts:
+        try:
+            network = ip_network(part, strict=False)
+        except ValueError:
+            raise InvalidInput(f"trusted_proxies cannot hold {part!r}", field="trusted_proxies", hint=hint) from None
+        if network.prefixlen == 0:
+            everybody = f"trusted_proxies cannot hold {part!r}, which is everybody"
+            raise InvalidInput(everybody, field="trusted_proxies", hint=hint)
+    return tuple(parts)
 
 
 def _agents(value: Any) -> dict[str, AgentCli]:

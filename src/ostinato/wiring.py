@@ -15,6 +15,7 @@ from ostinato.execution.registry import Registry
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.run import NewRun, Run
+from ostinato.service.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
@@ -28,13 +29,16 @@ _PATIENCE = 60
 class House:
     """An open database, the services on it, and the engine once it is started."""
 
-    def __init__(self, store: Store, clock: Clock, settings: Settings, registry: Registry) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, settings: Settings, registry: Registry, code: Code | None = None
+    ) -> None:
+        """`code` is asked in place of the registry, where that belongs to another loop."""
         self.store = store
         self.clock = clock
         self.settings = settings
         self.registry = registry
         self.engine: Engine | None = None
-        self.services = Services(store, clock, settings.tz, registry, self._is_draining, settings.login_limits)
+        self.services = Services(store, clock, settings.tz, code or registry, self._is_draining, settings.login_limits)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""
@@ -129,7 +133,7 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0) -> Store
     )
 
 
-async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
+async def open_house(settings: Settings, clock: Clock, registry: Registry, code: Code | None = None) -> House:
     """Open and migrate the database, make its lanes, and put the services on it."""
     store = open_store(settings.db, settings.schema, settings.lease.total_seconds())
     try:
@@ -139,4 +143,4 @@ async def open_house(settings: Settings, clock: Clock, registry: Registry) -> Ho
     except BaseException:
         await store.close()
         raise
-    return House(store, clock, settings, registry)
+    return House(store, clock, settings, registry, code)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from ostinato.api.security import LARGEST_BODY
+from ostinato.api.bodies import LARGEST_BODY
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat

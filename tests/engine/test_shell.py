@@ -169,14 +169,14 @@ def test_what_cannot_be_started_is_not_tried_again_and_says_why(
     assert reason in (run.reason or "")
 
 
-def test_a_machine_without_room_is_tried_again(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_room_puts_it_off(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(group, "_spawn", refuse)
-    run = memory_app.enqueue(Shell("true"), retry=3)
+    run = memory_app.enqueue(Shell("true"), retry=0)
     drain(memory_app)
-    assert run.get().state is RunState.QUEUED
+    assert (run.get().state, run.get().attempt, run.get().attempts) == (RunState.QUEUED, 0, ())
     assert "the machine has no room for another process: Resource temporarily unavailable" in (run.get().reason or "")
 
 

@@ -18,7 +18,7 @@ _MEANINGS = {
     404: "Not found",
     409: "Not in a state that allows this",
     412: "Somebody changed it meanwhile, or it is there already",
-    413: "The body has more than 1 MB",
+    413: "The body has more than it may",
     416: "There is no such range",
     421: "The Host of the request is not one of this server's names",
     422: "Something that was given cannot be used",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato.api import health, live, metrics
 from ostinato.api.access import Doorkeeper, Lobby
 from ostinato.api.answers import json_answer
+from ostinato.api.bodies import BodyLimit
 from ostinato.api.denials import Denials
 from ostinato.api.house import ApiHouse
 from ostinato.api.idempotency import Repeats
@@ -24,6 +26,7 @@ from ostinato.api.openapi import describe
 from ostinato.api.page import Page
 from ostinato.api.parameters import only_known
 from ostinato.api.problems import Unexpected, add_problem_handlers
+from ostinato.api.proxies import ProxyMiddleware
 from ostinato.api.routes import (
     audit,
     lanes,
@@ -81,8 +84,8 @@ def api_routes() -> Iterator[APIRoute]:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
-def create_app(house: ApiHouse) -> FastAPI:
-    """The server on this house. It lives on the house's loop."""
+def create_app(house: ApiHouse, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
+    """The server on this house. It lives on the house's loop; whoever accepts connections says how many there are."""
     app = FastAPI(
         title="Ostinato",
         version=version("ostinato"),
@@ -94,6 +97,8 @@ def create_app(house: ApiHouse) -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.house = house
+    app.state.connections = connections
+    app.state.live_sockets = Counter[str]()
     app.state.routes = tuple(api_routes())
     app.state.doorkeeper = doorkeeper = Doorkeeper(house)
     for router in _ROUTERS:
@@ -102,11 +107,13 @@ def create_app(house: ApiHouse) -> FastAPI:
     app.router.default = Page()
     # The last that is added is the first that a request meets.
     app.add_middleware(Repeats, house=house)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Lobby, doorkeeper=doorkeeper)
     app.add_middleware(Compression)
     app.add_middleware(Unexpected)
     app.add_middleware(Frontier, house=house)
     app.add_middleware(Denials, house=house)
+    app.add_middleware(ProxyMiddleware, house=house)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
@@ -119,7 +126,7 @@ def create_app(house: ApiHouse) -> FastAPI:
 
 
 async def _described(request: Request) -> Response:
-    """The OpenAPI document. To make it takes a while: not on the loop of the engine."""
+    """The OpenAPI document. To make it takes a while: not on the loop, which others wait for."""
     return json_answer(await anyio.to_thread.run_sync(request.app.openapi))
 
 
@@ -128,7 +135,7 @@ class Compression:
 
     def __init__(self, app: ASGIApp) -> None:
         self._plain = app
-        # The engine may be on this loop: what compresses fast serves.
+        # The engine waits for the same interpreter: what compresses fast serves.
         self._small = GZipMiddleware(app, minimum_size=1_000, compresslevel=2, thread_minimum_size=32_768)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

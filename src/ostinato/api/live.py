@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -28,6 +29,8 @@ log = logging.getLogger("ostinato.api")
 router = APIRouter()
 
 MOST_TOPICS = 50
+MOST_SOCKETS = 50
+"""Of one person or token."""
 LARGEST_MESSAGE = 65_536
 LOGIN_SECONDS = 5.0
 SEND_SECONDS = 10.0
@@ -71,16 +74,27 @@ async def live(websocket: WebSocket) -> None:
     """The live stream."""
     await websocket.accept()
     with suppress(WebSocketDisconnect):
-        identify = await _let_in(websocket)
-        if identify is not None:
-            await _Conversation(websocket, identify).hold()
+        let_in = await _let_in(websocket)
+        if let_in is not None:
+            identify, who = let_in
+            counted: Counter[str] = websocket.app.state.live_sockets
+            if counted[who] >= MOST_SOCKETS:
+                await _close(websocket, TRY_AGAIN, f"{who[:50]} has {MOST_SOCKETS} sockets open")
+                return
+            counted[who] += 1
+            try:
+                await _Conversation(websocket, identify).hold()
+            finally:
+                counted[who] -= 1
+                if not counted[who]:
+                    del counted[who]
 
 
-async def _let_in(websocket: WebSocket) -> Identify | None:
-    """How to ask who listens, now and later; None if nobody known came, and the socket is closed."""
+async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
+    """How to ask who listens, now and later, and who it is; None if nobody known came, and the socket is closed."""
     try:
         identify = _by_header(websocket) or await _by_message(websocket)
-        await identify()
+        visitor = await identify()
     except OstinatoError as error:
         await websocket.send_text(_text(Failed(None, error)))
         if isinstance(error, _REFUSED):
@@ -88,7 +102,7 @@ async def _let_in(websocket: WebSocket) -> Identify | None:
         else:
             await _close(websocket, TRY_AGAIN, "it cannot be asked who you are: come back later")
         return None
-    return identify
+    return identify, visitor.login.who
 
 
 def _by_header(websocket: WebSocket) -> Identify | None:

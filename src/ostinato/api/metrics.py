@@ -6,7 +6,7 @@ It needs a viewer's token, or a client on this machine where only such can come.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -18,13 +18,26 @@ from ostinato.config import Settings
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
 
-__all__ = ["Family", "metrics_text", "router"]
+__all__ = ["ConnectionCounts", "Family", "metrics_text", "router"]
 
 router = APIRouter()
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+class ConnectionCounts(Protocol):
+    """What the server counts of its connections."""
+
+    @property
+    def refused(self) -> int:
+        """How many were turned away, or gave way to others."""
+        ...
+
+    def __len__(self) -> int:
+        """How many are open."""
+        ...
 
 
 @router.get("/metrics", include_in_schema=False)
@@ -42,7 +55,8 @@ async def metrics(request: Request, house: House) -> Response:
         if node.state != "lost"
     }
     schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
-    text = metrics_text(nodes, statistics, await services.lanes.list(), schedules)
+    lanes = await services.lanes.list()
+    text = metrics_text(nodes, statistics, lanes, schedules, request.app.state.connections)
     return Response(text, 200, {"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
 
 
@@ -95,9 +109,12 @@ def metrics_text(
     statistics: Mapping[str, Mapping[str, Any]],
     lanes: Iterable[Lane],
     schedules: Mapping[str, int],
+    connections: ConnectionCounts | None = None,
 ) -> str:
     """The whole answer."""
     families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
+    if connections is not None:
+        families += _of_connections(connections)
     return "".join(f"{line}\n" for family in families for line in family.lines())
 
 
@@ -160,6 +177,14 @@ def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
         else:
             by_state.add(count, state=state)
     yield from (by_state, paused)
+
+
+def _of_connections(connections: ConnectionCounts) -> Iterator[Family]:
+    open_now = Family("scheduler_http_connections", "gauge", "Connections that this server holds.")
+    refused = Family("scheduler_http_connections_refused_total", "counter", "Turned away, or dropped for others.")
+    open_now.add(len(connections))
+    refused.add(connections.refused)
+    yield from (open_now, refused)
 
 
 def _escaped(text: str, *, quotes: bool = True) -> str:

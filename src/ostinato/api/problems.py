@@ -41,11 +41,14 @@ from ostinato.errors import (
 from ostinato.models.effects import has_effects
 
 __all__ = [
+    "MOST_ERRORS",
     "PROBLEM_JSON",
+    "BodyTooLarge",
     "FieldProblem",
     "Problem",
     "Unexpected",
     "add_problem_handlers",
+    "body_too_large",
     "error_answer",
     "outcome_unknown",
     "problem",
@@ -56,6 +59,10 @@ __all__ = [
 log = logging.getLogger("ostinato.api")
 
 PROBLEM_JSON = "application/problem+json"
+MOST_ERRORS = 20
+"""Errors of one request that are told; the rest is counted."""
+LONGEST_DETAIL, LONGEST_ERROR, LONGEST_FIELD = 4_000, 500, 200
+"""Characters. What somebody sent comes back in part only: an error must not be as large as what caused it."""
 
 _STATUSES: Sequence[tuple[type[OstinatoError], int]] = (
     (InvalidInput, 422),
@@ -90,7 +97,6 @@ _WITHHELD: Sequence[tuple[type[OstinatoError], str]] = (
 _PHRASES = {
     404: ("not-found", "there is nothing at this address"),
     405: ("method-not-allowed", "this address does not know this method"),
-    413: ("body-too-large", "the body has more than 1 MB"),
 }
 
 
@@ -133,7 +139,14 @@ class Problem(BaseModel):
 def problem(status: int, name: str, detail: str, **more: Any) -> dict[str, Any]:
     """A problem as JSON; `name` is in kebab-case."""
     title = name.replace("-", " ").capitalize()
-    return {"type": f"/problems/{name}", "title": title, "status": status, "detail": detail, "errors": [], **more}
+    told = _cut(detail, LONGEST_DETAIL)
+    return {"type": f"/problems/{name}", "title": title, "status": status, "detail": told, "errors": [], **more}
+
+
+def _cut(text: str, longest: int) -> str:
+    """The beginning and the end of it, which may say how much there is."""
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[: half - 1]}…{text[-half:]}"
 
 
 def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[str, Any]:
@@ -144,7 +157,7 @@ def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[st
     shape = problem(status, _kebab(type(error).__name__), _detail(error))
     match error:
         case TimingError():
-            shape["detail"] = error.message
+            shape["detail"] = _cut(error.message, LONGEST_DETAIL)
             shape["errors"] = [_of_house(error)]
         case InvalidInput() if error.field:
             shape["errors"] = [_of_house(error)]
@@ -176,7 +189,8 @@ def _of_house(error: TimingError | InvalidInput) -> dict[str, Any]:
 
 
 def _field(field: str, message: str, hint: str, position: int | None = None) -> dict[str, Any]:
-    return {"field": field, "message": message, "hint": hint or None, "position": position}
+    field, message = _cut(field, LONGEST_FIELD), _cut(message, LONGEST_ERROR)
+    return {"field": field, "message": message, "hint": _cut(hint, LONGEST_ERROR) or None, "position": position}
 
 
 def _kebab(name: str) -> str:
@@ -226,9 +240,11 @@ async def _wrong_request(_: Request, error: Exception) -> Response:
     found = error.errors()
     if len(found) == 1 and (refusal := _refusal(found[0])) is not None:
         return error_answer(refusal)
-    errors = [_of_pydantic(one) for one in found]
-    listed = "; ".join(f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in errors)
-    return problem_answer(problem(422, "invalid-input", listed) | {"errors": errors})
+    errors = [_of_pydantic(one) for one in found[:MOST_ERRORS]]
+    listed = [f"{one['field']}: {one['message']}" if one["field"] else one["message"] for one in errors]
+    if len(found) > MOST_ERRORS:
+        listed.append(f"and {len(found) - MOST_ERRORS} more")
+    return problem_answer(problem(422, "invalid-input", "; ".join(listed)) | {"errors": errors})
 
 
 def _refusal(one: Mapping[str, Any]) -> TimingError | InvalidInput | None:
@@ -270,8 +286,24 @@ def http_error_answer(error: HTTPException) -> Response:
     if error.status_code == 400:
         # FastAPI's answer to a body that it cannot read at all.
         return problem_answer(problem(422, "invalid-input", "the body cannot be read: send JSON in UTF-8"))
+    if isinstance(error, BodyTooLarge):
+        return body_too_large(error.most)
     name, detail = _PHRASES.get(error.status_code, (_kebab_words(error.detail), error.detail))
     return problem_answer(problem(error.status_code, name, detail), error.headers)
+
+
+class BodyTooLarge(HTTPException):
+    """More came than may; raised while it is read."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(413)
+        self.most = most
+
+
+def body_too_large(most: int) -> Response:
+    """The answer to such a body. The rest of it is not read: the connection ends."""
+    words = "1 MB" if most == 1_000_000 else f"{most} bytes"
+    return problem_answer(problem(413, "body-too-large", f"the body has more than {words}"), {"Connection": "close"})
 
 
 def _kebab_words(text: str) -> str:

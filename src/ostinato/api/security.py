@@ -1,7 +1,8 @@
-"""The first look at every request: is it meant for this server, does it come from its own page, is it small enough.
+"""The first look at every request: is it meant for this server, does it come from its own page, is it private.
 
 A page of somebody else whose name was made to point here (DNS rebinding) stops at Host; one that makes the browser
-send a form or open a socket stops at Origin. Who somebody is, is looked at behind this, in `access.py`.
+send a form or open a socket stops at Origin. Who somebody is, is looked at behind this, in `access.py`, and how much
+they may send in `bodies.py`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ import socket
 from ipaddress import ip_address
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ostinato.api.house import ApiHouse
 from ostinato.api.problems import problem, problem_answer
+from ostinato.api.proxies import PROXY
 from ostinato.config import Settings
 
-__all__ = ["LARGEST_BODY", "SAFE_METHODS", "Frontier", "is_loopback", "split_host"]
+__all__ = ["SAFE_METHODS", "Frontier", "is_loopback", "split_host"]
 
-LARGEST_BODY = 1_000_000
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _POLICY = "; ".join(
@@ -42,11 +42,15 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
+_PRIVATE = frozenset({"https", "wss"})
+_HSTS = "max-age=15552000"
+"""Half a year: a browser that came by https comes by nothing else."""
+_HEALTH = frozenset({"/healthz", "/readyz"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Frontier:
-    """Checks Host, Origin and the size of the body, and puts the headers of security on every answer."""
+    """Checks Host, Origin and the way that it came, and puts the headers of security on every answer."""
 
     def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
         self._app = app
@@ -65,9 +69,9 @@ class Frontier:
                 # Before it is accepted, the server turns this into a 403.
                 await send({"type": "websocket.close", "code": 1008, "reason": str(refusal["title"])})
             return
-        guarded = _with_headers(send, no_store=scope["path"].startswith("/api"))
+        guarded = _with_headers(send, no_store=scope["path"].startswith("/api"), hsts=_wants_hsts(scope, headers))
         if refusal is None:
-            await self._app(scope, _limited(receive), guarded)
+            await self._app(scope, receive, guarded)
         else:
             await problem_answer(refusal)(scope, receive, guarded)
 
@@ -78,14 +82,14 @@ class Frontier:
             name = ", ".join(hosts)[:200]
             detail = f"this server is not called {name!r}; if it is, put that into the setting hosts (OSTINATO_HOSTS)"
             return problem(421, "wrong-host", detail)
+        if _is_in_the_clear(scope, settings):
+            detail = "tokens and logins would cross the network in the clear: come by https, through the proxy"
+            return problem(403, "not-private", detail)
         origin = headers.get("origin")
         writes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
-        if writes and origin is not None and not is_our_origin(origin, hosts[0], settings):
+        if writes and origin is not None and not is_our_origin(origin, hosts[0], settings, _scheme(scope)):
             detail = f"a page of {origin[:200]!r} may not do this; behind a proxy, put its name into the setting hosts"
             return problem(403, "wrong-origin", detail)
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > LARGEST_BODY:
-            return problem(413, "body-too-large", "the body has more than 1 MB")
         return None
 
 
@@ -102,18 +106,36 @@ def is_our_host(given: str, settings: Settings) -> bool:
     return _is_address(name) or name in (settings.host.lower(), socket.gethostname().lower())
 
 
-def is_our_origin(origin: str, host: str, settings: Settings) -> bool:
+def is_our_origin(origin: str, host: str, settings: Settings, called_by: str) -> bool:
     """Whether a page with this origin is ours: it came from the address that it now calls.
 
-    The scheme is not looked at: a proxy may speak TLS for us. A name of the settings counts for a proxy that does not
-    pass Host on, and without a port only for the default one: what else is served there is not ours.
+    Called by https, only a page of https is. Called by http the scheme is not looked at: a proxy may speak TLS for us
+    and not say so. A name of the settings counts for a proxy that does not pass Host on, and without a port only for
+    the default one: what else is served there is not ours.
     """
     scheme, separator, place = origin.lower().partition("://")
     default = _DEFAULT_PORTS.get(scheme)
-    if not separator or default is None:
+    if not separator or default is None or (called_by in _PRIVATE and scheme != "https"):
         return False
     page = _with_port(place, default)
     return page is not None and page in {_with_port(ours, default) for ours in (host, *settings.hosts)}
+
+
+def _is_in_the_clear(scope: Scope, settings: Settings) -> bool:
+    """Whether it came over a network as plain HTTP, past the proxy that speaks TLS. Health checks tell no secret."""
+    if is_loopback(settings.host) or _scheme(scope) in _PRIVATE or PROXY in scope or scope["path"] in _HEALTH:
+        return False
+    return scope.get("client") is None or not is_loopback(scope["client"][0])
+
+
+def _scheme(scope: Scope) -> str:
+    return str(scope.get("scheme", "http"))
+
+
+def _wants_hsts(scope: Scope, headers: Headers) -> bool:
+    """Not for this machine: what else listens at its names may speak plain HTTP."""
+    name, _ = split_host(headers.get("host", ""))
+    return _scheme(scope) in _PRIVATE and name is not None and not is_loopback(name)
 
 
 def _with_port(place: str, default: str) -> tuple[str, str] | None:
@@ -160,28 +182,14 @@ def _is_listed(name: str, port: str, hosts: tuple[str, ...]) -> bool:
     return False
 
 
-def _limited(receive: Receive) -> Receive:
-    """Stops a body that was sent without its length when it gets too large."""
-    received = 0
-
-    async def limited() -> Message:
-        nonlocal received
-        message = await receive()
-        if message["type"] == "http.request":
-            received += len(message.get("body", b""))
-            if received > LARGEST_BODY:
-                raise HTTPException(413, "the body has more than 1 MB")
-        return message
-
-    return limited
-
-
-def _with_headers(send: Send, *, no_store: bool) -> Send:
+def _with_headers(send: Send, *, no_store: bool, hsts: bool) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers[name] = value
+            if hsts:
+                headers["Strict-Transport-Security"] = _HSTS
             if no_store and "cache-control" not in headers:
                 headers["Cache-Control"] = "no-store"
         await send(message)

@@ -18,6 +18,7 @@ def login(
     who: str | None = None,
     host: str | None = None,
     port: int | None = None,
+    https: bool = False,
     common: Common = NO_COMMON,
 ) -> None:
     """Print a link that logs a browser in. It works once, for 15 minutes.
@@ -32,6 +33,8 @@ def login(
         Where the server listens, if not where the settings say.
     port
         At which port, if not at that of the settings.
+    https
+        It speaks TLS, though the settings name no certificate.
     """
     with opened(common, host=host, port=port) as visit:
         settings = visit.app.settings
@@ -41,7 +44,7 @@ def login(
         code = visit.ask(visit.services.access.make_code(who=name, role=role))
         from ostinato.cli.server import address_text, login_link
 
-        link = login_link(address_text(settings.host, settings.port), code)
+        link = login_link(address_text(settings, settings.port, https=https), code)
     if common.json:
         emit_json({"link": link, "code": code, "who": name, "role": role})
         return

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ostinato.cli.options import Common
+from ostinato.cli.options import NO_TLS, Common, TlsFlags
 from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def load_app(
     tz: str | None = None,
     host: str | None = None,
     port: int | None = None,
+    tls: TlsFlags = NO_TLS,
 ) -> Ostinato:
     """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
     from ostinato.app import Ostinato
@@ -119,6 +120,8 @@ def load_app(
         "tz": None if tz is None else check_zone(tz),
         "host": host,
         "port": port,
+        "tls_cert": tls.tls_cert,
+        "tls_key": tls.tls_key,
     }
     settings = load_settings(**given)
     target = common.app or settings.app

@@ -12,6 +12,7 @@ __all__ = [
     "NO_ENGINE",
     "NO_MESSAGE",
     "NO_POLICY",
+    "NO_TLS",
     "NO_WORK",
     "AgentFlags",
     "Common",
@@ -22,6 +23,7 @@ __all__ = [
     "ProcessFlags",
     "ShellFlags",
     "TaskFlags",
+    "TlsFlags",
     "WorkFlags",
 ]
 
@@ -64,6 +66,17 @@ class EngineFlags:
     """How many runs of a lane may start in a time, as NAME=10/m; may be given again."""
     tz: str | None = None
     """The zone of schedules that name none. [default: the machine's]"""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TlsFlags:
+    """With what the server speaks TLS."""
+
+    tls_cert: str | None = None
+    """Speak TLS with the certificate in this file (PEM, with its chain). [env: OSTINATO_TLS_CERT]"""
+    tls_key: str | None = None
+    """The file with its key. [env: OSTINATO_TLS_KEY]"""
 
 
 @Parameter(name="*", group=_TASK)
@@ -239,6 +252,7 @@ class MessageFlags:
 
 NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
+NO_TLS = TlsFlags()
 NO_MESSAGE = MessageFlags()
 NO_POLICY = PolicyFlags()
 NO_WORK = WorkFlags()

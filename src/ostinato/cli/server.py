@@ -1,6 +1,7 @@
-"""The server in the foreground, beside an engine (`up`) or alone (`web`): bind, refuse what is unsafe, serve, end.
+"""The server in the foreground, alone (`web`) or on a thread beside an engine (`up`): bind, refuse what is unsafe,
+serve, end.
 
-It lives on the loop of its house; who called it looks after signals.
+It lives on the loop of its house; who called it looks after signals. `connections.py` says who gets in.
 """
 
 from __future__ import annotations
@@ -8,18 +9,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import shlex
 import socket
+import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import uvicorn
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from ostinato.api.app import create_app
+from ostinato.api.proxies import Proxies
 from ostinato.api.security import is_loopback
+from ostinato.cli.connections import Connection, Connections, Listener
+from ostinato.cli.limits import Limits, limits_here
 from ostinato.cli.opening import os_user
+from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
 from ostinato.config import Settings, load_settings, without_password
 from ostinato.errors import Conflict, InvalidInput, OstinatoError
 from ostinato.models.access import Actor
@@ -40,21 +46,23 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 @asynccontextmanager
-async def serving(house: ApiHouse, talk: Callable[[str], None]) -> AsyncIterator[str]:
+async def serving(house: ApiHouse, talk: Callable[[str], None], limits: Limits | None = None) -> AsyncIterator[str]:
     """Serve API and page at the host and port of the settings; yields the address that a browser takes.
 
-    A taken port, or an open host without a token, is an error before anything is served.
+    A taken port, or an open host without a token or without TLS, is an error before anything is served.
     """
-    host, port = house.settings.host, house.settings.port
-    sockets = await _listen(host, port)
+    settings = house.settings
+    tls = _tls_of(settings)
+    sockets = await _listen(settings.host, settings.port)
     try:
-        await _check_open(house, host)
-        address = address_text(host, sockets[0].getsockname()[1])
-        server = _Server(_configured(house))
+        _check_private(settings)
+        await _check_open(house, settings.host)
+        address = address_text(settings, sockets[0].getsockname()[1])
+        server = _Server(house, limits or limits_here(), tls)
         task = asyncio.create_task(server.serve(sockets))
         try:
             await _started(server, task)
-            await _introduce(house, host, address, talk)
+            await _introduce(house, address, talk)
             yield address
         finally:
             server.should_exit = True
@@ -64,10 +72,11 @@ async def serving(house: ApiHouse, talk: Callable[[str], None]) -> AsyncIterator
             one.close()
 
 
-def address_text(host: str, port: int) -> str:
+def address_text(settings: Settings, port: int, *, https: bool = False) -> str:
     """The address as a browser on this machine takes it."""
-    name = _EVERYWHERE.get(host, host)
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+    name = _EVERYWHERE.get(settings.host, settings.host)
+    scheme = "https" if https or settings.tls_cert is not None else "http"
+    return f"{scheme}://[{name}]:{port}" if ":" in name else f"{scheme}://{name}:{port}"
 
 
 def login_link(address: str, code: str) -> str:
@@ -76,34 +85,81 @@ def login_link(address: str, code: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to its caller."""
+    """Leaves signals to its caller, and lets in whom `Connections` admits."""
+
+    def __init__(self, house: ApiHouse, limits: Limits, tls: ssl.SSLContext | None) -> None:
+        self._all = Connections(limits, Proxies(house.settings.trusted_proxies).are_trusted)
+        self._tls = tls
+        super().__init__(_configured(house, self._all))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        throttle = LogThrottle()
+        loud = logging.getLogger("uvicorn.error")
+        loud.addFilter(throttle)
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            await super().serve(sockets)
+        finally:
+            sweeping.cancel()
+            loud.removeFilter(throttle)
 
-class _LiveProtocol(WebSocketsSansIOProtocol):
-    """Lets go of a client that does not read: to close waits until it has read all, which may be never."""
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        self.servers = [Listener(one, self._all, self._protocol, self._tls) for one in sockets or ()]  # type: ignore[misc]
+        self.started = True
 
-    async def run_asgi(self) -> None:
-        await super().run_asgi()
-        self.loop.call_later(_LAST_REQUESTS, self.transport.abort)
+    def _protocol(self, connection: Connection) -> HttpProtocol:
+        return HttpProtocol(self.config, self.server_state, self.lifespan.state, connection, self._all)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self._all.limits.head_seconds / 4))
+            self._all.sweep()
 
 
-def _configured(house: ApiHouse) -> uvicorn.Config:
+def _configured(house: ApiHouse, connections: Connections) -> uvicorn.Config:
+    # Parser, WebSockets and loop are named: what else is installed must change nothing.
     return uvicorn.Config(
-        create_app(house),
+        create_app(house, connections),
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         lifespan="off",
-        ws=_LiveProtocol,
+        loop="none",
+        http=HttpProtocol,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        ws=LiveProtocol,
         ws_max_size=_LARGEST_MESSAGE,
+        timeout_keep_alive=connections.limits.keep_alive_seconds,
         timeout_graceful_shutdown=_LAST_REQUESTS,
     )
+
+
+def _tls_of(settings: Settings) -> ssl.SSLContext | None:
+    if settings.tls_cert is None and settings.tls_key is None:
+        return None
+    if settings.tls_cert is None or settings.tls_key is None:
+        missing = "tls_key" if settings.tls_key is None else "tls_cert"
+        flag = missing.replace("_", "-")
+        raise InvalidInput(f"{missing} is not set", field=missing, hint=f"give --{flag} too: the file with it, in PEM")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # Without a question: nobody may be there to type the password of a key.
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, password=lambda: "")
+    except (OSError, ValueError) as error:
+        raise InvalidInput(
+            f"TLS cannot be spoken with {settings.tls_cert} and {settings.tls_key}: {error}",
+            field="tls_cert",
+            hint="give the certificate with its chain and its key, both in PEM, the key without a password",
+        ) from None
+    return context
 
 
 async def _started(server: uvicorn.Server, task: asyncio.Task[None]) -> None:
@@ -171,6 +227,18 @@ def _refused(error: OSError, host: str, port: int) -> OstinatoError:
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")
 
 
+def _check_private(settings: Settings) -> None:
+    """Tokens, cookies and what work prints must not cross a network in the clear."""
+    if is_loopback(settings.host) or settings.tls_cert or settings.tls_key or settings.trusted_proxies:
+        return
+    raise Conflict(
+        f"listening at {settings.host} without TLS sends tokens and logins over the network for everybody to read: "
+        "give --tls-cert FILE and --tls-key FILE; or, if a proxy before it speaks TLS, put the proxy's address into "
+        'the setting trusted_proxies (trusted_proxies = ["10.0.0.5"]); or leave out --host to listen on this machine '
+        "only"
+    )
+
+
 async def _check_open(house: ApiHouse, host: str) -> None:
     if not is_loopback(host) and not await house.services.access.has_tokens():
         raise Conflict(
@@ -187,12 +255,14 @@ def _login_command(settings: Settings, port: int) -> str:
         words += ["--db", without_password(settings.db)]
     if found.port != port:
         words += ["--port", str(port)]
+    if settings.tls_cert is not None and found.tls_cert is None:
+        words.append("--https")
     return shlex.join(words)
 
 
-async def _introduce(house: ApiHouse, host: str, address: str, talk: Callable[[str], None]) -> None:
+async def _introduce(house: ApiHouse, address: str, talk: Callable[[str], None]) -> None:
     access = house.services.access
-    everywhere = ", and every other address of this machine" if host in _EVERYWHERE else ""
+    everywhere = ", and every other address of this machine" if house.settings.host in _EVERYWHERE else ""
     talk(f"page       {address}{everywhere}")
     command = _login_command(house.settings, int(address.rpartition(":")[2]))
     if await access.has_tokens() or await access.has_logins():

@@ -1,6 +1,6 @@
 """The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells.
 
-`server.py` serves the page beside it.
+`server_thread.py` serves the page beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
@@ -38,20 +39,23 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     """Start, follow, drain: the exit code is 0, or 130 if the drain was forced. With the page, if it is wanted."""
     from ostinato.wiring import open_house
 
-    # Feed and page read through a house of their own: they see how a drain ends, and hold up no read of the engine.
+    # The feed reads through a house of its own: it sees how a drain ends, and holds up no read of the engine.
     view = await open_house(app.settings, app.clock, app.registry)
     feed = Feed(view.services, tell)
     try:
-        async with _server(view, talk) if page else contextlib.nullcontext():
+        async with _page(app, talk) if page else contextlib.nullcontext() as served:
             await feed.begin()
             signals = _Signals(app, talk)
             following = asyncio.create_task(feed.follow())
             async with app:
-                view.engine = await app.aio.with_engine(_itself)  # so that the page tells how it is
+                engine = await app.aio.with_engine(_itself)
+                if served is not None:
+                    served.engine = engine  # so that the page tells how it is
                 await _introduce(app, view.services, talk, quiet=not page)
                 settle()
                 await signals.first.wait()
-            view.engine = None
+            if served is not None:
+                served.engine = None
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await feed.look()
@@ -67,12 +71,10 @@ def settle() -> None:
     gc.freeze()
 
 
-@contextlib.asynccontextmanager
-async def _server(view: House, talk: Callable[[str], None]) -> AsyncIterator[None]:
-    from ostinato.cli.server import serving
+def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextManager[House]:
+    from ostinato.cli.server_thread import serving_apart
 
-    async with serving(view, talk):
-        yield
+    return serving_apart(app, talk)
 
 
 async def _itself(engine: T) -> T:

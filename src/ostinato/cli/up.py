@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.console import clean, emit_json_line, rich_console, say
 from ostinato.cli.opening import load_app
-from ostinato.cli.options import NO_COMMON, NO_ENGINE, Common, EngineFlags
+from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, TlsFlags
 from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
@@ -37,6 +37,7 @@ def up(
     *,
     host: str | None = None,
     port: int | None = None,
+    tls: TlsFlags = NO_TLS,
     engine: EngineFlags = NO_ENGINE,
     common: Common = NO_COMMON,
 ) -> int:
@@ -45,12 +46,13 @@ def up(
     Parameters
     ----------
     host
-        Where the page listens; another than loopback needs a token first. [default: 127.0.0.1]
+        Where the page listens; another than loopback needs a token, and TLS or a trusted proxy.
+        [default: 127.0.0.1]
     port
         At which port; 0 for a free one. [default: 8321]
     """
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    app = _load(engine, common, host=host, port=port)
+    app = _load(engine, common, host=host, port=port, tls=tls)
     return _serve(app, common, _tell_line, say, page=True)
 
 
@@ -60,9 +62,11 @@ def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> in
     return _serve(_load(engine, common), common, _tell_log, log.info, page=False)
 
 
-def _load(engine: EngineFlags, common: Common, *, host: str | None = None, port: int | None = None) -> Ostinato:
+def _load(
+    engine: EngineFlags, common: Common, *, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS
+) -> Ostinato:
     lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
-    return load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port)
+    return load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port, tls=tls)
 
 
 def _serve(
@@ -71,8 +75,10 @@ def _serve(
     # The app is loaded before there is a loop: what the user's module does at import may want one of its own.
     import asyncio
 
+    from ostinato.cli.limits import raise_descriptor_limit
     from ostinato.cli.serving import serve
 
+    raise_descriptor_limit()
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
     return asyncio.run(serve(app, lambda event: chosen(event, zone), talk, page=page))

@@ -6,8 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import emit_json_line, say
+from ostinato.cli.limits import raise_descriptor_limit
 from ostinato.cli.opening import load_app
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, NO_TLS, Common, TlsFlags
 
 if TYPE_CHECKING:
     import asyncio
@@ -19,13 +20,13 @@ __all__ = ["web"]
 FORCED = 130
 
 
-def web(*, host: str | None = None, port: int | None = None, common: Common = NO_COMMON) -> int:
+def web(*, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
     """Serve API and page without an engine. Ctrl-C ends it, a second one at once.
 
     Parameters
     ----------
     host
-        Where to listen; another than loopback needs a token first. [default: 127.0.0.1]
+        Where to listen; another than loopback needs a token, and TLS or a trusted proxy. [default: 127.0.0.1]
     port
         At which port; 0 for a free one. [default: 8321]
     """
@@ -33,7 +34,8 @@ def web(*, host: str | None = None, port: int | None = None, common: Common = NO
 
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     # Before there is a loop: what the user's module does at import may want one of its own.
-    app = load_app(common, host=host, port=port)
+    app = load_app(common, host=host, port=port, tls=tls)
+    raise_descriptor_limit()
     return asyncio.run(_serve(app, as_json=common.json))
 
 

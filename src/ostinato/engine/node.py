@@ -292,8 +292,8 @@ class Engine:
         self.dispatcher.wake()
 
     def health(self) -> dict[str, Any]:
-        """How this node is, for people and load balancers."""
-        services = {name: asdict(health) for name, health in self.watchdog.services.items()}
+        """How this node is, for people and load balancers. Any thread may ask, also while the loop is blocked."""
+        services = {name: asdict(health) for name, health in tuple(self.watchdog.services.items())}
         blocked = self.monitor.blocked_for
         fault = self.store.fault
         return {

@@ -116,19 +116,18 @@ class Statistics:
         return self._names.setdefault(name, _Name())
 
     def shape(self) -> dict[str, Any]:
-        """As JSON, for the beat and for metrics."""
+        """As JSON, for the beat and for metrics. Any thread may ask, while others are counted."""
+        names = tuple(self._names.items())
         return {
             "bounds": {
                 "durations": [bound / SECOND for bound in DURATION_BOUNDS],
                 "lateness": [bound / SECOND for bound in LATENESS_BOUNDS],
                 "batches": list(BATCH_BOUNDS),
             },
-            "runs": {name: dict(counted.states) for name, counted in self._names.items()},
-            "skipped": {name: dict(counted.skipped) for name, counted in self._names.items() if counted.skipped},
+            "runs": {name: dict(counted.states) for name, counted in names},
+            "skipped": {name: dict(counted.skipped) for name, counted in names if counted.skipped},
             "durations": {
-                name: counted.durations.shape(SECOND)
-                for name, counted in self._names.items()
-                if any(counted.durations.counts)
+                name: counted.durations.shape(SECOND) for name, counted in names if any(counted.durations.counts)
             },
             "lateness": self._lateness.shape(SECOND),
             "batches": self._batches.shape(),

@@ -19,6 +19,7 @@ from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
 from ostinato.execution.executors.shell import LastLine, command_of
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import readable
+from ostinato.execution.resources import starved
 from ostinato.execution.secrets import Mask
 from ostinato.models.policy import Gate
 
@@ -51,7 +52,7 @@ async def ask_gate(gate: Gate, surroundings: Surroundings, context: RunContext) 
             stderr=answer.complain,
         )
     except NotStarted as error:
-        return _failed(str(error))
+        return starved(f"its gate: {error}") if error.may_pass else _failed(str(error))
     # In real time, whatever the clock says: it is this process that waits.
     timer = asyncio.get_running_loop().call_later(gate.timeout.total_seconds(), group.terminate)
     try:

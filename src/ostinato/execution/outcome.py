@@ -54,6 +54,8 @@ class Outcome:
     """The node is to blame, not the work: a failed attempt, which the breaker neither counts nor forgets others for."""
     counts: bool = False
     """For a skip: it counts towards the breaker, as a failure does."""
+    starved: bool = False
+    """It could not be started, because this node lacks something."""
     conversation: str | None = None
     """The id of the conversation that it leaves behind."""
     recorded: Callable[[], None] | None = None

@@ -21,8 +21,9 @@ from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Call, Surroundings
 from ostinato.execution.gate import Passed, ask_gate
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
+from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.budget import MICRO, Reservation, grant
@@ -131,6 +132,8 @@ class Preparation:
                 f"nothing was heard of {folder}, or of a file: of its secrets, in "
                 f"{LOOK_SECONDS:g}s: look at the file system that it is on",
             )
+        if isinstance(found, Outcome):
+            return found
         if isinstance(found, InvalidInput):
             return _impossible(str(found))
         if found is None:
@@ -209,8 +212,10 @@ def _look(
     variables: Mapping[str, str],
     headers: Mapping[str, str],
     passwords: Iterable[str],
-) -> _Found | InvalidInput | None:
-    """What the disk says, which may take its time: what was found; what is wrong; None if there is no such folder."""
+) -> _Found | InvalidInput | Outcome | None:
+    """What the disk says, which may take its time: what was found; what is wrong; None if there is no such folder.
+
+    An Outcome, if this node had no room to look."""
     try:
         if folder is not None and not folder.is_dir():
             return None
@@ -220,6 +225,8 @@ def _look(
     except InvalidInput as error:
         return error
     except (OSError, ValueError) as error:
+        if is_exhausted(error):
+            return starved(one_line(error))
         return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
     hidden = [*secrets, *more, *passwords]
     return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)

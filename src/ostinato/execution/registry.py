@@ -12,6 +12,7 @@ from ostinato.errors import InvalidInput, NotFound
 from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
+from ostinato.execution.resources import is_exhausted
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.models.policy import make_policy
@@ -123,6 +124,8 @@ class Registry:
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise
         except BaseException as error:  # a check that raises has said no; SystemExit too must not end the node
+            if is_exhausted(error):
+                raise  # nobody was asked
             return f"took longer than {CHECK_SECONDS:g}s" if limit.expired() else one_line(error)
         if isinstance(verdict, str):
             return verdict

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import partial
 
-from ostinato.clock import Clock, Timer, micros_of
+from ostinato.clock import SECOND, Clock, Micros, Timer, micros_of
 from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
@@ -30,6 +30,7 @@ from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
+from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
@@ -121,6 +122,8 @@ class Runner:
             Agent.kind: Agents(settings),
             Http.kind: HttpCalls(settings, self.threads, clock.now),
         }
+        self._starved = 0
+        self._starved_told: Micros | None = None
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
@@ -227,8 +230,8 @@ class Runner:
         return reports
 
     def health(self) -> dict[str, int]:
-        """Runs under way, and threads that still execute what was given up."""
-        return {"running": self.running, "threads_busy": self.threads.busy}
+        """Runs under way, threads that still execute what was given up, and starts that there was no room for."""
+        return {"running": self.running, "threads_busy": self.threads.busy, "starved": self._starved}
 
     def _mark_dirty(self, context: RunContext) -> None:
         self._dirty.add(context)
@@ -308,6 +311,8 @@ class Runner:
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
+        if outcome.starved:
+            self._tell_starved(claimed, outcome)
         try:
             finish = make_finish(claimed, active.policy, work, active.context, outcome, self._clock.now())
         except Exception as error:
@@ -317,6 +322,15 @@ class Runner:
         self._record(finish)
         if not self._active:
             self.idle.set()
+
+    def _tell_starved(self, claimed: ClaimedRun, outcome: Outcome) -> None:
+        """Once a minute: where one start has no room, hundreds may not."""
+        self._starved += 1
+        now = self._clock.steady()
+        if self._starved_told is None or now - self._starved_told >= 60 * SECOND:
+            self._starved_told = now
+            name = claimed.schedule or claimed.task or claimed.kind
+            log.error("run %s of %r goes back to the queue: %s", claimed.id, name, outcome.reason)
 
 
 async def _at_once() -> None:
@@ -333,6 +347,8 @@ def _halt(active: ActiveRun, *, now: bool = False) -> None:
 
 
 def _not_started(error: BaseException) -> Outcome:
+    if is_exhausted(error):
+        return starved(one_line(error))
     return Outcome(OutcomeKind.FAILED, f"it could not be started: {one_line(error)}", raised(error).error)
 
 

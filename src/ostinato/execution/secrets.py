@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus
 import msgspec
 
 from ostinato.errors import InvalidInput
+from ostinato.execution.resources import is_exhausted
 
 __all__ = ["NO_SECRETS", "Mask", "embedded", "literal_secrets", "resolve_all"]
 
@@ -266,6 +267,8 @@ def _from_file(name: str, where: str, folder: Path) -> str:
         path = folder / Path(where).expanduser()
         return _content(path).decode().rstrip("\r\n")
     except (OSError, ValueError, RuntimeError) as error:
+        if is_exhausted(error):
+            raise  # nothing is wrong with the file
         match error:
             case OSError():
                 why = error.strerror or str(error)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from ostinato.api.fields import at
@@ -27,6 +28,10 @@ __all__ = [
 
 GREATEST = 2**53
 """The greatest number that every reader of JSON holds exactly; ids stay below it."""
+MOST_UNKNOWN = 20
+"""Fields that nobody knows, each of which is told."""
+MOST_PARTS = 1_000
+"""Entries of a list or an object whose parts are checked one by one."""
 
 
 class Answer(BaseModel):
@@ -43,6 +48,31 @@ class Asked(BaseModel):
     """Something that the server is told: nothing that it does not know, nothing of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_of_a_size(cls, given: Any) -> Any:
+        """Before each part is looked at: pydantic makes an error of every one that is wrong, however many there are."""
+        if not isinstance(given, dict):
+            return given
+        if len(given) > len(cls.model_fields) + MOST_UNKNOWN:
+            known = {"given": len(given), "known": len(cls.model_fields)}
+            raise PydanticCustomError("too_many_fields", "it has {given} fields, and {known} are known", known)
+        for name, value in given.items():
+            if isinstance(value, list | dict) and len(value) > MOST_PARTS and name not in _free_fields(cls):
+                found = {"field": name[:100], "given": len(value), "most": MOST_PARTS}
+                raise PydanticCustomError("too_many_parts", "{field} has {given} entries, and may have {most}", found)
+        return given
+
+
+@cache
+def _free_fields(shape: type[BaseModel]) -> frozenset[str]:
+    """Those that take any JSON, of which nothing is checked part by part."""
+    return frozenset(field.alias or name for name, field in shape.model_fields.items() if _is_free(field.annotation))
+
+
+def _is_free(annotation: Any) -> bool:
+    return annotation is Any or any(_is_free(part) for part in get_args(annotation))
 
 
 class Sought(Asked):

@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import sys
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from ostinato.execution.executors.group import NotStarted, end_of
 from ostinato.execution.executors.pipes import Ear
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.resources import starved
 from ostinato.models.work import Function
 
 __all__ = ["ProcessFunctions"]
@@ -94,8 +94,9 @@ class _Child(ProcessCall):
         )
 
     def _not_started(self, error: NotStarted) -> Outcome:
-        outcome = super()._not_started(error)
-        return replace(outcome, reason=f"its process could not be started: {error}")
+        if error.may_pass:
+            return starved(str(error))
+        return Outcome(OutcomeKind.ABORTED, f"its process could not be started: {error}")
 
     def _heard(self, data: bytes) -> None:
         """Pass on what the child reports, and keep its answer."""

@@ -13,6 +13,7 @@ from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.resources import is_exhausted, starved
 
 __all__ = ["ProcessCall", "ProcessExecutor"]
 
@@ -55,7 +56,10 @@ class ProcessCall(ABC):
         except asyncio.CancelledError:
             outcome = STOPPED
         except Exception as error:  # whatever happened, the run gets its outcome
-            outcome = Outcome(OutcomeKind.FAILED, f"{self.lost}: {one_line(error)}", raised(error).error)
+            if self._group is None and is_exhausted(error):
+                outcome = starved(one_line(error))
+            else:
+                outcome = Outcome(OutcomeKind.FAILED, f"{self.lost}: {one_line(error)}", raised(error).error)
         self._done(outcome)
 
     async def _start(self, command: list[str], **places: Any) -> ProcessGroup:
@@ -66,7 +70,7 @@ class ProcessCall(ABC):
         return self._group
 
     def _not_started(self, error: NotStarted) -> Outcome:
-        return Outcome(OutcomeKind.FAILED if error.may_pass else OutcomeKind.ABORTED, str(error))
+        return starved(str(error)) if error.may_pass else Outcome(OutcomeKind.ABORTED, str(error))
 
     def _done(self, outcome: Outcome) -> None:
         self._call.done(outcome)

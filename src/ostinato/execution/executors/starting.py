@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ostinato.execution.resources import is_exhausted
+
 __all__ = ["NotStarted", "identity_of", "look_for", "not_started", "turn"]
 
 _IN_A_TURN = 8
 """How many commands are started before the loop looks after others."""
-_NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 class NotStarted(Exception):
@@ -105,7 +106,7 @@ def not_started(
     error: OSError | ValueError,
 ) -> NotStarted:
     """The error of a start, in words."""
-    may_pass = isinstance(error, OSError) and error.errno in _NO_ROOM
+    may_pass = is_exhausted(error)
     return NotStarted(_why_not(command, folder, environment, user, error), may_pass=may_pass)
 
 
@@ -120,7 +121,7 @@ def _why_not(
     who = f" for user {user.pw_name!r}" if user else ""
     if not isinstance(error, OSError):
         return f"{program!r} cannot be started: {error}"
-    if error.errno in _NO_ROOM:
+    if is_exhausted(error):
         return f"the machine has no room for another process: {error.strerror}"
     if not folder.is_dir():
         return f"its folder {folder} does not exist: make it, or correct the project or the work"

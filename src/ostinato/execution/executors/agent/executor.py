@@ -33,6 +33,7 @@ from ostinato.execution.executors.process_call import ProcessCall, ProcessExecut
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import storable
+from ostinato.execution.resources import starved
 from ostinato.models.work import Agent
 
 __all__ = ["Agents"]
@@ -207,7 +208,7 @@ class _AgentCall(ProcessCall):
 
     def _not_started(self, error: NotStarted) -> Outcome:
         if error.may_pass:
-            return Outcome(OutcomeKind.FAILED, str(error))
+            return starved(str(error))
         install = "npm install -g @anthropic-ai/claude-code, or " if self._work.cli == "claude" else ""
         return Outcome(
             OutcomeKind.ABORTED,

@@ -27,6 +27,7 @@ from ostinato.execution.executors.http.exchange import Answer, exchange
 from ostinato.execution.executors.http.line import Line, Stopped
 from ostinato.execution.executors.http.request import Refusal, Trouble, first_request
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
+from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.work import Http
 
@@ -94,6 +95,8 @@ class HttpCalls:
                 return STOPPED
             if isinstance(error, Refusal):
                 return Outcome(OutcomeKind.ABORTED, str(error))
+            if is_exhausted(error) and not line.was_open:
+                return starved(str(error))
             if isinstance(error, Trouble):
                 return Outcome(OutcomeKind.FAILED, str(error))
             return raised(error)

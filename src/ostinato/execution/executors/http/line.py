@@ -45,6 +45,8 @@ class Line:
         self._allowance = 0
         self._reader = _Reader(_Raw(self))
         self.is_stopped = False
+        self.was_open = False
+        """Whether somebody may have heard something."""
         self.is_at_end = False
         """Whether the other side has hung up."""
 
@@ -61,6 +63,7 @@ class Line:
                 if position == len(addresses):
                     where = f" at {address[0]}" if address[0] != target.host else ""
                     raise Trouble(f"{target.shown} cannot be reached{where}: {_words(error)}") from error
+        self.was_open = True
         if target.scheme == "https":
             self._secure(target)
         assert self._socket is not None

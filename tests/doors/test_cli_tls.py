@@ -1,0 +1,224 @@
+"""Beyond this machine only by TLS: spoken by the server, or by a proxy that it trusts. Else it does not start."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import shutil
+import signal
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from ostinato.api.proxies import Proxies
+from tests.doors.command_line import CommandLine, Process, eventually
+from tests.doors.web import Web, web_on
+
+# Of localhost and 127.0.0.1, by itself, for a hundred years; nobody trusts it but these tests.
+DATA = Path(__file__).parent / "data"
+CERTIFICATE, KEY = DATA / "localhost.crt", DATA / "localhost.key"
+TLS = ("--tls-cert", str(CERTIFICATE), "--tls-key", str(KEY))
+PROXY = "10.0.0.5"
+
+
+def _address(process: Process) -> str:
+    eventually(lambda: "Ctrl-C to stop" in process.err, "the server is ready")
+    found = re.search(r"page +(https?://\S+?),?(\s|$)", process.err)
+    assert found is not None, process.err
+    return found[1]
+
+
+def _stop(process: Process) -> None:
+    process.signal(signal.SIGTERM)
+    assert process.wait() == 0
+
+
+def _trusting() -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(CERTIFICATE))
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    """Listening to the network, behind a proxy."""
+    with web_on() as web:
+        web.set(host="0.0.0.0", trusted_proxies=("10.0.0.0/24",), hosts=("jobs.example.org",))
+        yield web
+
+
+@pytest.mark.parametrize("command", ["web", "up"])
+def test_the_network_is_refused_without_tls_and_told_both_ways(cli: CommandLine, command: str) -> None:
+    cli.ok("token", "add", "ci", "--role", "viewer")
+    refused = cli(command, "--host", "0.0.0.0", "--port", "0")
+    assert refused.code == 1
+    for offered in ("--tls-cert FILE", "--tls-key FILE", "trusted_proxies", "leave out --host"):
+        assert offered in refused.err
+
+
+@pytest.mark.parametrize("way", ["tls", "proxy"])
+def test_the_network_is_let_in_only_when_there_is_a_token(
+    cli: CommandLine, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way == "proxy":
+        monkeypatch.setenv("OSTINATO_TRUSTED_PROXIES", PROXY)
+    flags = ("--host", "0.0.0.0", "--port", "0", *(TLS if way == "tls" else ()))
+    refused = cli("web", *flags)
+    assert refused.code == 1
+    assert "ostinato token add NAME --role admin" in refused.err
+    secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
+    with cli.start("web", *flags) as process:
+        address = _address(process)
+        assert address.startswith("https://127.0.0.1:" if way == "tls" else "http://127.0.0.1:")
+        assert "every other address of this machine" in process.err
+        assert "login?code=" not in process.err
+        with httpx.Client(verify=_trusting(), timeout=60) as client:
+            answer = client.get(f"{address}/api/me", headers={"Authorization": f"Bearer {secret}"})
+        assert answer.json()["who"] == "ci"
+        _stop(process)
+
+
+@pytest.mark.parametrize("command", ["web", "up"])
+def test_over_tls_the_link_logs_in_with_a_secure_cookie(cli: CommandLine, command: str) -> None:
+    with cli.start(command, "--port", "0", *TLS) as process:
+        address = _address(process)
+        link = re.search(r"log in +(https://\S+)", process.err)
+        assert link is not None
+        assert link[1].startswith(f"{address}/login?code=")
+        named = re.search(r"; '(ostinato login .*)' makes another", process.err)
+        assert named is not None
+        other = cli.ok(*shlex.split(named[1])[1:]).out.strip()
+        assert other.startswith(f"{address}/login?code=")
+        with httpx.Client(base_url=address, verify=_trusting(), timeout=60) as browser:
+            for one in (link[1], other):
+                login = browser.post("/api/login", json={"code": one.partition("code=")[2]})
+                assert login.status_code == 200
+                assert "; Secure" in login.headers["set-cookie"]
+                # Another program of this machine may speak plain HTTP at the same name.
+                assert "strict-transport-security" not in login.headers
+        with (
+            pytest.raises((httpx.ReadError, httpx.RemoteProtocolError)),
+            httpx.Client(timeout=60) as plain,
+        ):
+            plain.get(f"{address.replace('https', 'http')}/healthz")
+        _stop(process)
+
+
+def test_who_never_agrees_upon_tls_is_let_go_and_others_are_answered(cli: CommandLine) -> None:
+    with cli.start("web", "--port", "0", *TLS) as process:
+        address = _address(process)
+        port = int(address.rpartition(":")[2])
+        lines = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(300)]
+        with httpx.Client(verify=_trusting(), timeout=60) as client:
+            assert client.get(f"{address}/healthz").status_code == 200
+        lines[0].settimeout(60)
+        with contextlib.suppress(ConnectionResetError):
+            assert lines[0].recv(100) == b""  # it gave way, or its time is over
+        for line in lines:
+            line.close()
+        assert len(process.err) < 20_000
+        _stop(process)
+
+
+def test_files_that_cannot_be_used_are_told(cli: CommandLine) -> None:
+    nonsense = cli.folder / "nonsense.pem"
+    nonsense.write_text("not a certificate")
+    locked = cli.folder / "locked.key"
+    locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMA==\n-----END ENCRYPTED PRIVATE KEY-----\n")
+    for flags, told in (
+        (("--tls-cert", str(CERTIFICATE)), "tls_key is not set"),
+        (("--tls-key", str(KEY)), "tls_cert is not set"),
+        (("--tls-cert", "missing.pem", "--tls-key", str(KEY)), "TLS cannot be spoken with missing.pem"),
+        (("--tls-cert", str(nonsense), "--tls-key", str(KEY)), "TLS cannot be spoken with"),
+        (("--tls-cert", str(CERTIFICATE), "--tls-key", str(locked)), "the key without a password"),
+    ):
+        answer = cli("web", "--port", "0", *flags)
+        assert (answer.code, told in answer.err) == (2, True), answer.err
+
+
+def test_the_settings_name_certificate_and_key_too(cli: CommandLine) -> None:
+    shutil.copy(CERTIFICATE, cli.folder / "server.crt")
+    shutil.copy(KEY, cli.folder / "server.key")
+    (cli.folder / "ostinato.toml").write_text('tls_cert = "server.crt"\ntls_key = "server.key"\n')
+    with cli.start("web", "--port", "0") as process:
+        address = _address(process)
+        assert address.startswith("https://")
+        assert "--https" not in process.err
+        _stop(process)
+
+
+def test_past_the_proxy_nothing_is_told_but_health(web: Web) -> None:
+    token = web.token("admin")
+    direct = web.anybody("10.9.9.9", Authorization=f"Bearer {token}", Host="127.0.0.1:8321")
+    refused = direct.get("/api/me")
+    assert (refused.status_code, refused.json()["type"]) == (403, "/problems/not-private")
+    assert direct.get("/healthz").status_code == 200
+    assert web.anybody("127.0.0.1", Authorization=f"Bearer {token}").get("/api/me").status_code == 200
+    assert web.anybody(PROXY, Authorization=f"Bearer {token}").get("/api/me").status_code == 200
+
+
+def test_a_trusted_proxy_says_who_asks_and_how(web: Web) -> None:
+    code = web.run(web.house.services.access.make_code(who="ada", role="admin"))
+    headers = {
+        "Host": "jobs.example.org",
+        "Origin": "https://jobs.example.org",
+        "X-Forwarded-For": "203.0.113.9, 10.0.0.7",
+        "X-Forwarded-Proto": "https",
+    }
+    answer = web.anybody(PROXY, **headers).post("/api/login", {"code": code})
+    assert answer.status_code == 200
+    assert "; Secure" in answer.headers["set-cookie"]
+    assert answer.headers["strict-transport-security"].startswith("max-age=")
+    (entry,) = [one for one in web.run(web.house.services.audit.page(limit=10)).items if one.verb == "login"]
+    assert entry.address == "203.0.113.9"
+
+
+def test_by_https_a_page_of_http_is_not_ours(web: Web) -> None:
+    token = web.token("admin")
+    for proto, origin, status in (
+        ("https", "https://jobs.example.org", 200),
+        ("https", "http://jobs.example.org", 403),
+        ("http", "http://jobs.example.org", 200),
+    ):
+        client = web.anybody(PROXY, Authorization=f"Bearer {token}", Host="jobs.example.org", Origin=origin)
+        answer = client.send("PUT", "/api/lanes/main", json={"limit": 5}, headers={"X-Forwarded-Proto": proto})
+        assert answer.status_code == status, (proto, origin)
+
+
+def test_what_others_say_about_themselves_is_not_believed(web: Web) -> None:
+    """Neither who they are, so that the limit of attempts is theirs, nor that they came by TLS."""
+    web.set(host="127.0.0.1")
+    answers = [
+        web.anybody("10.9.9.9", **{"X-Forwarded-For": f"203.0.113.{number}", "X-Forwarded-Proto": "https"}).post(
+            "/api/login", {"code": "wrong"}
+        )
+        for number in range(11)
+    ]
+    assert [answer.status_code for answer in answers] == [401] * 10 + [429]
+    assert "strict-transport-security" not in answers[-1].headers
+    behind = {"X-Forwarded-For": "203.0.113.77"}
+    assert web.anybody(PROXY, **behind).post("/api/login", {"code": "wrong"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "client"),
+    [
+        ([], PROXY),
+        (["203.0.113.9"], "203.0.113.9"),
+        (["198.51.100.1, 203.0.113.9"], "203.0.113.9"),
+        (["198.51.100.1, 203.0.113.9, 10.0.0.8"], "203.0.113.9"),
+        (["198.51.100.1", "203.0.113.9"], "203.0.113.9"),
+        (["10.0.0.9, 10.0.0.8"], "10.0.0.9"),
+        (["203.0.113.9:4711"], "203.0.113.9"),
+        (["[2001:db8::1]:4711"], "2001:db8::1"),
+        (["::ffff:203.0.113.9"], "203.0.113.9"),
+        (["203.0.113.9, evil"], PROXY),
+        (["'; DROP TABLE audit"], PROXY),
+        (["evil, 10.0.0.8"], "10.0.0.8"),
+    ],
+)
+def test_the_last_address_that_is_no_proxy_asks(forwarded: list[str], client: str) -> None:
+    assert Proxies(("10.0.0.0/24",)).client_of(PROXY, forwarded) == client
