@@ -96,7 +96,7 @@ def test_doctor_tells_what_is_wrong_and_the_fix(cli: CommandLine) -> None:
     assert findings["file"]["fix"] == "chmod 600 ostinato.db"
     assert findings["engine"]["status"] == findings["tasks"]["status"] == "warn"
     assert "nobody" in findings["tasks"]["text"]
-    assert findings["journal"]["status"] == findings["clock"]["status"] == "ok"
+    assert findings["journal"]["status"] == findings["clock"]["status"] == findings["processes"]["status"] == "ok"
 
 
 def test_doctor_fails_when_the_database_cannot_be_read(cli: CommandLine) -> None:
