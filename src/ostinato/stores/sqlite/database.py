@@ -17,6 +17,7 @@ from ostinato.stores.sqlite.jobs import Operation
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.writer import Writer
+from ostinato.trust import require_trusted_database
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -44,6 +45,7 @@ class Database:
     async def open(self) -> None:
         """Make the file (only its owner may read it), connect and migrate."""
         if not self.in_memory:
+            require_trusted_database(self.path)
             self._enter()
             _make_private_file(self.path)
         await self._writer.start(self._migrate)
