@@ -23,6 +23,7 @@ from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy import MOST
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
+from ostinato.trust import require_trust
 
 __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
@@ -175,6 +176,7 @@ def machine_zone(environment: Mapping[str, str]) -> str:
 def _from_file(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
+    require_trust(path, "the settings file", CONFIG_FILE)
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

@@ -11,6 +11,7 @@ from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.execution.context import current_context
+from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.registry import Registry
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
@@ -19,7 +20,7 @@ from ostinato.service.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
-__all__ = ["House", "open_house", "open_store"]
+__all__ = ["House", "has_subreaper", "open_house", "open_store"]
 
 
 _PATIENCE = 60

@@ -97,7 +97,7 @@ def test_doctor_tells_what_is_wrong_and_the_fix(cli: CommandLine) -> None:
     assert findings["file"]["fix"] == f"chmod 600 {cli.folder}/ostinato.db"
     assert findings["engine"]["status"] == findings["tasks"]["status"] == "warn"
     assert "nobody" in findings["tasks"]["text"]
-    assert findings["journal"]["status"] == findings["clock"]["status"] == "ok"
+    assert findings["journal"]["status"] == findings["clock"]["status"] == findings["processes"]["status"] == "ok"
     assert findings["locks"]["status"] == ("ok" if sys.platform == "linux" else "warn")
 
 

@@ -411,14 +411,19 @@ def test_many_at_once_end_each_with_its_own_status(make_app: MakeApp) -> None:
         assert app.runs.output(run.id) == f"{number}\n"
 
 
-def test_a_status_that_the_application_took_away_is_a_failure(memory_app: Ostinato) -> None:
+def test_an_application_that_ignores_its_children_learns_how_a_command_ended(memory_app: Ostinato) -> None:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     try:
         run = ended(memory_app, "echo bad; exit 7")
     finally:
         signal.signal(signal.SIGCHLD, before)
+    assert (run.state, run.result) == (RunState.FAILED, {"exit_code": 7})
+
+
+def test_a_command_whose_supervisor_was_killed_has_failed(memory_app: Ostinato) -> None:
+    run = ended(memory_app, "echo bad; kill -9 $PPID; sleep 600")
     assert (run.state, run.result) == (RunState.FAILED, None)
-    assert "somebody else in this process collected its exit status" in (run.reason or "")
+    assert "the process that supervised it was killed" in (run.reason or "")
 
 
 def test_whatever_breaks_in_here_the_run_has_its_end(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:

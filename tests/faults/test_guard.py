@@ -86,13 +86,25 @@ STUBBORN = "trap '' TERM; echo $$; echo ready; while :; do sleep 0.05; done"
 APART = "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $! $$; echo ready; wait"
 
 
+FLED = (
+    "(setsid sh -c 'echo $$; while :; do sleep 0.05; done') & "
+    "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); "
+    "os.fork() and os._exit(0); print(os.getpid(), flush=True); time.sleep(600)'; echo $$; echo ready; wait; sleep 600"
+)
+"""A session of its own, and a daemon that forks twice."""
+
+
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/jobs.db"
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize("command", [SLEEPER, STUBBORN, APART], ids=["polite", "stubborn", "in a group of its own"])
+@pytest.mark.parametrize(
+    "command",
+    [SLEEPER, STUBBORN, APART, FLED],
+    ids=["polite", "stubborn", "in a group of its own", "in sessions of their own"],
+)
 def test_commands_do_not_outlive_a_kill_of_their_node(url: str, command: str) -> None:
     with node(url, command) as (process, guard, started):
         assert started

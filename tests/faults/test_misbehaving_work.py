@@ -69,8 +69,8 @@ def test_a_hung_process_is_killed_with_all_that_it_started(app: Ostinato) -> Non
     end = time.monotonic() + 30
     while not grandchildren:
         assert time.monotonic() < end, "the process did not start its own"
-        children = psutil.Process().children()
-        grandchildren = [grandchild for child in children for grandchild in child.children()]
+        family = psutil.Process().children(recursive=True)
+        grandchildren = [each for each in family if "import time; time.sleep(600)" in each.cmdline()]
         time.sleep(0.02)
     ended = run.wait(60)
     assert ended.state is RunState.FAILED

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 
 from ostinato.execution.executors.group import ProcessGroup
+from ostinato.execution.guard import Guard
 
-__all__ = ["PATIENCE", "Heard", "bounded", "ended", "is_gone", "soon", "started"]
+__all__ = ["PATIENCE", "Heard", "bounded", "closing", "ended", "is_gone", "soon", "started"]
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -56,6 +58,19 @@ def bounded(work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wait_for(work, PATIENCE)
 
     return asyncio.run(main())
+
+
+@contextlib.contextmanager
+def closing(guard: Guard) -> Iterator[Guard]:
+    """A guard of a test's own, which ends with it."""
+    try:
+        yield guard
+    finally:
+        process = guard.process
+        guard.forget()
+        if process is not None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(process, 0)
 
 
 def is_gone(pid: int) -> bool:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,25 +18,25 @@ import psutil
 import pytest
 
 from ostinato.execution.executors import group as groups
-from ostinato.execution.executors import sessions
-from ostinato.execution.executors.group import UNKNOWN, NotStarted, ProcessGroup, end_of
-from ostinato.execution.guard import GUARD
-from ostinato.execution.guard_child import running
-from tests.unit.commands import PATIENCE, Heard, bounded, ended, is_gone, soon, started
+from ostinato.execution.executors.group import UNKNOWN, NotStarted, end_of
+from ostinato.execution.guard import Guard
+from ostinato.execution.guard_child import READY
+from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, is_gone, soon, started
 
 LONG_GRACE = 100.0
 """So long that no slow machine is taken for one that waited for its end."""
 
 
 @pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
+    with closing(Guard()) as guard:
+        monkeypatch.setattr(groups, "GUARD", guard)
+        yield guard
+
+
+@pytest.fixture
 def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "KILL_SECONDS", LONG_GRACE)
-
-
-@pytest.fixture(autouse=True)
-def an_undertaker_at_rest() -> None:
-    """It looks around on a thread of its own for what earlier tests left: no look of this test's is meant by that."""
-    assert soon(lambda: not sessions.UNDERTAKER._is_at_work)
 
 
 def test_both_streams_come_in_their_order() -> None:
@@ -93,13 +97,80 @@ def test_its_end_is_told_in_words(command: str, status: int, words: str) -> None
         "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done;",
         "timeout 600 sleep 599 >/dev/null 2>&1 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done;",
         "set -m; sleep 600 >/dev/null 2>&1 &",
+        "setsid sleep 600 & until [ $(ps -o sid= -p $!) = $! ]; do :; done;",
+        "(trap '' TERM HUP; exec setsid sleep 600 >/dev/null 2>&1) & until [ $(ps -o sid= -p $!) = $! ]; do :; done;",
     ],
-    ids=["plain", "silent", "stubborn", "in a group of its own", "silent in a group of its own", "job control"],
+    ids=[
+        "plain",
+        "silent",
+        "stubborn",
+        "in a group of its own",
+        "silent in a group of its own",
+        "job control",
+        "in a session of its own",
+        "stubborn in a session of its own",
+    ],
 )
 def test_what_it_leaves_in_the_background_goes_with_it(background: str) -> None:
     status, said = ended(["/bin/bash", "-c", f"{background} echo $!; exit 0"])
     assert status == 0
     assert is_gone(int(said))
+
+
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(0), os.close(1), os.close(2)
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+"""
+
+
+def daemons(marker: str) -> list[int]:
+    found = psutil.process_iter(["cmdline"])
+    return [each.pid for each in found if marker in (each.info["cmdline"] or []) and not is_gone(each.pid)]
+
+
+def test_a_daemon_that_forks_twice_goes_with_its_command() -> None:
+    marker = f"daemon-{os.getpid()}-{time.monotonic_ns()}"
+    assert ended([sys.executable, "-c", DAEMON + "print('away', flush=True)", marker]) == (0, b"away\n")
+    assert daemons(marker) == []
+
+
+def test_a_stop_reaches_what_fled() -> None:
+    marker = f"daemon-{os.getpid()}-{time.monotonic_ns()}"
+    begun = DAEMON + "print('ready', flush=True)\ntime.sleep(600)"
+
+    async def main() -> int:
+        heard = Heard()
+        group = await started([sys.executable, "-c", begun, marker], heard)
+        await heard.until(b"ready\n")
+        assert len(daemons(marker)) == 2
+        group.terminate()
+        return await group.wait()
+
+    assert bounded(main()) == -signal.SIGTERM
+    assert daemons(marker) == []
+
+
+HOPPING = """
+import os, sys
+sys.stdout.write("ready\\n")
+sys.stdout.flush()
+while True:  # each lives but a moment, and leaves a child in a session of its own
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+"""
+
+
+def test_what_forks_again_and_again_is_caught() -> None:
+    marker = f"hopping-{os.getpid()}-{time.monotonic_ns()}"
+    assert ended([sys.executable, "-c", HOPPING, marker]) == (0, b"ready\n")
+    assert soon(lambda: daemons(marker) == [])
 
 
 @pytest.fixture
@@ -110,41 +181,58 @@ def ignored_children() -> Iterator[None]:
     signal.signal(signal.SIGCHLD, before)
 
 
-@pytest.mark.usefixtures("ignored_children")
-@pytest.mark.parametrize("with_descriptors", [True, False])
-def test_a_status_that_nobody_knows_is_no_success(with_descriptors: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not with_descriptors:
-        monkeypatch.delattr(os, "pidfd_open")
-    assert ended("echo hi; exit 7") == (UNKNOWN, b"hi\n")
-    assert "somebody else in this process collected its exit status" in end_of(UNKNOWN)
+@pytest.mark.usefixtures("ignored_children", "fresh")
+def test_an_application_that_ignores_its_children_loses_no_exit_status(
+    monkeypatch: pytest.MonkeyPatch, fresh: Guard
+) -> None:
+    assert ended("echo hi; exit 7") == (7, b"hi\n")
 
 
-def test_what_somebody_else_buried_gets_no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[int] = []
-    monkeypatch.setattr(os, "killpg", lambda group, _: sent.append(group))
-
+def test_an_application_that_buries_all_children_takes_no_exit_status() -> None:
     async def main() -> int:
-        group = await started("exit 7", Heard())
-        os.waitid(os.P_PID, group.number, os.WEXITED)  # noqa: ASYNC222 - it ends at once
-        group.terminate()
-        group.kill()
+        group = await started("read line; exit 7", Heard(), stdin=b"go\n")
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
         return await group.wait()
 
-    assert bounded(main()) == UNKNOWN
-    assert sent == []
+    assert bounded(main()) == 7
 
 
-def test_what_fled_does_not_hold_up_the_end_though_it_holds_the_pipe() -> None:
-    command = "setsid sleep 600 & until [ $(ps -o sid= -p $!) = $! ]; do :; done; echo $!"
-    begun = time.monotonic()
-    status, said = ended(command)
-    pid = int(said)
-    try:
-        assert status == 0
-        assert time.monotonic() - begun < PATIENCE / 2, "it waited for the end of what holds it"
-        assert not is_gone(pid), "it left the group on purpose"
-    finally:
-        os.kill(pid, signal.SIGKILL)
+def supervisor_of(command: int) -> int:
+    return psutil.Process(command).ppid()
+
+
+def test_a_status_that_nobody_knows_is_no_success_and_nothing_is_left() -> None:
+    """Somebody killed the supervisor: the guard ends what it left behind."""
+
+    async def main() -> tuple[int, list[int]]:
+        heard = Heard()
+        away = "setsid sleep 600 & until [ $(ps -o sid= -p $!) = $! ]; do :; done; echo $! $$; echo ready; wait"
+        group = await started(away, heard)
+        await heard.until(b"ready\n")
+        os.kill(supervisor_of(group.number), signal.SIGKILL)
+        return await group.wait(), [int(word) for word in heard.data.split()[:2]]
+
+    status, left = bounded(main())
+    assert status == UNKNOWN
+    assert "the process that supervised it was killed" in end_of(UNKNOWN)
+    assert all(soon(lambda pid=pid: is_gone(pid)) for pid in left)  # type: ignore[misc]
+    assert ended("echo hi") == (0, b"hi\n")
+
+
+def test_when_the_guard_and_the_supervisor_are_killed_the_group_is_ended_from_here() -> None:
+    async def main() -> tuple[int, list[int]]:
+        heard = Heard()
+        group = await started("sleep 600 & echo $! $$; echo ready; wait", heard)
+        await heard.until(b"ready\n")
+        supervisor = supervisor_of(group.number)
+        os.kill(supervisor_of(supervisor), signal.SIGKILL)
+        os.kill(supervisor, signal.SIGKILL)
+        return await group.wait(), [int(word) for word in heard.data.split()[:2]]
+
+    status, left = bounded(main())
+    assert status == UNKNOWN
+    assert all(soon(lambda pid=pid: is_gone(pid)) for pid in left)  # type: ignore[misc]
 
 
 async def stopped(command: str) -> tuple[int, bytes, list[int]]:
@@ -257,86 +345,76 @@ def test_a_stop_needs_no_thread_of_the_application() -> None:
     bounded(main())
 
 
-def test_without_a_table_of_processes_a_stop_waits_for_nobody_but_the_living(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "running", lambda: None)
+POOR = """
+import os, signal, socket, sys
+from ostinato.execution import guard_child
+
+class NoTable:
+    def __init__(self):
+        raise FileNotFoundError("/proc")
+
+guard_child.become_subreaper = lambda: False
+if sys.argv[1] == "no table":
+    guard_child.Table = NoTable
+signal.signal(signal.SIGCHLD, lambda *_: None)
+guard_child.Supervisor(socket.socket(fileno=int(sys.argv[2])), None).run()
+"""
+
+
+def process_with(number: int, kind: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", POOR, kind, str(number)], pass_fds=[number])
+
+
+@pytest.mark.parametrize("kind", ["no table", "table"])
+def test_without_a_subreaper_a_stop_reaches_the_session_or_at_least_the_group(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poor: list[subprocess.Popen[bytes]] = []
+
+    async def supervisor(_: Guard) -> socket.socket:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            number = theirs.fileno()
+            poor.append(process_with(number, kind))
+        ours.setblocking(False)
+        assert await asyncio.get_running_loop().sock_recv(ours, 2) == READY
+        return ours
+
+    monkeypatch.setattr(Guard, "supervisor", supervisor)
+    monkeypatch.setattr(Guard, "give_back", Guard.close)
     monkeypatch.setattr(groups, "KILL_SECONDS", LONG_GRACE)
     begun = time.monotonic()
     status, _, _ = bounded(stopped("echo ready; exec sleep 600"))
     assert status == -15
+    status, said = ended("sleep 600 >/dev/null 2>&1 & echo $!")
+    assert status == 0
+    assert is_gone(int(said))
     assert time.monotonic() - begun < groups.KILL_SECONDS / 2
     monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
     _, _, (grandchild,) = bounded(stopped("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"))
     assert soon(lambda: is_gone(grandchild))
+    for each in poor:
+        assert each.wait(PATIENCE) == 0
 
 
-def test_one_look_answers_all_who_ask_and_none_is_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    lookers: list[threading.Thread] = []
+def test_a_cancel_while_it_starts_leaves_nothing_behind() -> None:
+    marker = f"starting-{os.getpid()}-{time.monotonic_ns()}"
 
-    def noted() -> sessions.Sessions | None:
-        lookers.append(threading.current_thread())
-        return running()
+    async def main() -> None:
+        await (await started("true", Heard())).wait()  # the guard is there
+        for turns in range(12):
+            starting = asyncio.ensure_future(
+                started([sys.executable, "-c", "import time; time.sleep(600)", marker], Heard())
+            )
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if not starting.cancel():
+                waiting = asyncio.ensure_future(starting.result().wait())
+                await asyncio.sleep(0)
+                waiting.cancel()
 
-    monkeypatch.setattr(sessions, "running", noted)
-
-    async def main() -> list[int]:
-        answers = await asyncio.gather(*[sessions.look() for _ in range(20)])
-        assert all(answer and os.getsid(0) in answer for answer in answers)
-        assert len(lookers) == 1
-        heard = Heard()
-        left = [await started("echo $$; exec sleep 600", heard) for _ in range(5)]
-        waiting = [asyncio.ensure_future(group.wait()) for group in left]
-        await asyncio.sleep(0)
-        for task in waiting:
-            task.cancel()
-        await asyncio.wait(waiting)
-        return [group.number for group in left]
-
-    assert all(soon(lambda pid=pid: not psutil.pid_exists(pid)) for pid in bounded(main()))  # type: ignore[misc]
-    assert threading.main_thread() not in lookers
-
-
-def test_a_cancel_in_the_last_moment_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first process is buried already, and another group of it is looked for."""
-    looking, cancelled = threading.Event(), threading.Event()
-
-    def slow() -> sessions.Sessions | None:
-        looking.set()
-        cancelled.wait(PATIENCE)
-        return running()
-
-    monkeypatch.setattr(sessions, "running", slow)
-
-    async def main() -> int:
-        heard = Heard()
-        away = "timeout 600 sleep 599 >/dev/null 2>&1 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $!"
-        waiting = asyncio.ensure_future((await started(away, heard)).wait())
-        assert await asyncio.to_thread(looking.wait, PATIENCE)
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        cancelled.set()
-        return int(heard.data)
-
-    pid = bounded(main())
-    assert soon(lambda: is_gone(pid))
-
-
-def test_a_command_that_ends_like_most_costs_no_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "running", lambda: pytest.fail("it looked around"))
-    assert ended("echo hi") == (0, b"hi\n")
-
-
-def test_an_error_after_the_start_leaves_nothing_running(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[int] = []
-
-    def fails(group: ProcessGroup) -> None:
-        begun.append(group.number)
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(ProcessGroup, "_watch", fails)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        ended("sleep 600")
-    assert soon(lambda: not psutil.pid_exists(begun[0])), "it was neither killed nor buried"
-    assert soon(lambda: begun[0] not in GUARD._places)
+    bounded(main())
+    assert soon(lambda: daemons(marker) == [])
 
 
 @pytest.mark.usefixtures("long_grace")
@@ -377,6 +455,7 @@ def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
     assert bounded(main()) == (3, False)
 
 
+@pytest.mark.usefixtures("fresh")
 def test_no_descriptor_is_left_open_whatever_happens() -> None:
     async def main() -> tuple[int, int]:
         heard = Heard()
@@ -390,14 +469,8 @@ def test_no_descriptor_is_left_open_whatever_happens() -> None:
             await asyncio.sleep(0.01)
             waiting.cancel()
             await asyncio.wait([waiting])
-        soon(lambda: psutil.Process().num_fds() == before)  # the undertaker is still looking around
+        await (await started("true", heard)).wait()  # as before, one supervisor is free
         return before, psutil.Process().num_fds()
 
     before, after = bounded(main())
     assert before == after
-
-
-def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "pidfd_open")
-    assert ended("echo hi; exit 3") == (3, b"hi\n")
-    assert ended("sleep 600 & exit 0")[0] == 0

@@ -58,6 +58,8 @@ def _examine(common: Common) -> Iterator[Finding]:
     loaded = f", app {name}" if (name := common.app or settings.app) else ""
     yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
     yield _zone(settings.tz)
+    yield _processes()
+    yield _trust()
     path = _sqlite_file(settings.db)
     if path is not None and not path.exists():
         fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
@@ -86,6 +88,26 @@ def _zone(name: str) -> Finding:
     except PackageNotFoundError:
         return Finding("zone", "warn", f"{name}, from the system's data", "pip install tzdata keeps zones up to date")
     return Finding("zone", "ok", f"{name} is known ({data})")
+
+
+def _trust() -> Finding:
+    from ostinato.trust import VARIABLE, trusted_places
+
+    places = trusted_places()
+    if "*" in places:
+        fix = f"name the folders instead: {VARIABLE}=/srv/jobs"
+        return Finding("trust", "warn", f"{VARIABLE}=* trusts files of everybody", fix)
+    also = f", and what is in {named(places)}" if places else ""
+    return Finding("trust", "ok", f"files of root and of this user that nobody else may write{also}")
+
+
+def _processes() -> Finding:
+    from ostinato.wiring import has_subreaper
+
+    if has_subreaper():
+        return Finding("processes", "ok", "everything that a command started ends with it")
+    text = f"{sys.platform} has no child subreaper: what a command starts in a session of its own outlives it"
+    return Finding("processes", "warn", text, "run commands on Linux, or let them start no daemons")
 
 
 def _sqlite_file(url: str) -> Path | None:

@@ -169,11 +169,12 @@ def import_app(target: str) -> Ostinato:
 
 def _import(name: str, target: str) -> ModuleType:
     folder = os.getcwd()
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     if not name or name.endswith(".py") or "/" in name:
         hint = f"write {name.removesuffix('.py').strip('./').replace('/', '.') or 'module'}:app"
         raise InvalidInput(f"--app {target} is not module:attr", field="app", hint=hint)
+    _require_trust(name, folder)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -187,6 +188,27 @@ def _import(name: str, target: str) -> ModuleType:
         ) from None
     except Exception as error:  # whatever the user's module does at import is theirs to mend
         raise _raised(target, name, error) from error
+
+
+def _require_trust(name: str, folder: str) -> None:
+    """Before anything of it is executed: the files of the module and of the packages around it, and this folder."""
+    from importlib.machinery import PathFinder
+
+    from ostinato.trust import require_trust, require_trusted_folder
+
+    require_trusted_folder(folder, "the folder of the app", "app")
+    search: list[str] | None = [folder, *sys.path]
+    whole = ""
+    for part in name.split("."):
+        whole = f"{whole}.{part}".lstrip(".")
+        spec = PathFinder.find_spec(whole, search)
+        if spec is None:
+            return  # not there, or made by an installed package's own finder: the import tells
+        if spec.has_location and spec.origin is not None:
+            require_trust(spec.origin, "the app", "app")
+        search = list(spec.submodule_search_locations or ())
+        for each in search:
+            require_trusted_folder(each, "the app's folder", "app")
 
 
 def _raised(target: str, name: str, error: Exception) -> InvalidInput:

@@ -1,117 +1,190 @@
-"""The guard of this process: if it is killed, its commands do not live on beside the rescued runs.
+"""The guard of this process, seen from here: it starts the commands, and ends them with all that they started.
 
-One process for all engines of this one, started with the first command. It sleeps until this process is gone, then
-reads from a table in shared memory what was running, and ends what is left of that. Neighbours: executors/group.py
-writes the table, guard_child.py is the other side.
+One process for all engines of this one, started with the first command. Each command that runs has a supervisor of its
+own, which the guard forks; one whose command is gone takes the next. If this process is killed, they end what runs.
+Neighbours: executors/group.py speaks with a supervisor, guard_child.py is the other side.
 """
 
 from __future__ import annotations
 
-import logging
-import mmap
+import asyncio
+import contextlib
+import errno
+import fcntl
 import os
+import socket
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
 from ostinato.execution import guard_child
-from ostinato.execution.guard_child import NUMBER, ROOM
 
 __all__ = ["GUARD", "Guard"]
 
-log = logging.getLogger("ostinato.execution")
-
 RESTART_SECONDS = 1.0
 """Between two starts of a guard that dies."""
+_ATTEMPTS = 2
+"""How often a guard that dies is started anew for one command."""
+_FULL_SECONDS = 0.005
+"""Until a guard that has much to do is asked again."""
+_MOST_IDLE = 16
+"""How many supervisors wait for the next command; each takes a megabyte or two."""
 
 
 class Guard:
-    """The guard's process and the table of what runs. A command that begins or ends costs a write into memory."""
+    """The guard's process, and the supervisors that are free."""
 
     def __init__(self) -> None:
-        self.forget()
+        self._sockets: set[socket.socket] = set()
+        self._reset()
 
-    def forget(self) -> None:
-        """In a fork too, as its first step: the commands and the guard are those of the process that it came from."""
-        self._lock = threading.Lock()  # a thread that is not in the fork may hold the other
+    def _reset(self) -> None:
+        self._lock = threading.Lock()  # a thread that is not in a fork may hold the other
         self.process: int | None = None
         """The guard's process id; None while there is none."""
-        self._lifeline: int | None = None
-        """A pipe that ends when this process does. A fork leaves it open: the number may be another's by now."""
+        self._server: socket.socket | None = None
         self._not_before = 0.0
-        self._table: memoryview | None = None
-        self._descriptor = -1
-        self._places: dict[int, int] = {}
-        self._free: list[int] = []
+        self._idle: list[socket.socket] = []
 
-    def watch(self, session: int, kill_seconds: float) -> None:
-        """A command began; its session has this number. If we are killed, it has so long after SIGTERM."""
+    def forget(self) -> None:
+        """In a fork, as its first step: the guard and the commands are those of the process that it came from.
+
+        Later the numbers of these sockets may be others', and must not be closed.
+        """
+        sockets, self._sockets = self._sockets, set()
+        self._reset()
+        for each in sockets:
+            with contextlib.suppress(OSError):
+                os.close(each.detach())
+
+    async def supervisor(self) -> socket.socket:
+        """A supervisor that waits for a command. OSError if there can be none."""
         with self._lock:
-            if self.process is None or not self._is_there(self.process):
-                self._restart(kill_seconds)
-            if self._table is not None and self._free:
-                place = self._places[session] = self._free.pop()
-                self._table[place] = session
+            while self._idle:
+                if _is_there(found := self._idle.pop()):
+                    return found
+                self._close(found)
+        for _ in range(_ATTEMPTS):
+            if (started := await self._fork()) is not None:
+                return started
+        raise OSError(errno.EAGAIN, "the guard of commands ends as soon as it is started")
 
-    def dismiss(self, session: int) -> None:
-        """Nothing of it is left."""
+    def give_back(self, supervisor: socket.socket) -> None:
+        """Its command is gone, and it waits for the next one."""
         with self._lock:
-            if self._table is not None and session in self._places:
-                place = self._places.pop(session)
-                self._table[place] = 0
-                self._free.append(place)
+            if len(self._idle) < _MOST_IDLE:
+                self._idle.append(supervisor)
+                return
+        self.close(supervisor)
 
-    def _is_there(self, process: int) -> bool:
+    def close(self, supervisor: socket.socket) -> None:
+        """It ends what is left of its command, and itself."""
+        with self._lock:
+            self._close(supervisor)
+
+    def _close(self, each: socket.socket) -> None:
+        self._sockets.discard(each)
+        each.close()
+
+    async def _fork(self) -> socket.socket | None:
+        """A new supervisor; None if the guard has died."""
+        ours, theirs = self._pair()
         try:
-            return os.waitpid(process, os.WNOHANG) == (0, 0)
-        except ChildProcessError:  # somebody else buried it
-            return False
+            await self._send(theirs)
+            theirs.close()
+            if await asyncio.get_running_loop().sock_recv(ours, len(guard_child.READY)):
+                return ours
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        except BaseException:
+            self.close(ours)
+            raise
+        finally:
+            theirs.close()
+        self.close(ours)
+        return None
 
-    def _restart(self, kill_seconds: float) -> None:
-        """Start it, but not again and again where it cannot live."""
-        self.process = None
-        if time.monotonic() >= self._not_before:
-            self._not_before = time.monotonic() + RESTART_SECONDS
-            self._start(kill_seconds)
+    async def _send(self, theirs: socket.socket) -> None:
+        """Give a socket to the guard, which is started if there is none."""
+        while True:
+            with self._lock:
+                if self._server is not None and not _is_there(self._server):
+                    self._bury(self._server)
+                pause = self._not_before - time.monotonic()
+                if self._server is None and pause <= 0:
+                    self._start()
+                if self._server is not None:
+                    try:
+                        socket.send_fds(self._server, [b"+"], [theirs.fileno()])
+                        return
+                    except OSError as error:
+                        if error.errno not in (errno.EAGAIN, errno.ETOOMANYREFS):
+                            raise
+                        pause = _FULL_SECONDS
+            await asyncio.sleep(pause)
 
-    def _start(self, kill_seconds: float) -> None:
-        """Start the process. Work goes on without it: it serves only when this one is killed."""
-        reading = -1
+    def _bury(self, server: socket.socket) -> None:
+        """It died, or is about to: its socket has ended."""
+        dead, self.process, self._server = self.process, None, None
+        self._close(server)
+        if dead is not None:
+            with contextlib.suppress(ChildProcessError):  # somebody else buried it
+                os.waitpid(dead, 0)
+
+    def _start(self) -> None:
+        """Start the process, but not again and again where it cannot live."""
+        self._not_before = time.monotonic() + RESTART_SECONDS
+        ours, theirs = self._pair()
         try:
-            if self._lifeline is not None:
-                old, self._lifeline = self._lifeline, None
-                os.close(old)
-            if self._table is None:
-                self._make_table()
-            reading, self._lifeline = os.pipe()
             self.process = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", "-S", str(Path(guard_child.__file__)), str(os.getpid()), str(kill_seconds)],
+                program := _interpreter(),
+                [program, "-I", "-S", str(Path(guard_child.__file__)), str(os.getpid())],
                 os.environ,
                 file_actions=[
-                    (os.POSIX_SPAWN_DUP2, reading, 0),
-                    (os.POSIX_SPAWN_DUP2, self._descriptor, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
                 ],
                 setsigmask=guard_child.DEAF_TO,  # from its first moment
             )
-        except Exception as error:  # whatever it is, the command that has begun must not suffer
-            log.warning("no guard could be started (%s): if this node is killed, its commands live on", error)
+            self._server = ours
+        except BaseException:
+            self._close(ours)
+            raise
         finally:
-            if reading >= 0:
-                os.close(reading)
+            theirs.close()
 
-    def _make_table(self) -> None:
-        if hasattr(os, "memfd_create"):
-            self._descriptor = os.memfd_create("ostinato-guard")
-        else:
-            with tempfile.TemporaryFile() as file:
-                self._descriptor = os.dup(file.fileno())
-        os.ftruncate(self._descriptor, ROOM)
-        self._table = memoryview(mmap.mmap(self._descriptor, ROOM)).cast(NUMBER)
-        self._free = list(range(len(self._table) - 1, -1, -1))
+    def _pair(self) -> tuple[socket.socket, socket.socket]:
+        """Our end of a new connection, and the other."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        if theirs.fileno() <= 2:  # somebody closed ours: a DUP2 to its own number would leave it to be closed
+            theirs, low = socket.socket(fileno=fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)), theirs
+            low.close()
+        ours.setblocking(False)
+        self._sockets.add(ours)
+        return ours, theirs
+
+
+def _is_there(other: socket.socket) -> bool:
+    """Whether the other side is open; it has nothing to say."""
+    try:
+        other.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _interpreter() -> str:
+    """A Python: in a server that embeds one, sys.executable may be the server."""
+    places = [sys.executable or "", f"{sys.exec_prefix}/bin/python3", f"{sys.base_exec_prefix}/bin/python3"]
+    for place in places:
+        if Path(place).name.startswith(("python", "pypy")) and os.access(place, os.X_OK):
+            return place
+    looked = ", ".join(filter(None, places))
+    raise OSError(errno.EOPNOTSUPP, f"its guard needs a Python interpreter, and there is none at {looked}")
 
 
 GUARD = Guard()

@@ -19,6 +19,7 @@ from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
+from ostinato.trust import require_trusted_database
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -47,6 +48,7 @@ class Database:
     async def open(self) -> None:
         """Make the file (only its owner may read it), connect, and migrate where something is pending."""
         if not self.in_memory:
+            require_trusted_database(self.path)
             path = self._enter()
             _make_private_file(self.path)
             protect(path)
