@@ -89,13 +89,29 @@ def fork() -> None:
     os.waitpid(child, 0)
 
 
+def second_app() -> None:
+    """As `ostinato worker` does: the command opens the database, and then the engine does."""
+    app.start()
+    Ostinato(f"sqlite:///{PATH}", name="second").schedules.list()
+
+
 def recipe() -> None:
     app.start()
     back_up.enqueue().wait(timeout=60)
 
 
-WAYS: dict[str, Callable[[], object]] = {"select": select, "read_file": read_file, "write": write, "sqlalchemy": sqlalchemy, "django": django,
-        "fork": fork, "recipe": recipe, "engine": app.start, "nobody": lambda: None}  # fmt: skip
+WAYS: dict[str, Callable[[], object]] = {
+    "select": select,
+    "read_file": read_file,
+    "write": write,
+    "sqlalchemy": sqlalchemy,
+    "django": django,
+    "fork": fork,
+    "recipe": recipe,
+    "second_app": second_app,
+    "engine": app.start,
+    "nobody": lambda: None,
+}
 
 
 def tell(*what: Any) -> None:
