@@ -1,4 +1,4 @@
-"""The locks behind test_sqlite_intruders.py: which files have them, and what is left after a fork, a kill or a close."""
+"""The locks behind test_sqlite_intruders.py: which files have them, what is left after a fork, a kill or a close."""
 
 from __future__ import annotations
 

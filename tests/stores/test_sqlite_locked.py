@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ostinato.errors import StoreUnavailable
+from ostinato.models.access import NewToken, Role
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.models.run import RunFilter
 from ostinato.stores.sqlite.store import SqliteStore
@@ -72,6 +73,18 @@ async def test_opening_and_reading_take_no_lock(path: Path, caplog: pytest.LogCa
         await watch.close()
         await store.close()
     assert caplog.records == []
+
+
+async def test_a_request_is_let_in_though_its_use_cannot_be_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(str(path))
+    await store.open()
+    await store.access.put_token(NewToken("script", Role.VIEWER, "me", "hash", None), NOW)
+    monkeypatch.setattr("ostinato.stores.sqlite.waiting.BUSY_SECONDS", 600.0)
+    with locked(path):
+        token = await store.access.find_token("hash", NOW)
+        assert token is not None
+        assert token.used_at is None
+    await store.close()
 
 
 async def test_every_call_that_writes_ends_in_its_own_time(
