@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import At, Ostinato
+from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.testing import FakeClock, drain
@@ -287,3 +288,18 @@ def test_a_name_with_spaces_around_it_is_refused_with_the_reason(app: Ostinato) 
     with pytest.raises(InvalidInput, match="without spaces before or after it"):
         app.schedules.add(" nightly", "every 1h", "work")
     app.stop()
+
+
+def test_a_program_that_changes_its_folder_keeps_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    app = Ostinato("sqlite:///jobs.db")
+    exact = Ostinato(settings=Settings(db="jobs.db"))
+    app.schedules.add("nightly", "daily 03:00", "report")
+    app.stop()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert [schedule.name for schedule in app.schedules.list()] == ["nightly"]
+    assert [schedule.name for schedule in exact.schedules.list()] == ["nightly"]
+    app.stop()
+    exact.stop()
+    assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -89,6 +89,12 @@ def fork() -> None:
     os.waitpid(child, 0)
 
 
+def second_app() -> None:
+    """As `ostinato worker` does: the command opens the database, and then the engine does."""
+    app.start()
+    Ostinato(f"sqlite:///{PATH}", name="second").schedules.list()
+
+
 def recipe() -> None:
     app.start()
     back_up.enqueue().wait(timeout=60)
@@ -102,6 +108,7 @@ WAYS: dict[str, Callable[[], object]] = {
     "django": django,
     "fork": fork,
     "recipe": recipe,
+    "second_app": second_app,
     "engine": app.start,
     "nobody": lambda: None,
 }

@@ -124,7 +124,7 @@ def test_nothing_acknowledged_is_lost_whoever_opened_the_file(tmp_path: Path, wa
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="there is no sqlite3 program")
 def test_a_backup_by_the_sqlite3_program_takes_nothing_away(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
-    with intruded(path, "engine") as app:
+    with intruded(path, "second_app") as app:
         app.until("intruded")
         for number in range(3):
             command = ["sqlite3", str(path), f".backup {tmp_path}/copy{number}.db"]
