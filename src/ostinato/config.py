@@ -26,7 +26,8 @@ from ostinato.timing.zones import check_zone
 __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
 CONFIG_FILE = "ostinato.toml"
-SHORTEST_LEASE = timedelta(seconds=1)
+SHORTEST_LEASE = timedelta(seconds=10)
+"""As long as it takes to end the commands of a node that was killed: until then nobody may start them anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,8 @@ def _coerce(name: str, value: Any) -> Any:
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:
-                raise InvalidInput(f"lease cannot be {value!r}", field=name, hint="give 1s or more; 15s is the default")
+                hint = "give 10s or more, the time it takes to end the commands of a killed node; 15s is the default"
+                raise InvalidInput(f"lease cannot be {value!r}", field=name, hint=hint)
             return lease
         case "grace" | "misfire_grace":
             return parse_duration(value, field=name)

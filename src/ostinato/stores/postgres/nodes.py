@@ -24,7 +24,7 @@ ON CONFLICT (id) DO UPDATE SET
     slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
     seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
     statistics = excluded.statistics
-WHERE n.lost_at IS NULL
+WHERE n.lost_at IS NULL AND n.pid = excluded.pid AND n.started_at = excluded.started_at
 RETURNING n.drain
 """
 
