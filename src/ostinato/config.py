@@ -28,7 +28,8 @@ from ostinato.trust import require_trust
 __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
 CONFIG_FILE = "ostinato.toml"
-SHORTEST_LEASE = timedelta(seconds=1)
+SHORTEST_LEASE = timedelta(seconds=10)
+"""As long as it takes to end the commands of a node that was killed: until then nobody may start them anew."""
 SHORTEST_LOGIN, LONGEST_LOGIN = timedelta(minutes=5), timedelta(days=3_650)
 
 
@@ -233,7 +234,8 @@ def _coerce(name: str, value: Any) -> Any:
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:
-                raise InvalidInput(f"lease cannot be {value!r}", field=name, hint="give 1s or more; 15s is the default")
+                hint = "give 10s or more, the time it takes to end the commands of a killed node; 15s is the default"
+                raise InvalidInput(f"lease cannot be {value!r}", field=name, hint=hint)
             return lease
         case "login_lifetime" | "login_idle_timeout":
             return _login_time(name, value)

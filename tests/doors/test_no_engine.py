@@ -59,7 +59,7 @@ def test_while_something_is_executed_by_hand_queued_runs_say_that_no_engine_is_t
 def test_what_was_executed_by_hand_is_rescued_when_its_process_is_killed(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OSTINATO_LEASE", "1s")
+    monkeypatch.setenv("OSTINATO_LEASE", "10s")
     with cli.start("exec", "--shell", "echo begun; sleep 60") as running:
         eventually(lambda: "begun" in running.out, "the command runs")
         running.signal(signal.SIGKILL)

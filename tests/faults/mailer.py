@@ -20,10 +20,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ostinato import Draining, MessageStale, Ostinato, QueueFull, Retry, RunContext
+from ostinato.config import load_settings
+from ostinato.durations import parse_duration
 from ostinato.service.runs import EnqueueSpec
 
 SENDERS = 3
@@ -54,7 +57,9 @@ class Notes:
 
 
 def make_app(url: str, notes: Notes, say_that_it_drains: Callable[[], object]) -> Ostinato:
-    app = Ostinato(url, name="mailers")
+    # Shorter than settings allow: nothing here starts commands, and tests shall not wait for a long one.
+    lease = parse_duration(os.environ.get("FAULTS_LEASE", "15s"))
+    app = Ostinato(settings=replace(load_settings(db=url), lease=lease), name="mailers")
 
     @app.task("work", retry=RETRY)
     async def work(payloads: list[Any], run: RunContext) -> None:

@@ -80,7 +80,7 @@ def test_killing_nodes_again_and_again_leaves_one_row_for_each_due_time(
 ) -> None:
     add_schedules(app)
     log = tmp_path / "executions"
-    with nodes(url, log, OSTINATO_LEASE="2s", OSTINATO_GRACE="10s") as cluster:
+    with nodes(url, log, FAULTS_LEASE="2s", OSTINATO_GRACE="10s") as cluster:
         for _ in range(3):
             cluster.start()
         kill_at_random(cluster, seed=20261115)

@@ -116,7 +116,7 @@ def test_a_thousand_messages_from_three_killed_processes_keep_their_order_and_no
         for session in app.sessions.list(busy=True):
             assert session.running <= limits[session.key]
 
-    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+    with nodes(url, log, program="mailer.py", FAULTS_LEASE=LEASE) as cluster:
         mailers = Mailers(cluster, plans, seed=3)
         mailers.storm(lambda: len(answers_of(log)) == 1000, look)
         wait_until_ended(app)
@@ -241,7 +241,7 @@ def test_small_queues_under_kills_lose_what_their_policy_says_and_nothing_else(
 ) -> None:
     plans = small_queues()
     sends = sum(plan.count for plan in plans)
-    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+    with nodes(url, log, program="mailer.py", FAULTS_LEASE=LEASE) as cluster:
         mailers = Mailers(cluster, plans, seed=5)
         mailers.storm(lambda: len(answers_of(log)) == sends)
         wait_until_ended(app)
@@ -325,7 +325,7 @@ def test_after_stop_all_nothing_starts_that_was_sent_before(app: Ostinato, url: 
         if chance.random() < 0.3:
             stop(chance.choice(plans).key)
 
-    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+    with nodes(url, log, program="mailer.py", FAULTS_LEASE=LEASE) as cluster:
         mailers = Mailers(cluster, plans, seed=7)
         mailers.storm(lambda: len(answers_of(log)) == sum(plan.count for plan in plans), stop_sometimes)
         for plan in plans:
@@ -420,7 +420,7 @@ def test_the_limit_and_the_rate_of_lanes_hold_while_nodes_are_killed(app: Ostina
     plans = [Plan(f"narrow:{number}", 6, 0.02, 0.05, {**everyone, "lane": "narrow"}) for number in range(30)]
     plans += [Plan(f"metered:{number}", 6, 0.02, 0.0, {**everyone, "lane": "metered"}) for number in range(30)]
     used: list[int] = []
-    with nodes(url, log, program="mailer.py", OSTINATO_LEASE=LEASE) as cluster:
+    with nodes(url, log, program="mailer.py", FAULTS_LEASE=LEASE) as cluster:
         mailers = Mailers(cluster, plans, seed=11)
         mailers.storm(
             lambda: len(answers_of(log)) == sum(plan.count for plan in plans) and not is_busy(app),

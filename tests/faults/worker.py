@@ -11,12 +11,17 @@ import random
 import signal
 import sys
 import time
+from dataclasses import replace
 
 from ostinato import Ostinato, RunContext
+from ostinato.config import load_settings
+from ostinato.durations import parse_duration
 
 
 def make_app(url: str, log: str) -> Ostinato:
-    app = Ostinato(url, name="faults")
+    # Shorter than settings allow: nothing here starts commands, and tests shall not wait for a long one.
+    lease = parse_duration(os.environ.get("FAULTS_LEASE", "15s"))
+    app = Ostinato(settings=replace(load_settings(db=url), lease=lease), name="faults")
     descriptor = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
     def note(run: RunContext) -> None:

@@ -23,3 +23,12 @@ async def test_what_such_a_process_ran_is_stale_when_it_is_lost(store: Store) ->
     assert [run.id for run in stale] == [started.id]
     assert await store.nodes.signs_of_life() == [("engine", NOW)]
     assert not (await store.nodes.renew(beat("hand", now=NOW + MINUTE, slots=0, tasks=()))).held
+
+
+async def test_a_name_that_another_process_has_is_refused(store: Store) -> None:
+    """Two containers may have one host name and one process id; a name made by chance may be the same."""
+    assert (await store.nodes.renew(beat("twin"))).held
+    assert not (await store.nodes.renew(beat("twin", now=NOW + 1, started_at=NOW + 1))).held
+    assert not (await store.nodes.renew(beat("twin", now=NOW + 1, pid=2))).held
+    assert (await store.nodes.renew(beat("twin", now=NOW + 2))).held
+    assert await store.nodes.signs_of_life() == [("twin", NOW + 2)]

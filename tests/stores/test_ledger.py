@@ -193,6 +193,7 @@ async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:
         beat(
             "a",
             now=NOW + SECOND,
+            started_at=NOW + 1,
             running=3,
             slots=4,
             draining=True,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ostinato.config import load_settings
+from ostinato.config import SHORTEST_LEASE, load_settings
 from ostinato.errors import InvalidInput, TimingError
+from ostinato.execution.executors.group import KILL_SECONDS
 
 
 def write(folder: Path, text: str) -> Path:
@@ -133,3 +135,14 @@ def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, v
     with pytest.raises(InvalidInput) as told:
         load_settings(tmp_path, {}, **{name: value})
     assert told.value.field == name
+
+
+@pytest.mark.parametrize("given", [{"environment": {"OSTINATO_LEASE": "9s"}}, {"environment": {}, "lease": "9s"}])
+def test_a_lease_shorter_than_the_end_of_commands_is_refused_with_the_fix(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput, match="give 10s or more") as raised:
+        load_settings(tmp_path, **given)
+    assert raised.value.field == "lease"
+    assert timedelta(seconds=KILL_SECONDS) <= SHORTEST_LEASE
+    assert load_settings(tmp_path, {}, lease="10s").lease == SHORTEST_LEASE

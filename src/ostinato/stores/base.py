@@ -409,7 +409,10 @@ class NodeStore(Protocol):
     """Who is alive."""
 
     async def renew(self, beat: NodeBeat) -> Renewed:
-        """Write the beat; the answer says whether the lease held, and what is asked of the node."""
+        """Write the beat; the answer says whether the lease held, and what is asked of the node.
+
+        It does not hold for a name that another process has: each keeps to its own process id and start.
+        """
         ...
 
     async def leave(self, id: NodeId) -> None: ...

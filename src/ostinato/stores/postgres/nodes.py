@@ -37,7 +37,7 @@ WITH renewed AS (
         slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
         seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
         statistics = excluded.statistics, writer = excluded.writer
-    WHERE n.lost_at IS NULL
+    WHERE n.lost_at IS NULL AND n.pid = excluded.pid AND n.started_at = excluded.started_at
     RETURNING n.id, n.drain
 )
 SELECT n.drain, r.id, r.token, r.ready_at, r.schedule_id, r.session

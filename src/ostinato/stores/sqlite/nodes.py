@@ -25,7 +25,7 @@ ON CONFLICT (id) DO UPDATE SET
     slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
     seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
     statistics = excluded.statistics
-WHERE lost_at IS NULL
+WHERE lost_at IS NULL AND nodes.pid = excluded.pid AND nodes.started_at = excluded.started_at
 RETURNING drain
 """
 _OWNED = "SELECT id, token, ready_at, schedule_id, session FROM runs WHERE state = 'running' AND node = ?"
