@@ -118,9 +118,24 @@ def test_where_the_server_listens_comes_from_every_layer(tmp_path: Path) -> None
         ("hosts", "*"),
         ("hosts", [80]),
         ("hosts", {"a": 1}),
+        ("trusted_proxies", "proxy.example.org"),
+        ("trusted_proxies", "10.0.0.0/40"),
+        ("trusted_proxies", "0.0.0.0/0"),
+        ("trusted_proxies", ["::/0"]),
+        ("trusted_proxies", [7]),
+        ("trusted_proxies", 7),
+        ("tls_cert", 7),
     ],
 )
 def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: object) -> None:
     with pytest.raises(InvalidInput) as told:
         load_settings(tmp_path, {}, **{name: value})
     assert told.value.field == name
+
+
+def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
+    (tmp_path / "ostinato.toml").write_text('trusted_proxies = ["10.0.0.5", "fd00::/8"]', encoding="utf-8")
+    assert load_settings(tmp_path, {}).trusted_proxies == ("10.0.0.5", "fd00::/8")
+    given = {"OSTINATO_TRUSTED_PROXIES": "10.0.0.5, 192.168.7.0/24", "OSTINATO_TLS_CERT": "a.pem"}
+    assert load_settings(tmp_path, given).trusted_proxies == ("10.0.0.5", "192.168.7.0/24")
+    assert load_settings(tmp_path, given).tls_cert == "a.pem"
