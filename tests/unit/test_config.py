@@ -129,6 +129,13 @@ def test_where_the_server_listens_comes_from_every_layer(tmp_path: Path) -> None
         ("hosts", "*"),
         ("hosts", [80]),
         ("hosts", {"a": 1}),
+        ("trusted_proxies", "proxy.example.org"),
+        ("trusted_proxies", "10.0.0.0/40"),
+        ("trusted_proxies", "0.0.0.0/0"),
+        ("trusted_proxies", ["::/0"]),
+        ("trusted_proxies", [7]),
+        ("trusted_proxies", 7),
+        ("tls_cert", 7),
     ],
 )
 def test_a_place_where_nobody_can_listen_is_refused(tmp_path: Path, name: str, value: object) -> None:
@@ -146,3 +153,11 @@ def test_a_lease_shorter_than_the_end_of_commands_is_refused_with_the_fix(
     assert raised.value.field == "lease"
     assert timedelta(seconds=KILL_SECONDS) <= SHORTEST_LEASE
     assert load_settings(tmp_path, {}, lease="10s").lease == SHORTEST_LEASE
+
+
+def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
+    (tmp_path / "ostinato.toml").write_text('trusted_proxies = ["10.0.0.5", "fd00::/8"]', encoding="utf-8")
+    assert load_settings(tmp_path, {}).trusted_proxies == ("10.0.0.5", "fd00::/8")
+    given = {"OSTINATO_TRUSTED_PROXIES": "10.0.0.5, 192.168.7.0/24", "OSTINATO_TLS_CERT": "a.pem"}
+    assert load_settings(tmp_path, given).trusted_proxies == ("10.0.0.5", "192.168.7.0/24")
+    assert load_settings(tmp_path, given).tls_cert == "a.pem"
