@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import shop
+from tests.browser import hostile, shop
 from tests.browser.scenario import BOUNDED
 from tests.browser.scenario import play as play_scenario
 from tests.browser.seed import fill_shop, fill_with_many
@@ -88,6 +89,20 @@ def test_every_page_fits_its_screen_and_is_read_out(tmp_path: Path, served_shop:
     run = served_shop.cli("schedule", "trigger", "reindex-search").strip()
     served_shop.cli("session", "send", "chat:ada", "Is the blue lamp in stock?", "--task", "chat.reply")
     play_scenario("every-page", served_shop, tmp_path / "browser", SHOP_RUN=run)
+
+
+def test_what_work_says_is_text_on_every_page(tmp_path: Path) -> None:
+    folder = tmp_path / "hostile"
+    folder.mkdir()
+    shutil.copy(hostile.__file__, folder / "hostile.py")
+    name, session = "<img src=x onerror='window.hacked=1'>", "<script>window.hacked=1</script>"
+    with Server(folder, "--app", "hostile:app") as server:
+        add = ("schedule", "add", name, "daily 03:00", "--app", "hostile:app", "--note", hostile.MARKUP)
+        server.cli(*add, "--task", "attack")
+        run = server.cli("schedule", "trigger", name).strip()
+        server.cli("session", "send", session, f"payload {hostile.MARKUP}", "--task", "answer")
+        answer = str(json.loads(server.cli("run", "ls", "--json"))[0]["id"])
+        play_scenario("hostile", server, tmp_path / "browser", RUN=run, ANSWER=answer)
 
 
 def test_a_list_of_ten_thousand_schedules_scrolls_with_few_rows_in_the_document(tmp_path: Path) -> None:

@@ -27,11 +27,11 @@ T = TypeVar("T")
 class Served:
     """A house with the server on it, and an admin's token. No engine: nothing that is added is ever executed."""
 
-    def __init__(self, folder: Path, registry: Registry, token: str | None = None) -> None:
+    def __init__(self, folder: Path, registry: Registry, token: str | None = None, url: str | None = None) -> None:
         """`token` is that of an admin, if the database in the folder has one already."""
         self.folder = folder
         self._runner = asyncio.Runner()
-        settings = Settings(db=f"sqlite:///{folder / 'ostinato.db'}")
+        settings = Settings(db=url or f"sqlite:///{folder / 'ostinato.db'}")
         self.house: House = self.run(open_house(settings, SystemClock(), registry))
         self.token = token or self.run(self._make_token())
         self._client = httpx.AsyncClient(

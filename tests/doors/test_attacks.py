@@ -1,0 +1,243 @@
+"""Attacks: every route without credentials, every role on everybody's schedules, hostile text in every field."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+
+from ostinato import Function, Shell
+from ostinato.execution.registry import Registry
+from ostinato.models.access import Role
+from tests.doors.good_requests import GOOD, Good, furnish
+from tests.doors.served import Served
+from tests.doors.test_api_roles import NEEDED
+from tests.doors.web import Client, Web
+
+# --- without credentials ---------------------------------------------------------------------------------------------
+
+PUBLIC = {
+    ("POST", "/api/login"),
+    ("GET", "/api/openapi.json"),
+    ("HEAD", "/api/openapi.json"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+}
+"""What anybody may ask for, from this machine. The page's own files are the rest."""
+HERE = {"ref": "ghost", "id": "1", "name": "ghost", "key": "ghost"}
+
+
+def _entries(routes: Sequence[BaseRoute]) -> Iterator[tuple[str, str]]:
+    """Method and path of all that the app serves; a kind of route that is not known here is a failure."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is not None:  # as FastAPI keeps what it was told to include
+            yield from _entries(included.routes)
+            continue
+        match route:
+            case APIRoute() | Route():
+                yield from ((method, route.path) for method in route.methods or ())
+            case WebSocketRoute():
+                yield "WebSocket", route.path
+            case Mount():
+                yield from ((method, f"{route.path}/x") for method in ("GET", "POST"))
+            case _:
+                raise AssertionError(f"nobody has said how {route!r} is entered")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.1"])
+def test_nothing_is_entered_without_credentials_but_what_is_public_by_name(web: Web, address: str) -> None:
+    found = set(_entries(web.app.router.routes))
+    assert found >= PUBLIC
+    assert ("WebSocket", "/api/live") in found
+    web.set(host="0.0.0.0")  # so that nobody is taken for local
+    public = PUBLIC - {("GET", "/metrics")}
+    client = web.anybody(address)
+    wrong = []
+    for method, path in sorted(found - public):
+        filled = path.format(**HERE)
+        status = _knock(web, filled) if method == "WebSocket" else client.send(method, filled).status_code
+        if status != 401:
+            wrong.append((method, path, status))
+    assert wrong == []
+
+
+def _knock(web: Web, path: str) -> int:
+    """Open a socket and ask for all that happens; 401 if it is closed for that, and nothing was told."""
+    asked = [{"type": "websocket.connect"}, {"type": "websocket.receive", "text": '{"type":"subscribe","topic":"a"}'}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return asked.pop(0) if asked else await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "websocket",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8321")],
+        "client": ("192.0.2.1", 5),
+        "subprotocols": [],
+        "state": {},
+    }
+    web.run(asyncio.wait_for(web.app(scope, receive, send), 60))
+    told = [json.loads(message["text"]) for message in sent if message["type"] == "websocket.send"]
+    assert [one["type"] for one in told] == ["error"]
+    return 401 if sent[-1]["type"] == "websocket.close" and sent[-1]["code"] == 4401 else 200
+
+
+# --- role × route × owner --------------------------------------------------------------------------------------------
+
+BODIES: dict[str, Any] = {
+    "PATCH /api/schedules/{ref}": {"policy": {"checks": []}},
+    "POST /api/schedules/{ref}/backfill": {"from": "2025-12-31T00:00:00Z", "until": "2025-12-31T01:00:00Z"},
+    "POST /api/schedules/{ref}/trigger": {"force": True},
+}
+REPLACE = ("POST", "/api/schedules")
+OWNERS = ("admin", "operator", "code")
+
+
+async def _schedules(web: Web) -> None:
+    """One of each owner; the code's runs a command too."""
+    add = web.house.services.schedules.add
+    await add("of-admin", "every 5m", Shell("true"))
+    await add("of-operator", "every 5m", Function("hello"))
+    await add("of-code", "every 5m", Shell("true"), owner="code")
+
+
+@pytest.mark.parametrize("owner", OWNERS)
+@pytest.mark.parametrize("role", list(Role))
+def test_each_role_gets_as_far_on_everybodys_schedules_as_its_table_says(web: Web, role: Role, owner: str) -> None:
+    client = web.script(role)
+    wrong = []
+    for (method, path), needed in [(one, role) for one, role in NEEDED.items() if "{ref}" in one[1] or one == REPLACE]:
+        web.run(_schedules(web))
+        body = BODIES.get(f"{method} {path}", {}) if method != "GET" else None
+        if (method, path) == REPLACE:
+            body = {"name": f"of-{owner}", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
+        status = client.send(method, path.replace("{ref}", f"of-{owner}"), json=body).status_code
+        has_power = owner != "operator" and (method == "PATCH" or (method, path) == REPLACE)
+        allowed = role.covers(Role.ADMIN if has_power else needed)
+        if (status < 300) != allowed or (not allowed and status != 403):
+            wrong.append((method, path, status))
+    assert wrong == []
+
+
+# --- hostile text in every field -------------------------------------------------------------------------------------
+
+JSON = {"Content-Type": "application/json"}
+HOSTILE = {
+    "sql": "'; DROP TABLE runs; --",
+    "like": "%_\\",
+    "html": "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "template": "{{7*7}}${7*7}{0.__class__}%s%(now)s",
+    "lines": "a\r\nSet-Cookie: ostinato=x\r\n\r\nb",
+    "nul": "a\0b",
+    "bidi": "a\u202eb\u2066c",
+    "escape": "a\x1b]0;title\x07\x9b31mb",
+    "surrogate": "a\ud800b",
+    "long": "x" * 100_000,
+    "path": "../../../../etc/passwd",
+}
+
+
+@pytest.fixture
+def served(url: str, tmp_path: Path) -> Iterator[Served]:
+    served = Served(tmp_path, Registry(), url=url)
+    try:
+        furnish(served)
+        yield served
+    finally:
+        served.close()
+
+
+def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where texts are in a body."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*place, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _leaves(inner, (*place, index))
+    elif isinstance(value, str):
+        yield place
+
+
+def _put(value: Any, place: tuple[Any, ...], text: str) -> Any:
+    if not place:
+        return text
+    copy = value.copy()
+    copy[place[0]] = _put(value[place[0]], place[1:], text)
+    return copy
+
+
+def _attacks(good: Good, text: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """The body and the query of the request, with the text in one field of each."""
+    for place in _leaves(good.json):
+        yield _put(good.json, place, text), dict(good.query)
+    for name in good.query:
+        # No longer than a server takes in its first line.
+        yield good.json, {**good.query, name: text[:10_000].encode("utf-8", "surrogatepass")}
+
+
+SKIPPED = {"POST /api/login", "POST /api/logout", "DELETE /api/tokens/{id}", "DELETE /api/logins/{id}"}
+
+
+@pytest.mark.parametrize("kind", list(HOSTILE))
+def test_hostile_text_in_any_field_is_stored_as_it_is_or_refused(served: Served, kind: str) -> None:
+    text, wrong = HOSTILE[kind], []
+    for operation, good in GOOD.items():
+        if operation in SKIPPED:
+            continue
+        method = operation.split()[0]
+        for body, query in _attacks(good, text):
+            content = None if body is None else json.dumps(body).encode()
+            headers = {**good.headers, **JSON}
+            answer = served.send(method, good.path, content=content, params=query, headers=headers)
+            if answer.status_code >= 500:
+                wrong.append((operation, body if len(str(body)) < 500 else "…", answer.status_code))
+    assert wrong == []
+    assert served.send("GET", "/api/runs").status_code == 200
+    assert served.send("GET", "/api/audit").status_code == 200
+
+
+@pytest.mark.parametrize("kind", list(HOSTILE))
+def test_hostile_text_that_is_taken_is_given_back_as_it_was(served: Served, kind: str) -> None:
+    text = HOSTILE[kind]
+    work = {"kind": "shell", "command": ["echo", text], "env": {"A": text}}
+    made = {"name": text, "timing": "every 5m", "note": text, "work": work}
+    takes = 0
+    for body in (made, {**made, "name": "plain"}, {**made, "name": "plain2", "note": "n"}):
+        answer = served.send("POST", "/api/schedules", content=json.dumps(body).encode(), headers=JSON)
+        assert answer.status_code in (201, 422), answer.text[:300]
+        if answer.status_code == 422:
+            continue
+        takes += 1
+        again = served.send("GET", answer.headers["location"]).json()
+        assert (again["name"], again["note"]) == (body["name"], body["note"])
+        assert (again["work"]["command"], again["work"]["env"]) == (work["command"], work["env"])
+    assert takes > 0 or kind in ("nul", "surrogate")
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "If-Match", "If-None-Match", "X-Origin-Key", "Range", "Cookie"])
+@pytest.mark.parametrize("kind", ["sql", "html", "bidi", "long", "escape"])
+def test_hostile_text_in_a_header_is_refused_or_of_no_effect(web: Web, name: str, kind: str) -> None:
+    value = HOSTILE[kind].encode("utf-8")
+    for client in (web.script("admin"), web.anybody()):
+        for method, path in (("GET", "/api/runs"), ("POST", "/api/lanes/main/pause")):
+            answer = _raw(client, method, path, (name.lower().encode(), value))
+            assert answer < 500
+
+
+def _raw(client: Client, method: str, path: str, header: tuple[bytes, bytes]) -> int:
+    return client.send(method, path, headers=[header]).status_code
