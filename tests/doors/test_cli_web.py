@@ -89,7 +89,7 @@ def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: 
         address = _address(web)
         named = re.search(r"; '(ostinato login .*)' makes another", web.err)
         assert named is not None
-        assert "--db sqlite:///other.db" in named[1]
+        assert f"--db sqlite:///{cli.folder}/other.db" in named[1]
         link = cli.ok(*shlex.split(named[1])[1:]).out.strip()
         assert link.startswith(f"{address}/login?code=")
         answer = httpx.post(f"{address}/api/login", json={"code": link.partition("code=")[2]}, timeout=60)
