@@ -13,6 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from ostinato.api import health as health_door
 from ostinato.api.metrics import metrics_text
+from ostinato.clock import SECOND, uptime
+from ostinato.engine import fence
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
@@ -215,6 +217,17 @@ def test_a_node_whose_lease_is_gone_is_not_ready(web: Web) -> None:
     web.run(web.house.store.nodes.leave(web.house.engine.id))
     answer = web.anybody().get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "its lease was lost")
+
+
+def test_a_node_that_cannot_renew_its_lease_is_neither_healthy_nor_ready(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(web)
+    monkeypatch.setattr(fence, "uptime", lambda: uptime() + 3_600 * SECOND)
+    for path in ("/healthz", "/readyz"):
+        answer = web.anybody().get(path)
+        assert answer.status_code == 503, path
+        assert answer.json()["reason"].startswith("its lease could not be renewed since 20")
 
 
 def failing(web: Web, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Awaitable[Any]]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ostinato import Ostinato
+from ostinato.testing import FakeClock
 from tests.doors.command_line import CommandLine
 
 PROJECT_KEYS = ["name", "folder", "env", "schedules", "created_at"]
@@ -115,3 +117,15 @@ def test_doctor_finds_queued_runs_of_tasks_that_nobody_knows(cli: CommandLine) -
     assert (finding["status"], "run 1 waits for tasks" in finding["text"]) == ("warn", True)
     cli.ok("run", "cancel", "1")
     assert _found(cli, "queue") == []
+
+
+def test_doctor_finds_schedules_that_sleep_because_the_clock_was_set_back(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "right", "every 5m", "--shell", "true")
+    assert [one["status"] for one in _found(cli, "clock")] == ["ok"]
+    ahead = Ostinato(f"sqlite:///{cli.folder}/ostinato.db", clock=FakeClock("2200-01-01T00:00:00Z"))
+    ahead.schedules.add("asleep", "every 5m", "job")
+    ahead.stop()
+    _, found = _found(cli, "clock")
+    assert (found["status"], found["fix"]) == ("warn", "start an engine, or restart it: it plans them anew")
+    assert "asleep" in found["text"]
+    assert "right" not in found["text"]

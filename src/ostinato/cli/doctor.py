@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ __all__ = ["doctor"]
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _EARLIEST_YEAR = 2025
+_AHEAD = timedelta(seconds=2)
 
 
 def doctor(*, common: Common = NO_COMMON) -> int:
@@ -143,6 +144,7 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     yield from _schedules(schedules)
     yield from examine_work(visit, schedules, alive)
     yield _clock(visit.now, nodes)
+    yield from _asleep(visit.now, schedules)
 
 
 def _sqlite_version() -> str:
@@ -190,3 +192,25 @@ def _clock(now: datetime, nodes: Sequence[Node]) -> Finding:
         text = f"another node's clock is {ahead:.0f} s ahead of this one"
         return Finding("clock", "warn", text, "run an NTP client on every machine")
     return Finding("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC, Python {sys.version.split()[0]}")
+
+
+def _asleep(now: datetime, schedules: Sequence[Schedule]) -> Iterator[Finding]:
+    """Schedules that wait beyond their next due time by the clock of now: it was set back since they were planned."""
+    late = [schedule.name for schedule in schedules if _sleeps(schedule, now)]
+    if late:
+        text = f"it was set back: {named(late)} would wait beyond the next due time"
+        yield Finding("clock", "warn", text, "start an engine, or restart it: it plans them anew")
+
+
+def _sleeps(schedule: Schedule, now: datetime) -> bool:
+    from ostinato.clock import from_micros, to_micros
+    from ostinato.models.replanning import due_by_now
+
+    if not schedule.enabled or schedule.next_run_at is None or schedule.held_since is not None:
+        return False
+    try:
+        due = due_by_now(schedule.timing, schedule.zone, to_micros(schedule.anchor_at), to_micros(now))
+    except Exception:  # the engine breaks it when it is due, and says why
+        return False
+    # What is due within the next moment may have been recorded ahead.
+    return due is not None and now + _AHEAD < from_micros(due) < schedule.next_run_at

@@ -29,7 +29,7 @@ class Lease:
         beat: Callable[[Micros, Micros], NodeBeat],
         lost: Callable[[], None],
         joined: Callable[[], None],
-        jumped: Callable[[], None],
+        jumped: Callable[[Micros], None],
         asked: Callable[[bool], object],
         compare: Callable[[Sequence[OwnedRun]], object],
         renewed: Callable[[Micros], None],
@@ -59,7 +59,7 @@ class Lease:
             await self._clock.wait(self.signal, self._clock.now() + self._length // 3)
             offset = self._wall_offset()
             if abs(offset - self._offset) > _JUMP:
-                self._jumped()
+                self._jumped(offset - self._offset)
             self._offset = offset
 
     async def renew(self) -> None:

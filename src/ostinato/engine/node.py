@@ -22,6 +22,7 @@ from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.recorder import Recorder
+from ostinato.engine.replanner import Replanner
 from ostinato.engine.rescuer import Rescuer
 from ostinato.engine.spool import Spool, spool_prefix
 from ostinato.engine.statistics import Statistics
@@ -91,6 +92,7 @@ class Engine:
         self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
         self.spool = Spool(store.runs, spool_prefix(settings))
         self.pruner = Pruner(store.upkeep, clock)
+        self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
         self.watchdog = Watchdog()
         self._started_at: Micros | None = None
@@ -106,6 +108,8 @@ class Engine:
         self._next_due_at: Micros | None = None
         self._stopped_runs = 0
         """How many runs were stopped because the lease could not be renewed."""
+        self._jump: dict[str, Any] | None = None
+        """By how many seconds the clock was set last, and when."""
 
     async def prepare(self, *, takes_work: bool = True) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.
@@ -139,6 +143,7 @@ class Engine:
             ("dispatcher", self.dispatcher.run),
             ("waker", self.waker.run),
             ("pruner", self.pruner.run),
+            ("replanner", self.replanner.run),
         ):
             self.watchdog.start(name, service)
         self.is_started = True
@@ -179,7 +184,7 @@ class Engine:
         self.is_draining = True
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
-        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner")
+        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner")
         self._put_back(await self.dispatcher.close())
         await self.watchdog.stop("dispatcher")
         try:
@@ -318,6 +323,7 @@ class Engine:
                 "blocked_times": self.monitor.blocked_times,
                 "last_block": self.monitor.last_block,
             },
+            "clock_jump": self._jump,
             "lost_runs": self.recorder.lost_runs,
             "held": self.dispatcher.held,
             "unwritten": self.recorder.pending,
@@ -407,8 +413,13 @@ class Engine:
         self.ticker.signal.set()
         self.dispatcher.wake()
 
-    def _jumped(self) -> None:
-        log.warning("the clock jumped: looking for what is due")
+    def _jumped(self, by: Micros) -> None:
+        """Somebody set the clock, by so much."""
+        direction = "forward" if by > 0 else "back"
+        log.warning("the clock was set %s by %.1f s: looking for what is due", direction, abs(by) / SECOND)
+        self._jump = {"by": round(by / SECOND, 3), "at": from_micros(self.clock.now()).isoformat(timespec="seconds")}
+        if by < 0:
+            self.replanner.signal.set()
         self._look()
 
     async def _put_back_unknown(self) -> None:

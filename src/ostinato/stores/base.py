@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from ostinato.clock import Micros
+from ostinato.clock import SECOND, Micros
 from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
@@ -18,6 +18,7 @@ from ostinato.models.live import Changes, Mark
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Ground, Project
+from ostinato.models.replanning import Replan
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.schedule import (
     DueSchedule,
@@ -177,6 +178,10 @@ class Glance:
     """Whether somebody asks this node to take no more work; None if the node is not there."""
 
 
+RECORDED_AHEAD: Micros = 2 * SECOND
+"""A due time this near may have been recorded ahead of its time, by a right clock."""
+
+
 class ScheduleStore(Protocol):
     """Schedules, and the one transaction that turns due times into runs."""
 
@@ -255,6 +260,20 @@ class ScheduleStore(Protocol):
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
         """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs
         and move the schedule on. Answers the schedules that were moved; the others lost a race."""
+        ...
+
+    async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:
+        """Schedules that are due after now, by their ids, from the one behind `after` on; without their active runs."""
+        ...
+
+    async def replan_schedules(self, plans: Sequence[Replan], now: Micros) -> list[ScheduleId]:
+        """In one transaction, for each plan whose `next_at` and version still are what was read: set when it is due,
+        take back what was missed or skipped in the future, and let what is queued for the future start now. Answers
+        the schedules that were moved."""
+        ...
+
+    async def latest_write(self) -> Micros | None:
+        """The latest instant at which a run ended or a schedule changed, by the clock of who wrote it."""
         ...
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
     REMOVED,
+    DueSchedule,
     FirePlan,
     Hold,
     RecentRun,
@@ -27,6 +29,7 @@ from ostinato.stores.postgres.ends import wait_for_finish
 from ostinato.stores.postgres.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, readable, texts
+from ostinato.stores.postgres.replans import replan_now
 from ostinato.stores.postgres.runs import cancel_now
 from ostinato.stores.postgres.schedule_pages import (
     count_states,
@@ -151,6 +154,8 @@ FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::boolean[], %s::bigint[
 WHERE s.id = p.id AND s.next_at = p.read_next_at AND s.version = p.version AND NOT (p.idle AND {_ACTIVE})
 RETURNING s.id
 """
+
+_LATEST = "SELECT greatest((SELECT max(finished_at) FROM runs), (SELECT max(updated_at) FROM schedules))"
 
 
 class PostgresSchedules:
@@ -302,6 +307,18 @@ class PostgresSchedules:
             )
 
         return await self._database.read(look)
+
+    async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:
+        query = f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.id > %s AND s.next_at > %s ORDER BY s.id LIMIT %s"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (after, now, limit)))
+        return [load_due(row, (), ()) for row in rows]
+
+    async def replan_schedules(self, plans: Sequence[Replan], now: Micros) -> list[ScheduleId]:
+        return await self._database.write(lambda connection: replan_now(connection, plans, now), wakes=True)
+
+    async def latest_write(self) -> Micros | None:
+        latest: Micros | None = await self._database.read(lambda connection: fetch_value(connection, _LATEST))
+        return latest
 
     async def count_due(self, edges: Sequence[Micros]) -> list[int]:
         given = (numbers(edges[:-1]), numbers(edges[1:]))

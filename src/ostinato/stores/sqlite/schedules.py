@@ -11,9 +11,11 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.replanning import Replan
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import (
     REMOVED,
+    DueSchedule,
     FirePlan,
     Hold,
     RecentRun,
@@ -32,6 +34,7 @@ from ostinato.stores.sqlite.ends import wait_for_finish
 from ostinato.stores.sqlite.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
+from ostinato.stores.sqlite.replans import replan_now
 from ostinato.stores.sqlite.runs import cancel_now
 from ostinato.stores.sqlite.schedule_pages import (
     count_states,
@@ -77,6 +80,10 @@ WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS 
 _HOLD = """
 UPDATE schedules SET next_at = ?1, held_since = coalesce(held_since, ?2), held_reason = ?3, updated_at = ?4
 WHERE id = ?5 AND version = ?6 AND next_at = ?2 AND enabled AND broken IS NULL AND NOT orphaned
+"""
+_LATEST = """
+SELECT max(at) FROM (SELECT max(finished_at) AS at FROM runs WHERE finished_at IS NOT NULL
+                     UNION ALL SELECT max(updated_at) FROM schedules)
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = ? AND NOT s.orphaned AND s.name NOT IN (SELECT value FROM json_each(?))"
 _DETACH = """
@@ -232,6 +239,17 @@ class SqliteSchedules:
             return Due(due, later[0][0])
 
         return await self._database.read(look)
+
+    async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:
+        query = f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.id > ? AND s.next_at > ? ORDER BY s.id LIMIT ?"
+        rows = await self._database.read(lambda connection: fetch(connection, query, (after, now, limit)))
+        return [load_due(row, (), ()) for row in rows]
+
+    async def replan_schedules(self, plans: Sequence[Replan], now: Micros) -> list[ScheduleId]:
+        return await self._database.write(lambda connection: replan_now(connection, plans, now), wakes=True)
+
+    async def latest_write(self) -> Micros | None:
+        return await self._database.read(lambda connection: fetch_value(connection, _LATEST))
 
     async def count_due(self, edges: Sequence[Micros]) -> list[int]:
         # Each a range of the index: a GROUP BY would sort.
