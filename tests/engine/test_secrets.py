@@ -134,8 +134,8 @@ def test_a_command_of_another_user_gets_little_of_the_engines_environment(
 ) -> None:
     """As root somebody else, otherwise oneself: it is the same way."""
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-    for name in ("LC_OF_TEST", "OSTINATO_OF_TEST"):
-        monkeypatch.setenv(name, "harmless")
+    monkeypatch.setenv("LC_OF_TEST", "harmless")
+    monkeypatch.setenv("OSTINATO_OF_TEST", "who knows")
     monkeypatch.setenv("OSTINATO_DB", "postgresql://app:p%40ss-word@db/jobs")
     gate = f"""echo $TOKEN_OF_TEST > {tmp_path}/gate; echo '{{"wake": true}}'"""
     work = Shell("env", user=user.pw_name, folder="/", env={"OWN": "1", "GIVEN": "env:TOKEN_OF_TEST"})
@@ -145,7 +145,8 @@ def test_a_command_of_another_user_gets_little_of_the_engines_environment(
     assert "TOKEN_OF_TEST" not in variables
     assert "OSTINATO_DB" not in variables
     assert (variables["OWN"], variables["GIVEN"], variables["PATH"]) == ("1", "***", os.environ["PATH"])
-    assert (variables["LC_OF_TEST"], variables["OSTINATO_OF_TEST"]) == ("harmless", "harmless")
+    assert variables["LC_OF_TEST"] == "harmless"
+    assert "OSTINATO_OF_TEST" not in variables
     assert variables["OSTINATO_RUN_ID"] == str(run.id)
     assert (tmp_path / "gate").read_text() == f"{SECRET}\n", "a gate runs as the engine does"
     assert "TOKEN_OF_TEST=" in ended(memory_app, Shell("env"))[1], "so it is without a user"

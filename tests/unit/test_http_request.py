@@ -116,11 +116,27 @@ def test_a_redirect_keeps_the_method_and_body_or_makes_it_a_get(status: int, met
 
 @pytest.mark.parametrize("location", ["https://two.example/", "//two.example", "https://one.example:444/a"])
 def test_another_origin_gets_no_secrets(location: str) -> None:
-    request = next_request(first(), 307, location)
-    assert "X-Plain" in request.headers
-    assert not {"Authorization", "cookie", "X-Key"} & set(request.headers)
+    request = next_request(first(), 303, location)
+    assert {"Accept", "User-Agent", "Idempotency-Key"} <= set(request.headers)
+    assert not {"Authorization", "cookie", "X-Key", "X-Plain"} & set(request.headers)
     # Nor does the first one get them back.
-    assert "X-Key" not in next_request(request, 307, "https://one.example/").headers
+    assert not {"X-Key", "X-Plain"} & set(next_request(request, 307, "https://one.example/").headers)
+
+
+@pytest.mark.parametrize("status", [307, 308])
+@pytest.mark.parametrize("location", ["https://two.example/", "https://one.example:444/a"])
+def test_another_origin_gets_no_body(status: int, location: str) -> None:
+    with pytest.raises(Refusal, match="another origin, which does not get the body"):
+        next_request(first(), status, location)
+    without = request_of(Http("DELETE", "https://one.example/a"))
+    assert next_request(without, status, location).method == "DELETE"
+
+
+def test_other_origins_get_what_tells_nothing() -> None:
+    given = {"Accept": "text/csv", "Accept-Language": "de", "User-Agent": "me", "Idempotency-Key": "mine"}
+    request = request_of(Http("GET", "https://one.example/a", headers=given))
+    headers = next_request(request, 307, "https://two.example/").headers
+    assert {name: headers.get(name) for name in given} == {**given, "Idempotency-Key": None}
 
 
 @pytest.mark.parametrize("location", ["c", "/c", "?q", "https://one.example:443/c", "https://ONE.example./c"])

@@ -23,7 +23,7 @@ from ostinato.execution.executors.base import Call, Surroundings
 from ostinato.execution.gate import Passed, ask_gate
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
-from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, resolve_all
+from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.budget import MICRO, Reservation, grant
 from ostinato.models.policy import Policy
@@ -42,8 +42,9 @@ LOOK_SECONDS = 30.0
 """How long a folder and the files of secrets may take to be found: they may be on another machine."""
 _OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT"})
 """The engine may be started by a run of another one; what that was given is not for ours."""
-_FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM|OSTINATO_(?!DB$)\w+")
-"""What a command of another user gets of the engine's environment: the rest may hold what is not for that user."""
+_FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM")
+"""What a command of another user gets of the engine's environment: the rest, OSTINATO_TOKEN for one, may hold what is
+not for that user."""
 
 
 def needs_preparation(claimed: ClaimedRun, policy: Policy, work: Work) -> bool:
@@ -220,7 +221,7 @@ def _look(
         return error
     except (OSError, ValueError) as error:
         return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
-    hidden = [*secrets, *more, *passwords]
+    hidden = [*secrets, *more, *literal_secrets(headers), *passwords]
     return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)
 
 

@@ -20,7 +20,7 @@ import msgspec
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["NO_SECRETS", "Mask", "embedded", "resolve_all"]
+__all__ = ["NO_SECRETS", "Mask", "embedded", "literal_secrets", "resolve_all"]
 
 HIDDEN = "***"
 CUT = "…"
@@ -41,6 +41,8 @@ _LOOKED_AT = 50
 _MOST_MARKS = 1_000
 _REFERENCE = re.compile(r"(env|file):(.+)", re.DOTALL)
 _IN_HEADER = re.compile(r"(\S+ +)?(env|file):(.+)", re.DOTALL)
+_CREDENTIAL = re.compile(r"auth|cookie|token|key|secret|passw|signature|session|credential", re.IGNORECASE)
+"""What the names of headers hold whose values are secrets, though somebody wrote them out."""
 _EMBEDDED = re.compile(r"(?<![A-Za-z0-9_])(?:env:[A-Za-z_]\w*|file:(?!//)[\w.~/-]+)")
 
 
@@ -226,6 +228,19 @@ def resolve_all(
         resolved[name] = f"{before[0] or ''}{secret}" if before else secret
         secrets.append(secret)
     return resolved, secrets
+
+
+def literal_secrets(headers: Mapping[str, str]) -> list[str]:
+    """What is to be hidden of headers whose names tell that they hold credentials, and whose values are written out."""
+    found: list[str] = []
+    for name, value in headers.items():
+        if _CREDENTIAL.search(name) and not _IN_HEADER.fullmatch(value):
+            found.append(value)
+            if "cookie" in name.lower():
+                found += [part.partition("=")[2] for part in value.split(";")]
+            elif "auth" in name.lower():
+                found.append(value.partition(" ")[2].strip())  # behind the word Bearer, say
+    return [each for each in found if each]
 
 
 def embedded(values: Mapping[str, str], *, headers: bool = False) -> dict[str, str]:

@@ -22,7 +22,8 @@ _PORTS = {"http": 80, "https": 443}
 _LONGEST_SHOWN = 200
 _OURS = frozenset({"connection", "content-length", "transfer-encoding", "host"})
 """Headers that say how the request is sent: that is not the work's to say, but for the host."""
-_CREDENTIALS = frozenset({"authorization", "cookie", "proxy-authorization", "host"})
+_FOR_ANYBODY = frozenset({"accept", "accept-encoding", "accept-language", "cache-control", "user-agent"})
+"""Headers that every origin may see. Whatever else a work sends may be a credential, by whatever name."""
 _OF_BODY = frozenset({"content-type", "content-encoding", "content-language", "content-location"})
 
 
@@ -131,7 +132,7 @@ def first_request(work: Http, resolved: Mapping[str, str], key: str, version: st
     given = {name.lower() for name in headers}
     headers |= {name: value for name, value in defaults.items() if name.lower() not in given}
     secret = {name.lower() for name, value in resolved.items() if work.headers.get(name) != value}
-    return Request(work.method, target, headers, body, _CREDENTIALS | secret)
+    return Request(work.method, target, headers, body, frozenset((given - _FOR_ANYBODY - _OF_BODY) | secret))
 
 
 def next_request(request: Request, status: int, location: str) -> Request:
@@ -148,6 +149,11 @@ def next_request(request: Request, status: int, location: str) -> Request:
     if becomes_get and request.method != "GET":
         following = replace(following, method="GET", body=None, headers=_without(following.headers, _OF_BODY))
     if target.origin != before.origin:
+        if following.body is not None:
+            raise Refusal(
+                f"{before.shown} redirects to {target.shown}, another origin, which does not get the body: "
+                "call it there, if you trust it"
+            )
         following = replace(following, headers=_without(following.headers, request.private))
     return following
 
