@@ -338,6 +338,19 @@ def test_on_timeout_all_of_it_is_ended(memory_app: Ostinato, fake_clock: FakeClo
     assert not any(lives(pid) for pid in pids)
 
 
+def test_on_timeout_what_fled_into_a_session_of_its_own_is_ended_too(
+    memory_app: Ostinato, fake_clock: FakeClock
+) -> None:
+    memory_app.start()
+    fled = "(setsid sh -c 'echo $$; echo ready; while :; do sleep 0.05; done') & sleep 100"
+    run = memory_app.enqueue(Shell(fled), retry=0, timeout="2s")
+    pids = begun(memory_app, run.id, "ready")
+    fake_clock.advance("2s")
+    assert run.wait(timeout=60).reason == "timed out after 2s"
+    assert pids
+    assert not any(lives(pid) for pid in pids)
+
+
 def test_a_cancel_ends_all_of_it_and_keeps_what_it_said(memory_app: Ostinato) -> None:
     memory_app.start()
     run = memory_app.enqueue(
