@@ -310,6 +310,21 @@ def test_as_a_user_it_has_that_users_home(memory_app: Ostinato) -> None:
     assert run.totals == {"a": 1}
 
 
+def test_another_user_gets_nothing_that_the_engine_alone_may_know(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    for name in ("OSTINATO_TOKEN", "OSTINATO_DB", "OSTINATO_TRUST", "OSTINATO_AGENT_PROMPT", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "not-for-you")
+    app = make_app("sqlite://:memory:")
+    run = app.execute(Shell("env | cut -d= -f1 | grep OSTINATO_ | sort; env", user=user.pw_name, folder="/"))
+    output = app.runs.output(run.id)
+    assert "not-for-you" not in output
+    assert output.split()[:7] == [
+        f"OSTINATO_{name}" for name in ("ATTEMPT", "DUE_AT", "KEY", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE")
+    ]
+
+
 # Stopping.
 
 
@@ -320,6 +335,19 @@ def test_on_timeout_all_of_it_is_ended(memory_app: Ostinato, fake_clock: FakeClo
     fake_clock.advance("5m")
     ended = run.wait(timeout=60)
     assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 5m")
+    assert not any(lives(pid) for pid in pids)
+
+
+def test_on_timeout_what_fled_into_a_session_of_its_own_is_ended_too(
+    memory_app: Ostinato, fake_clock: FakeClock
+) -> None:
+    memory_app.start()
+    fled = "(setsid sh -c 'echo $$; echo ready; while :; do sleep 0.05; done') & sleep 100"
+    run = memory_app.enqueue(Shell(fled), retry=0, timeout="2s")
+    pids = begun(memory_app, run.id, "ready")
+    fake_clock.advance("2s")
+    assert run.wait(timeout=60).reason == "timed out after 2s"
+    assert pids
     assert not any(lives(pid) for pid in pids)
 
 

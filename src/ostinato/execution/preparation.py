@@ -221,14 +221,13 @@ def _look(
             return None
         environment, secrets = resolve_all(variables, os.environ, home)
         resolved, more = resolve_all(headers, os.environ, home, headers=True)
-        more += literal_secrets(headers)
     except InvalidInput as error:
         return error
     except (OSError, ValueError) as error:
         if is_exhausted(error):
             return starved(one_line(error))
         return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
-    hidden = [*secrets, *more, *passwords]
+    hidden = [*secrets, *more, *literal_secrets(headers), *passwords]
     return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)
 
 

@@ -131,7 +131,8 @@ def first_request(work: Http, resolved: Mapping[str, str], key: str, version: st
         defaults["Content-Type"] = "text/plain; charset=utf-8"
     given = {name.lower() for name in headers}
     headers |= {name: value for name, value in defaults.items() if name.lower() not in given}
-    return Request(work.method, target, headers, body, frozenset(given - _FOR_ANY_ORIGIN))
+    secret = {name.lower() for name, value in resolved.items() if work.headers.get(name) != value}
+    return Request(work.method, target, headers, body, frozenset((given - _FOR_ANY_ORIGIN) | secret))
 
 
 def next_request(request: Request, status: int, location: str) -> Request:
