@@ -55,6 +55,12 @@ def test_an_encoded_secret_is_hidden_too(memory_app: Ostinato) -> None:
     assert output.replace("=", "") == "***\n***\n"
 
 
+def test_a_secret_that_is_printed_letter_by_letter_is_hidden(memory_app: Ostinato) -> None:
+    """Each letter is a write of its own: no piece that comes holds the secret."""
+    command = 'rest=$T; while [ -n "$rest" ]; do printf %c "$rest"; rest=${rest#?}; done; echo " end"'
+    assert ended(memory_app, Shell(command, env={"T": "env:TOKEN_OF_TEST"}))[1] == "*** end\n"
+
+
 def test_half_a_secret_does_not_show_where_an_error_was_cut(memory_app: Ostinato, tmp_path: Path) -> None:
     @memory_app.task("job", retry=0, gate="""echo '{"wake": true}'""")
     def job() -> None:
