@@ -42,6 +42,7 @@ from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
 from ostinato.tasks import RunHandle, Task
+from ostinato.termination import drain_on_sigterm, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import House, open_house
 
@@ -181,8 +182,9 @@ class Ostinato:
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless somebody handles that."""
         self._home.run(self._start, alone=True)
+        drain_on_sigterm(self)
         return self
 
     def stop(self, grace: Duration | None = None) -> None:
@@ -192,7 +194,10 @@ class Ostinato:
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
-        self._home.leave(drain, House.close)
+        try:
+            self._home.leave(drain, House.close)
+        finally:
+            leave_sigterm(self)
 
     def force(self) -> None:
         """While a stop drains: wait for running work no longer. What is cut off was an attempt."""

@@ -327,7 +327,8 @@ async def _turn_over() -> None:
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
+    if rest:
+        await asyncio.wait(rest, timeout=_LAST_CALLS)  # work may swallow its cancellation
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import signal
 
+import pytest
+
 from tests.doors.command_line import CommandLine, eventually
 
 
@@ -88,6 +90,72 @@ def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
         assert "forcing" in up.err
     run = cli.ok("run", "show", number, "--json").json
     assert (run["state"], run["attempts"][0]["state"]) == ("queued", "cut_off")
+
+
+STUBBORN = """
+import asyncio, time
+from pathlib import Path
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("swallow", retry=0)
+async def swallow():
+    Path("begun").touch()
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
+@app.task("block", retry=0)
+async def block():
+    Path("begun").touch()
+    time.sleep(3600)
+
+
+@app.task("beside", retry=0)
+async def beside():
+    Path("begun").touch()
+    await asyncio.to_thread(time.sleep, 3600)
+"""
+
+
+@pytest.mark.parametrize("task", ["swallow", "block", "beside"])
+def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandLine, task: str) -> None:
+    (cli.folder / "stubborn.py").write_text(STUBBORN)
+    with cli.start("worker", "--app", "stubborn:app") as worker:
+        eventually(lambda: "database" in worker.err, "the worker is ready")
+        cli.ok("schedule", "add", "long", "every 1h", "--task", task, "--retry", "0")
+        number = cli.ok("schedule", "trigger", "long").out.strip()
+        eventually((cli.folder / "begun").exists, "the work has begun")
+        worker.signal(signal.SIGINT)
+        if task != "block":  # which cannot say so
+            eventually(lambda: "draining" in worker.err, "the first signal drains")
+        worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be handled are one
+        assert worker.wait(60) == 130
+    run = cli.ok("run", "show", number, "--json").json
+    if task == "block":  # nobody could write it: the lease ends
+        assert run["state"] == "running"
+    else:
+        assert (run["state"], run["reason"]) == ("failed", "its node was stopped by force while it ran")
+
+
+def test_a_task_that_swallows_its_cancellation_does_not_hold_up_a_drain(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cli.folder / "stubborn.py").write_text(STUBBORN)
+    monkeypatch.setenv("OSTINATO_GRACE", "100ms")
+    with cli.start("worker", "--app", "stubborn:app") as worker:
+        eventually(lambda: "database" in worker.err, "the worker is ready")
+        cli.ok("schedule", "add", "long", "every 1h", "--task", "swallow", "--retry", "0")
+        number = cli.ok("schedule", "trigger", "long").out.strip()
+        eventually((cli.folder / "begun").exists, "the work has begun")
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    assert "may still be running" in cli.ok("run", "show", number, "--json").json["reason"]
 
 
 def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:

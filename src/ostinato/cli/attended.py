@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import say, warn
+from ostinato.cli.ending import Ending
 from ostinato.cli.output import OutputPrinter
 from ostinato.errors import Conflict
 
@@ -36,6 +37,7 @@ class Attended:
         self._run: RunId | None = None
         self._voice: _Voice | None = None
         self._stopping: asyncio.Task[None] | None = None
+        self._ending = Ending()
         self.signals = 0
         self._has_cuts = False
         self._main: asyncio.Task[Any] | None = None
@@ -89,6 +91,7 @@ class Attended:
             self._stop(house, "interrupted")
         elif self.signals == 2 and house.engine is not None:
             say("forcing")
+            self._ending.arm()
             house.engine.force()
             if self._main is not None:
                 # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.

@@ -156,8 +156,8 @@ def trigger(
 
 
 @app.command
-def rm(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
-    """Remove a schedule with its runs and their output.
+def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
+    """Remove a schedule with its runs and their output. What runs is told to stop, and waited for.
 
     Parameters
     ----------
@@ -165,6 +165,8 @@ def rm(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
         The schedule.
     yes
         Do not ask.
+    force
+        Remove it at once; what runs goes on.
     """
     with opened(common) as visit:
         visit.ask(visit.services.schedules.get(name))
@@ -172,11 +174,11 @@ def rm(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
         if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
             say("nothing was removed")
             return 1
-        visit.ask(visit.services.schedules.remove(name))
+        running = visit.ask(visit.services.schedules.remove(name, force=force))
     if common.json:
-        emit_json({"name": name, "removed": True})
+        emit_json({"name": name, "removed": True, "still_running": list(running)})
     else:
-        say(f"removed: {name!r}")
+        say(f"removed: {name!r}" + "".join(f"; the work of run {id} goes on" for id in running))
     return 0
 
 

@@ -19,6 +19,7 @@ from ostinato.wiring import House, open_house
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+    from ostinato.models.ids import RunId
 
 __all__ = ["serving_apart"]
 
@@ -104,6 +105,9 @@ class _CodeElsewhere:
 
     def throttled(self, session: str) -> bool | None:
         return self._registry.throttled(session)
+
+    def own_run(self) -> RunId | None:
+        return None  # no work runs on the server's thread
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """On the application's loop: what its checks hold (a pool, a client) may belong to that."""

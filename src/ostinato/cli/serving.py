@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
+from ostinato.cli.ending import FORCED, Ending, end_now, end_strays
 from ostinato.cli.feed import Event, Feed
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
@@ -31,7 +30,6 @@ __all__ = ["serve", "settle"]
 
 T = TypeVar("T")
 
-FORCED = 130
 _COUNTED = 1_000
 
 
@@ -61,8 +59,12 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
             await feed.look()
     finally:
         await view.close()
-    talk("stopped by force: what was under way goes back to the queue" if signals.forced else "stopped")
-    return FORCED if signals.forced else 0
+    is_alone = await end_strays()
+    talk("stopped by force: what was under way was cut off" if signals.forced else "stopped")
+    code = FORCED if signals.forced else 0
+    if signals.forced or not is_alone:
+        end_now(code)  # asyncio would wait for what does not end
+    return code
 
 
 def settle() -> None:
@@ -82,33 +84,38 @@ async def _itself(engine: T) -> T:
 
 
 class _Signals:
-    """The first SIGINT or SIGTERM drains, the second forces, a third ends the process where it stands."""
+    """The first SIGINT or SIGTERM drains, the second forces and ends the process soon, a third ends it at once."""
 
     def __init__(self, app: Ostinato, talk: Callable[[str], None]) -> None:
         self._app = app
         self._talk = talk
         self._count = 0
+        self._ending = Ending()
         self.first = asyncio.Event()
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._arrived)
+            # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
+            signal.signal(number, self._handle)
 
     @property
     def forced(self) -> bool:
         return self._count > 1
 
-    def _arrived(self) -> None:
+    def _handle(self, *_: object) -> None:
         self._count += 1
-        if self._count == 1:
+        if self._count > 1:
+            self._ending.arm()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained
+            self._loop.call_soon_threadsafe(self._arrived, self._count)
+
+    def _arrived(self, count: int) -> None:
+        if count == 1:
             grace = span(self._app.settings.grace.total_seconds())
             self._talk(f"draining: no new runs; what is under way has {grace} to end (once more to force)")
             self.first.set()
-        elif self._count == 2:
+        elif count == 2:
             self._talk("forcing: what is under way is cut off")
             self._app.force()
-        else:
-            sys.stdout.flush()
-            os._exit(FORCED)
 
 
 async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:

@@ -30,6 +30,7 @@ from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import Conflict, StoreError
+from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
@@ -331,6 +332,7 @@ class Engine:
         }
 
     def _beat(self, now: Micros, lease_until: Micros) -> NodeBeat:
+        ensure_standard_descriptors()
         services = {name: asdict(health) for name, health in self.watchdog.services.items()}
         return NodeBeat(
             id=self.id,

@@ -10,11 +10,13 @@ from typing import Any, Literal
 
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.execution.binding import ContextParameter, find_context_parameter
+from ostinato.execution.context import current_context
 from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
 from ostinato.execution.resources import is_exhausted
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
+from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
@@ -130,6 +132,11 @@ class Registry:
         if isinstance(verdict, str):
             return verdict
         return "said no" if verdict is False else None
+
+    def own_run(self) -> RunId | None:
+        """The run that calls from within its own work."""
+        context = current_context.get(None)
+        return None if context is None else context.id
 
     def options_of(self, task: str) -> Mapping[str, Any]:
         """The policy that was given with a task; nothing if it is not known here."""

@@ -58,8 +58,8 @@ def _check_used(action: BulkAction, note: str | None, *, force: bool) -> None:
     """What only another verb would read is a mistake of whoever gave it."""
     if note is not None and action != "disable":
         raise InvalidInput(f"{action} takes no note", field="note", hint="only disable says why")
-    if force and action != "trigger":
-        raise InvalidInput(f"{action} cannot be forced", field="force", hint="only trigger can")
+    if force and action not in ("trigger", "remove"):
+        raise InvalidInput(f"{action} cannot be forced", field="force", hint="only trigger and remove can")
 
 
 async def _do(schedules: ScheduleService, action: BulkAction, name: str, note: str | None, force: bool) -> None:
@@ -71,4 +71,4 @@ async def _do(schedules: ScheduleService, action: BulkAction, name: str, note: s
         case "trigger":
             await schedules.trigger(name, force=force)
         case "remove":
-            await schedules.remove(name)
+            await schedules.remove(name, force=force)

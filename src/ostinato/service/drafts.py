@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
+from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT, Policy, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
@@ -54,6 +55,10 @@ class Code(Protocol):
 
     def throttled(self, session: str) -> bool | None:
         """Whether this session goes one at a time now; None if nobody here knows."""
+        ...
+
+    def own_run(self) -> RunId | None:
+        """The run that calls from within its own work."""
         ...
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:

@@ -236,8 +236,11 @@ class ScheduleStore(Protocol):
         their due time when it disables."""
         ...
 
-    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
-        """Delete it with its runs, attempts and output; with `version`, only if it still has that one."""
+    async def remove_schedule(
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+    ) -> bool:
+        """Delete it with its runs, attempts and output; with `version`, only if it still has that one; with `spared`,
+        only if no other run of it is under way."""
         ...
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:

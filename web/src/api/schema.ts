@@ -526,7 +526,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Schedule
-         * @description Remove it with its runs and their output.
+         * @description Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end.
          */
         delete: operations["remove_schedule"];
         options?: never;
@@ -1143,7 +1143,7 @@ export interface components {
             action: "enable" | "disable" | "trigger" | "remove";
             /**
              * Force
-             * @description For trigger.
+             * @description For trigger and remove.
              * @default false
              */
             force?: boolean;
@@ -2541,6 +2541,17 @@ export interface components {
              * @enum {string}
              */
             state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded";
+        };
+        /**
+         * Removed
+         * @description A schedule that was removed although something of it ran.
+         */
+        Removed: {
+            /**
+             * Still Running
+             * @description The runs whose work goes on; they have no row any more.
+             */
+            still_running: number[];
         };
         /**
          * Retry
@@ -6063,7 +6074,10 @@ export interface operations {
     };
     remove_schedule: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description At once: the work of what runs goes on. */
+                force?: boolean;
+            };
             header?: {
                 /** @description The ETag that it was read with; if it has another one, 412. */
                 "if-match"?: string | null;
@@ -6076,6 +6090,15 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Forced; some of it goes on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Removed"];
+                };
+            };
             /** @description Successful Response */
             204: {
                 headers: {
@@ -6103,6 +6126,15 @@ export interface operations {
             };
             /** @description Not found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not in a state that allows this */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

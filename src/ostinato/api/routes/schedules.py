@@ -16,7 +16,7 @@ from ostinato.api.fields import of_schedule
 from ostinato.api.powers import check_changes, check_powers, check_replaced
 from ostinato.api.segments import Name, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
-from ostinato.api.shapes.schedules import NewSchedule, Schedule, ScheduleChanges, SchedulePage, ScheduleQuery
+from ostinato.api.shapes.schedules import NewSchedule, Removed, Schedule, ScheduleChanges, SchedulePage, ScheduleQuery
 from ostinato.api.shapes.work import make_work
 from ostinato.api.shown import schedule_shape
 from ostinato.errors import NotFound, VersionConflict
@@ -140,12 +140,26 @@ async def change_schedule(
     return await _on_top(change, is_conditional=if_match is not None)
 
 
-@router.delete("/api/schedules/{ref}", status_code=204, response_model=None, responses=problems(404, 412))
-async def remove_schedule(ref: Name, services: Served, _: Operator, if_match: IfMatch = None) -> Response:
-    """Remove it with its runs and their output."""
+@router.delete(
+    "/api/schedules/{ref}",
+    status_code=204,
+    response_model=None,
+    responses={
+        200: {"model": Removed, "description": "Forced; some of it goes on"},
+        **problems(404, 409, 412),
+    },
+)
+async def remove_schedule(
+    ref: Name,
+    services: Served,
+    _: Operator,
+    if_match: IfMatch = None,
+    force: Annotated[bool, Query(description="At once: the work of what runs goes on.")] = False,
+) -> Response:
+    """Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end."""
     current = (await services.schedules.look(ref)).schedule
-    await services.schedules.remove(current.name, version=expected(if_match, current))
-    return empty_answer()
+    running = await services.schedules.remove(current.name, version=expected(if_match, current), force=force)
+    return json_answer({"still_running": list(running)}) if running else empty_answer()
 
 
 async def _on_top(attempt: Callable[[], Awaitable[Response]], *, is_conditional: bool) -> Response:

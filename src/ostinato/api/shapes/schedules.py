@@ -165,7 +165,13 @@ class Bulk(Asked):
     action: Literal["enable", "disable", "trigger", "remove"]
     names: Annotated[list[Text], Field(min_length=1, max_length=1000)]
     note: Annotated[Text | None, Field(description="For disable.", max_length=10_000)] = None
-    force: Annotated[bool, Field(description="For trigger.")] = False
+    force: Annotated[bool, Field(description="For trigger and remove.")] = False
+
+
+class Removed(Answer):
+    """A schedule that was removed although something of it ran."""
+
+    still_running: Annotated[list[int], Field(description="The runs whose work goes on; they have no row any more.")]
 
 
 class BulkFailure(Answer):

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors.pipes import Ear, Mouth
 from ostinato.execution.executors.starting import NotStarted, identity_of, not_started, turn
 from ostinato.execution.guard import GUARD
@@ -79,6 +80,7 @@ class ProcessGroup:
         Without `stdin` it reads an end of file; with `keep_stdin` that comes only when the group is gone, or we are.
         """
         await turn()
+        ensure_standard_descriptors()
         try:
             with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
                 # Pipes of our own: to wait for asyncio's is to wait for everybody who holds them.

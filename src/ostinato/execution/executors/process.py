@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, end_of
@@ -67,6 +68,7 @@ class _Child(ProcessCall):
         request = _request(self._call)
         with contextlib.ExitStack() as ours:
             with contextlib.ExitStack() as theirs:
+                ensure_standard_descriptors()
                 answers, channel = os.pipe()
                 theirs.callback(os.close, channel)
                 ear = Ear(answers, self._heard)

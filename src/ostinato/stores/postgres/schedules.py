@@ -119,6 +119,9 @@ _DETACH = """
 UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, %s)
 WHERE schedule_id = %s AND state = 'running' AND mode IS NOT NULL
 """
+_OTHERS_RUN = """
+SELECT 1 FROM runs WHERE schedule_id = %s AND state = 'running' AND id <> ALL (%s::bigint[]) LIMIT 1
+"""
 _SESSIONS = """
 SELECT DISTINCT session FROM runs
 WHERE schedule_id = %s AND state IN ('queued', 'running') AND session IS NOT NULL
@@ -262,11 +265,15 @@ class PostgresSchedules:
 
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
-    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
+    async def remove_schedule(
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+    ) -> bool:
         async def remove(connection: Connection) -> bool:
             # Locked first: a run that is put in meanwhile is seen by the next statement, or finds no schedule.
             found = await fetch(connection, "SELECT version FROM schedules WHERE id = %s FOR UPDATE", (id,))
             if not found or version not in (None, found[0][0]):
+                return False
+            if spared is not None and await fetch(connection, _OTHERS_RUN, (id, numbers(list(spared)))):
                 return False
             sessions = await fetch(connection, _SESSIONS, (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.

@@ -90,6 +90,9 @@ _DETACH = """
 UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?)
 WHERE schedule_id = ? AND state = 'running' AND mode IS NOT NULL
 """
+_OTHERS_RUN = """
+SELECT 1 FROM runs WHERE schedule_id = ? AND state = 'running' AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1
+"""
 _IN_SESSION = "schedule_id = ? AND state IN ('queued', 'running') AND session IS NOT NULL"
 
 
@@ -188,10 +191,14 @@ class SqliteSchedules:
 
         return await self._database.write(write, wakes=True)
 
-    async def remove_schedule(self, id: ScheduleId, version: int | None = None) -> bool:
+    async def remove_schedule(
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+    ) -> bool:
         def remove(connection: apsw.Connection) -> bool:
             found = fetch(connection, "SELECT version FROM schedules WHERE id = ?", (id,))
             if not found or version not in (None, found[0][0]):
+                return False
+            if spared is not None and fetch(connection, _OTHERS_RUN, (id, msgspec.json.encode(spared).decode())):
                 return False
             sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.

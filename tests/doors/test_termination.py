@@ -1,0 +1,128 @@
+"""SIGTERM to a plain script with `app.start()`: it drains, unless the script handles the signal itself."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ostinato import Ostinato, RunState
+from ostinato.termination import _terminate
+from tests.doors.command_line import eventually
+
+SCRIPT = """
+import asyncio, signal, sys, time
+from pathlib import Path
+from ostinato import Ostinato
+
+app = Ostinato("sqlite:///jobs.db")
+
+
+@app.task("work", retry=0)
+def work():
+    Path("begun").touch()
+    while not Path("open").exists():
+        time.sleep(0.01)
+    return "done"
+
+
+@app.task("swallow", retry=0)
+async def swallow():
+    Path("begun").touch()
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
+if sys.argv[2:] == ["own"]:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+app.start()
+{"work": work, "swallow": swallow}[sys.argv[1]].enqueue()
+while True:
+    time.sleep(3600)
+"""
+
+
+class Script:
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        (folder / "script.py").write_text(SCRIPT)
+        self._folder = folder
+        self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder)
+        eventually((folder / "begun").exists, "the work has begun")
+
+    def __enter__(self) -> Script:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def reader(folder: Path) -> Ostinato:
+    return Ostinato(f"sqlite:///{folder / 'jobs.db'}")
+
+
+def test_a_script_drains_and_ends_as_the_signal_would_have_ended_it(tmp_path: Path) -> None:
+    app = reader(tmp_path)
+    with Script(tmp_path, "work") as script:
+        script.process.send_signal(signal.SIGTERM)
+        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        (tmp_path / "open").touch()
+        assert script.process.wait(60) == -signal.SIGTERM
+    (run,) = app.runs.list()
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+    assert app.nodes.list() == []
+    app.stop()
+
+
+def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path) -> None:
+    app = reader(tmp_path)
+    with Script(tmp_path, "swallow") as script:
+        script.process.send_signal(signal.SIGTERM)
+        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == -signal.SIGTERM
+    (run,) = app.runs.list()
+    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
+    app.stop()
+
+
+def test_a_handler_of_the_script_is_left_alone(tmp_path: Path) -> None:
+    with Script(tmp_path, "work", "own") as script:
+        (tmp_path / "open").touch()
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == 7
+
+
+@pytest.fixture
+def unhandled() -> None:
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("unhandled")
+def test_the_handler_is_there_from_the_first_start_to_the_last_stop(tmp_path: Path) -> None:
+    apps = [Ostinato(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db")]
+    for app in apps:
+        app.start()
+        assert signal.getsignal(signal.SIGTERM) is _terminate
+    apps[0].stop()
+    assert signal.getsignal(signal.SIGTERM) is _terminate
+    apps[1].stop()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.usefixtures("unhandled")
+def test_another_thread_sets_no_handler(tmp_path: Path) -> None:
+    app = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
+    starting = threading.Thread(target=app.start)
+    starting.start()
+    starting.join(60)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    app.stop()
