@@ -1,4 +1,4 @@
-"""`ostinato db`: migrate, look at and prune the database."""
+"""`ostinato db`: migrate, look at and prune the database, and see what is quarantined."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="db", help="The database: migrate, status, prune.")
+app = App(name="db", help="The database: migrate, status, prune, quarantine.")
 
 
 @app.command
@@ -59,6 +59,32 @@ def prune(*, common: Common = NO_COMMON) -> None:
         emit_json({"removed": removed})
     else:
         say(f"removed {removed} runs")
+
+
+@app.command
+def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
+    """List rows that were set aside because nobody could work with them: why, when, and what they said.
+
+    Parameters
+    ----------
+    clear
+        Forget them, once they have been seen to. What became of the rows stays as it is.
+    """
+    with opened(common) as visit:
+        if clear:
+            removed = visit.ask(visit.services.upkeep.clear_quarantine())
+            emit_json({"removed": removed}) if common.json else say(f"forgot {removed} quarantined rows")
+            return
+        rows = visit.ask(visit.services.upkeep.quarantined())
+    if common.json:
+        from ostinato.service.shapes import quarantined_shape
+
+        emit_json([quarantined_shape(row) for row in rows])
+        return
+    if not rows:
+        say("nothing is quarantined")
+    for row in rows:
+        say(f"{row.at:%Y-%m-%d %H:%M:%S} UTC  {row.table} {row.row}: {row.reason}")
 
 
 def _status(visit: Visit) -> dict[str, Any]:

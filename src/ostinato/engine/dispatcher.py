@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.runner import ActiveRun, Runner
@@ -37,9 +38,11 @@ class Dispatcher:
         clock: Clock,
         node: NodeId,
         slots: int,
+        quarantine: Quarantine,
         statistics: Statistics | None = None,
     ) -> None:
         self._runs = runs
+        self._quarantine = quarantine
         self._statistics = statistics or Statistics()
         self._runner = runner
         self._clock = clock
@@ -97,7 +100,7 @@ class Dispatcher:
             self._ask_again = self._is_claiming
             return 0
         try:
-            claimed = await self._runs.claim_runs(request)
+            claimed = await self._quarantine.attempt(lambda: self._runs.claim_runs(request))
         except BaseException:
             self.release()
             raise

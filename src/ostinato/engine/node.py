@@ -19,6 +19,7 @@ from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.recorder import Recorder
 from ostinato.engine.rescuer import Rescuer
 from ostinato.engine.statistics import Statistics
@@ -55,16 +56,19 @@ class Engine:
         self.id = new_node_id()
         lease = micros_of(settings.lease)
         self.budgets = BudgetKeeper(store, clock)
+        self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
         self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
-        self.dispatcher = Dispatcher(store.runs, self.runner, clock, self.id, settings.slots, self.statistics)
+        self.dispatcher = Dispatcher(
+            store.runs, self.runner, clock, self.id, settings.slots, self.quarantine, self.statistics
+        )
         grace = micros_of(settings.misfire_grace)
-        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics)
+        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics)
         self.lease = Lease(store.nodes, clock, lease, self._beat, self._lost, self._joined, self._jumped, self._asked)
-        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
-        self.pruner = Pruner(store.upkeep, clock)
-        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
+        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics)
+        self.pruner = Pruner(store.upkeep, clock, self.quarantine)
+        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
         self.watchdog = Watchdog()
         self.monitor = LoopMonitor()
         self._started_at: Micros | None = None
@@ -106,6 +110,7 @@ class Engine:
             ("dispatcher", self.dispatcher.run),
             ("waker", self.waker.run),
             ("pruner", self.pruner.run),
+            ("quarantine", self.quarantine.run),
         ):
             self.watchdog.start(name, service)
         self.is_started = True
@@ -132,7 +137,7 @@ class Engine:
         self.is_draining = True
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
-        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner")
+        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "quarantine")
         self._put_back(await self.dispatcher.close())
         await self.watchdog.stop("dispatcher")
         try:

@@ -111,6 +111,7 @@ export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({
     running: 0,
     queued: 0,
     late: 0,
+    quarantined: 0,
   },
   running: [],
   late: [],
@@ -121,5 +122,6 @@ export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({
   failed: [],
   activity: [],
   bucket_seconds: 900,
+  quarantine: [],
   ...changes,
 });
