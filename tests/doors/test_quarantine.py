@@ -39,7 +39,7 @@ def test_doctor_tells_of_a_bad_row_and_then_of_what_became_of_it(cli: CommandLin
     shape = {"table": "lanes", "row": "slow", "reason": "odd", "at": "1970-01-01T00:00:00.000005Z", "content": "{}"}
     assert cli("db", "quarantine", "--json").json == [shape]
     assert cli("db", "quarantine", "--clear", "--json").json == {"removed": 1}
-    assert cli("db", "quarantine").out.strip() == "nothing is quarantined"
+    assert cli("db", "quarantine").err.strip() == "nothing is quarantined"
 
 
 def test_the_overview_tells_what_is_quarantined_without_what_it_said(web: Web, admin: Client) -> None:

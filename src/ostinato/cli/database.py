@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from ostinato.cli.console import emit_json, fields, say
+from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
 from ostinato.cli.opening import opened
 from ostinato.cli.options import NO_COMMON, Common
 
@@ -84,7 +84,7 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     if not rows:
         say("nothing is quarantined")
     for row in rows:
-        say(f"{row.at:%Y-%m-%d %H:%M:%S} UTC  {row.table} {row.row}: {row.reason}")
+        paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")
 
 
 def _status(visit: Visit) -> dict[str, Any]:

@@ -140,7 +140,6 @@ RULES: tuple[Rule, ...] = (
         _INSTANTS,
     ),
     Rule("schedules", "schedules_switches", _flags("enabled", "orphaned"), _SWITCH, sqlite_only=True),
-    Rule("attempts", "attempts_known_state", _one_of("state", RunState), "its state is unknown"),
     Rule("attempts", "attempts_instants", _instants("started_at", "finished_at"), _INSTANTS),
     Rule("lanes", "lanes_limit", _within("max_running", 0, 2**31 - 1), "its limit is out of range"),
     Rule("lanes", "lanes_rate", _RATE, "its rate is not a rate"),
@@ -249,7 +248,6 @@ MENDS: dict[str, str | None] = {
     "schedules": _SCHEDULE,
     "attempts": ", ".join(
         (
-            _else("state", _one_of("state", RunState), "'failed'"),
             _sane("started_at", "$now"),
             _sane("finished_at", "$now"),
         )

@@ -134,9 +134,8 @@ ALTER TABLE schedules
 
 -- Attempts, sessions and the audit log keep what can be kept.
 CREATE TABLE bad AS SELECT * FROM (
-    SELECT concat(run_id, '/', number) AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-            'superseded')) THEN 'its state is unknown'
+    SELECT concat(run_id, '/', number) AS row_key,
+        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
         WHEN NOT (started_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND finished_at BETWEEN
             -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM attempts
@@ -145,8 +144,6 @@ INSERT INTO quarantine (table_name, row_key, reason, at, content)
 SELECT 'attempts', CAST(bad.row_key AS TEXT), why, found_at, row_to_json(r)::text
 FROM attempts r JOIN bad ON bad.row_key = concat(r.run_id, '/', r.number);
 UPDATE attempts SET
-    state = CASE WHEN state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed',
-        'expired', 'superseded') THEN state ELSE 'failed' END,
     started_at = CASE WHEN started_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN started_at ELSE
         found_at END,
     finished_at = CASE WHEN finished_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN finished_at ELSE
@@ -154,8 +151,6 @@ UPDATE attempts SET
 FROM bad WHERE bad.row_key = concat(run_id, '/', number);
 DROP TABLE bad;
 ALTER TABLE attempts
-    ADD CONSTRAINT attempts_known_state CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled',
-        'skipped', 'missed', 'expired', 'superseded')),
     ADD CONSTRAINT attempts_instants CHECK (started_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND
         finished_at BETWEEN -4000000000000000000 AND 4000000000000000000);
 

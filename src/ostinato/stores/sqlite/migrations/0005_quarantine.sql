@@ -141,8 +141,6 @@ ALTER TABLE schedules ADD CONSTRAINT schedules_switches CHECK (enabled IN (0, 1)
 -- Attempts, sessions and the audit log keep what can be kept.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT concat(run_id, '/', number) AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-            'superseded')) THEN 'its state is unknown'
         WHEN NOT (started_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND finished_at BETWEEN
             -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM attempts
@@ -152,16 +150,12 @@ SELECT 'attempts', CAST(bad.row_key AS TEXT), why, found_at, json_object('run_id
     'started_at', started_at, 'finished_at', finished_at, 'state', state, 'error', error, 'node', node)
 FROM attempts r JOIN bad ON bad.row_key = concat(r.run_id, '/', r.number);
 UPDATE attempts SET
-    state = CASE WHEN state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed',
-        'expired', 'superseded') THEN state ELSE 'failed' END,
     started_at = CASE WHEN started_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN started_at ELSE
         found_at END,
     finished_at = CASE WHEN finished_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN finished_at ELSE
         found_at END
 FROM bad WHERE bad.row_key = concat(run_id, '/', number);
 DROP TABLE bad;
-ALTER TABLE attempts ADD CONSTRAINT attempts_known_state CHECK (state IN ('queued', 'running', 'succeeded', 'failed',
-    'cancelled', 'skipped', 'missed', 'expired', 'superseded'));
 ALTER TABLE attempts ADD CONSTRAINT attempts_instants CHECK (started_at BETWEEN -4000000000000000000 AND
     4000000000000000000 AND finished_at BETWEEN -4000000000000000000 AND 4000000000000000000);
 
