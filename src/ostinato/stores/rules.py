@@ -62,7 +62,8 @@ class Dialect:
 
 
 def _one_of(column: str, values: Iterable[str]) -> str:
-    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
+    """Not IN: SQLite would make a table of the words for every statement, which costs a run a tenth of its time."""
+    return f"({' OR '.join(f'{column} = {str(value)!r}' for value in values)})"
 
 
 def _within(column: str, low: int, high: int) -> str:
@@ -74,7 +75,7 @@ def _instants(*columns: str) -> str:
 
 
 def _flags(*columns: str) -> str:
-    return " AND ".join(f"{column} IN (0, 1)" for column in columns)
+    return " AND ".join(_within(column, 0, 1) for column in columns)
 
 
 def _else(column: str, holds: str, otherwise: str) -> str:

@@ -22,10 +22,12 @@ $$;
 -- A run that has not ended is over: it failed, and says why. One whose due time cannot be kept counts as by hand.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-            'superseded')) THEN 'its state is unknown'
-        WHEN NOT (trigger IN ('schedule', 'manual', 'catch_up', 'api', 'message')) THEN 'its trigger is unknown'
-        WHEN NOT (mode IN ('queue', 'followup', 'interrupt')) THEN 'its mode is unknown'
+        WHEN NOT ((state = 'queued' OR state = 'running' OR state = 'succeeded' OR state = 'failed' OR state =
+            'cancelled' OR state = 'skipped' OR state = 'missed' OR state = 'expired' OR state = 'superseded')) THEN
+            'its state is unknown'
+        WHEN NOT ((trigger = 'schedule' OR trigger = 'manual' OR trigger = 'catch_up' OR trigger = 'api' OR trigger =
+            'message')) THEN 'its trigger is unknown'
+        WHEN NOT ((mode = 'queue' OR mode = 'followup' OR mode = 'interrupt')) THEN 'its mode is unknown'
         WHEN NOT (state <> 'running' OR (attempt >= 1 AND started_at IS NOT NULL)) THEN
             'it is running and has never started'
         WHEN NOT (state IN ('queued', 'running') OR finished_at IS NOT NULL) THEN 'it has ended at no time'
@@ -45,15 +47,17 @@ INSERT INTO quarantine (table_name, row_key, reason, at, content)
 SELECT 'runs', CAST(bad.row_key AS TEXT), why, found_at, row_to_json(r)::text
 FROM runs r JOIN bad ON bad.row_key = r.id;
 UPDATE runs SET
-    reason = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired', 'superseded')
-        THEN reason ELSE 'its row could not be read: ' || why END,
-    state = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired', 'superseded') THEN
-        state ELSE 'failed' END,
-    finished_at = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-        'superseded') AND finished_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN finished_at ELSE
-        found_at END,
-    trigger = CASE WHEN trigger IN ('schedule', 'manual', 'catch_up', 'api', 'message') AND due_at BETWEEN
-        -4000000000000000000 AND 4000000000000000000 THEN trigger ELSE 'manual' END,
+    reason = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR state =
+        'missed' OR state = 'expired' OR state = 'superseded') THEN reason ELSE 'its row could not be read: ' || why
+        END,
+    state = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR state =
+        'missed' OR state = 'expired' OR state = 'superseded') THEN state ELSE 'failed' END,
+    finished_at = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR
+        state = 'missed' OR state = 'expired' OR state = 'superseded') AND finished_at BETWEEN -4000000000000000000
+        AND 4000000000000000000 THEN finished_at ELSE found_at END,
+    trigger = CASE WHEN (trigger = 'schedule' OR trigger = 'manual' OR trigger = 'catch_up' OR trigger = 'api' OR
+        trigger = 'message') AND due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN trigger ELSE
+        'manual' END,
     due_at = CASE WHEN due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN due_at ELSE found_at END,
     ready_at = CASE WHEN ready_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN ready_at ELSE found_at END,
     last_due_at = CASE WHEN last_due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN last_due_at ELSE
@@ -62,7 +66,7 @@ UPDATE runs SET
         END,
     started_at = CASE WHEN started_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN started_at ELSE NULL
         END,
-    mode = CASE WHEN mode IN ('queue', 'followup', 'interrupt') THEN mode ELSE NULL END,
+    mode = CASE WHEN (mode = 'queue' OR mode = 'followup' OR mode = 'interrupt') THEN mode ELSE NULL END,
     token = CASE WHEN token BETWEEN 0 AND 4000000000000000000 THEN token ELSE 0 END,
     attempt = CASE WHEN attempt BETWEEN 0 AND 1000000000000000 THEN attempt ELSE 0 END,
     count = CASE WHEN count BETWEEN 1 AND 1000000000000000 THEN count ELSE 1 END,
@@ -73,10 +77,12 @@ UPDATE runs SET
 FROM bad WHERE bad.row_key = runs.id;
 DROP TABLE bad;
 ALTER TABLE runs
-    ADD CONSTRAINT runs_known_state CHECK (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled',
-        'skipped', 'missed', 'expired', 'superseded')),
-    ADD CONSTRAINT runs_known_trigger CHECK (trigger IN ('schedule', 'manual', 'catch_up', 'api', 'message')),
-    ADD CONSTRAINT runs_known_mode CHECK (mode IN ('queue', 'followup', 'interrupt')),
+    ADD CONSTRAINT runs_known_state CHECK ((state = 'queued' OR state = 'running' OR state = 'succeeded' OR state =
+        'failed' OR state = 'cancelled' OR state = 'skipped' OR state = 'missed' OR state = 'expired' OR state =
+        'superseded')),
+    ADD CONSTRAINT runs_known_trigger CHECK ((trigger = 'schedule' OR trigger = 'manual' OR trigger = 'catch_up' OR
+        trigger = 'api' OR trigger = 'message')),
+    ADD CONSTRAINT runs_known_mode CHECK ((mode = 'queue' OR mode = 'followup' OR mode = 'interrupt')),
     ADD CONSTRAINT runs_started CHECK (state <> 'running' OR (attempt >= 1 AND started_at IS NOT NULL)),
     ADD CONSTRAINT runs_finished_at CHECK (state IN ('queued', 'running') OR finished_at IS NOT NULL),
     ADD CONSTRAINT runs_token CHECK (token BETWEEN 0 AND 4000000000000000000 AND attempt BETWEEN 0 AND
@@ -208,8 +214,8 @@ ALTER TABLE sessions
 -- An event that nobody understands goes.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (kind IN ('enqueued', 'debounced', 'dropped', 'started', 'finished', 'stopped')) THEN
-            'its kind is unknown'
+        WHEN NOT ((kind = 'enqueued' OR kind = 'debounced' OR kind = 'dropped' OR kind = 'started' OR kind =
+            'finished' OR kind = 'stopped')) THEN 'its kind is unknown'
         WHEN NOT (at BETWEEN -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM events
 ) found WHERE why IS NOT NULL;
@@ -219,8 +225,8 @@ FROM events r JOIN bad ON bad.row_key = r.id;
 DELETE FROM events WHERE id IN (SELECT row_key FROM bad);
 DROP TABLE bad;
 ALTER TABLE events
-    ADD CONSTRAINT events_known_kind CHECK (kind IN ('enqueued', 'debounced', 'dropped', 'started', 'finished',
-        'stopped')),
+    ADD CONSTRAINT events_known_kind CHECK ((kind = 'enqueued' OR kind = 'debounced' OR kind = 'dropped' OR kind =
+        'started' OR kind = 'finished' OR kind = 'stopped')),
     ADD CONSTRAINT events_instants CHECK (at BETWEEN -4000000000000000000 AND 4000000000000000000);
 
 -- A node says what it is anew with its next beat.
@@ -286,7 +292,7 @@ ALTER TABLE projects
 -- Nobody has a role that is unknown.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT name AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at BETWEEN
             -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
             4000000000000000000) THEN 'one of its times is out of range'
@@ -298,14 +304,14 @@ FROM tokens r JOIN bad ON bad.row_key = r.name;
 DELETE FROM tokens WHERE name IN (SELECT row_key FROM bad);
 DROP TABLE bad;
 ALTER TABLE tokens
-    ADD CONSTRAINT tokens_known_role CHECK (role IN ('viewer', 'operator', 'admin')),
+    ADD CONSTRAINT tokens_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role = 'admin')),
     ADD CONSTRAINT tokens_instants CHECK (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at
         BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
         4000000000000000000);
 
 CREATE TABLE bad AS SELECT * FROM (
     SELECT substr(hash, 1, 8) AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN
             -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM login_codes
@@ -316,13 +322,13 @@ FROM login_codes r JOIN bad ON bad.row_key = substr(r.hash, 1, 8);
 DELETE FROM login_codes WHERE substr(hash, 1, 8) IN (SELECT row_key FROM bad);
 DROP TABLE bad;
 ALTER TABLE login_codes
-    ADD CONSTRAINT login_codes_known_role CHECK (role IN ('viewer', 'operator', 'admin')),
+    ADD CONSTRAINT login_codes_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role = 'admin')),
     ADD CONSTRAINT login_codes_instants CHECK (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND
         expires_at BETWEEN -4000000000000000000 AND 4000000000000000000);
 
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at BETWEEN
             -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
             4000000000000000000) THEN 'one of its times is out of range'
@@ -334,7 +340,7 @@ FROM logins r JOIN bad ON bad.row_key = r.id;
 DELETE FROM logins WHERE id IN (SELECT row_key FROM bad);
 DROP TABLE bad;
 ALTER TABLE logins
-    ADD CONSTRAINT logins_known_role CHECK (role IN ('viewer', 'operator', 'admin')),
+    ADD CONSTRAINT logins_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role = 'admin')),
     ADD CONSTRAINT logins_instants CHECK (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at
         BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
         4000000000000000000);

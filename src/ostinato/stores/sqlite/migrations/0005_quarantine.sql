@@ -13,10 +13,12 @@ CREATE TABLE quarantine (
 -- A run that has not ended is over: it failed, and says why. One whose due time cannot be kept counts as by hand.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (state IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-            'superseded')) THEN 'its state is unknown'
-        WHEN NOT (trigger IN ('schedule', 'manual', 'catch_up', 'api', 'message')) THEN 'its trigger is unknown'
-        WHEN NOT (mode IN ('queue', 'followup', 'interrupt')) THEN 'its mode is unknown'
+        WHEN NOT ((state = 'queued' OR state = 'running' OR state = 'succeeded' OR state = 'failed' OR state =
+            'cancelled' OR state = 'skipped' OR state = 'missed' OR state = 'expired' OR state = 'superseded')) THEN
+            'its state is unknown'
+        WHEN NOT ((trigger = 'schedule' OR trigger = 'manual' OR trigger = 'catch_up' OR trigger = 'api' OR trigger =
+            'message')) THEN 'its trigger is unknown'
+        WHEN NOT ((mode = 'queue' OR mode = 'followup' OR mode = 'interrupt')) THEN 'its mode is unknown'
         WHEN NOT (state <> 'running' OR (attempt >= 1 AND started_at IS NOT NULL)) THEN
             'it is running and has never started'
         WHEN NOT (state IN ('queued', 'running') OR finished_at IS NOT NULL) THEN 'it has ended at no time'
@@ -30,7 +32,7 @@ CREATE TABLE bad AS SELECT * FROM (
         WHEN NOT (ready_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND started_at BETWEEN
             -4000000000000000000 AND 4000000000000000000 AND finished_at BETWEEN -4000000000000000000 AND
             4000000000000000000) THEN 'one of its times is out of range'
-        WHEN NOT (waiting IN (0, 1) AND burst IN (0, 1) AND later IN (0, 1)) THEN
+        WHEN NOT (waiting BETWEEN 0 AND 1 AND burst BETWEEN 0 AND 1 AND later BETWEEN 0 AND 1) THEN
             'one of its switches is neither on nor off'
     END AS why FROM runs
 ) found WHERE why IS NOT NULL;
@@ -44,15 +46,17 @@ SELECT 'runs', CAST(bad.row_key AS TEXT), why, found_at, json_object('id', id, '
     later, 'project', project, 'budget_day', budget_day, 'reserved', reserved)
 FROM runs r JOIN bad ON bad.row_key = r.id;
 UPDATE runs SET
-    reason = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired', 'superseded')
-        THEN reason ELSE 'its row could not be read: ' || why END,
-    state = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired', 'superseded') THEN
-        state ELSE 'failed' END,
-    finished_at = CASE WHEN state IN ('succeeded', 'failed', 'cancelled', 'skipped', 'missed', 'expired',
-        'superseded') AND finished_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN finished_at ELSE
-        found_at END,
-    trigger = CASE WHEN trigger IN ('schedule', 'manual', 'catch_up', 'api', 'message') AND due_at BETWEEN
-        -4000000000000000000 AND 4000000000000000000 THEN trigger ELSE 'manual' END,
+    reason = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR state =
+        'missed' OR state = 'expired' OR state = 'superseded') THEN reason ELSE 'its row could not be read: ' || why
+        END,
+    state = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR state =
+        'missed' OR state = 'expired' OR state = 'superseded') THEN state ELSE 'failed' END,
+    finished_at = CASE WHEN (state = 'succeeded' OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR
+        state = 'missed' OR state = 'expired' OR state = 'superseded') AND finished_at BETWEEN -4000000000000000000
+        AND 4000000000000000000 THEN finished_at ELSE found_at END,
+    trigger = CASE WHEN (trigger = 'schedule' OR trigger = 'manual' OR trigger = 'catch_up' OR trigger = 'api' OR
+        trigger = 'message') AND due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN trigger ELSE
+        'manual' END,
     due_at = CASE WHEN due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN due_at ELSE found_at END,
     ready_at = CASE WHEN ready_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN ready_at ELSE found_at END,
     last_due_at = CASE WHEN last_due_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN last_due_at ELSE
@@ -61,7 +65,7 @@ UPDATE runs SET
         END,
     started_at = CASE WHEN started_at BETWEEN -4000000000000000000 AND 4000000000000000000 THEN started_at ELSE NULL
         END,
-    mode = CASE WHEN mode IN ('queue', 'followup', 'interrupt') THEN mode ELSE NULL END,
+    mode = CASE WHEN (mode = 'queue' OR mode = 'followup' OR mode = 'interrupt') THEN mode ELSE NULL END,
     token = CASE WHEN token BETWEEN 0 AND 4000000000000000000 THEN token ELSE 0 END,
     attempt = CASE WHEN attempt BETWEEN 0 AND 1000000000000000 THEN attempt ELSE 0 END,
     count = CASE WHEN count BETWEEN 1 AND 1000000000000000 THEN count ELSE 1 END,
@@ -71,11 +75,12 @@ UPDATE runs SET
     later = 0
 FROM bad WHERE bad.row_key = runs.id;
 DROP TABLE bad;
-ALTER TABLE runs ADD CONSTRAINT runs_known_state CHECK (state IN ('queued', 'running', 'succeeded', 'failed',
-    'cancelled', 'skipped', 'missed', 'expired', 'superseded'));
-ALTER TABLE runs ADD CONSTRAINT runs_known_trigger CHECK (trigger IN ('schedule', 'manual', 'catch_up', 'api',
-    'message'));
-ALTER TABLE runs ADD CONSTRAINT runs_known_mode CHECK (mode IN ('queue', 'followup', 'interrupt'));
+ALTER TABLE runs ADD CONSTRAINT runs_known_state CHECK ((state = 'queued' OR state = 'running' OR state = 'succeeded'
+    OR state = 'failed' OR state = 'cancelled' OR state = 'skipped' OR state = 'missed' OR state = 'expired' OR state
+    = 'superseded'));
+ALTER TABLE runs ADD CONSTRAINT runs_known_trigger CHECK ((trigger = 'schedule' OR trigger = 'manual' OR trigger =
+    'catch_up' OR trigger = 'api' OR trigger = 'message'));
+ALTER TABLE runs ADD CONSTRAINT runs_known_mode CHECK ((mode = 'queue' OR mode = 'followup' OR mode = 'interrupt'));
 ALTER TABLE runs ADD CONSTRAINT runs_started CHECK (state <> 'running' OR (attempt >= 1 AND started_at IS NOT NULL));
 ALTER TABLE runs ADD CONSTRAINT runs_finished_at CHECK (state IN ('queued', 'running') OR finished_at IS NOT NULL);
 ALTER TABLE runs ADD CONSTRAINT runs_token CHECK (token BETWEEN 0 AND 4000000000000000000 AND attempt BETWEEN 0 AND
@@ -88,7 +93,8 @@ ALTER TABLE runs ADD CONSTRAINT runs_due_times CHECK (due_at BETWEEN -4000000000
 ALTER TABLE runs ADD CONSTRAINT runs_instants CHECK (ready_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND
     started_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND finished_at BETWEEN -4000000000000000000 AND
     4000000000000000000);
-ALTER TABLE runs ADD CONSTRAINT runs_switches CHECK (waiting IN (0, 1) AND burst IN (0, 1) AND later IN (0, 1));
+ALTER TABLE runs ADD CONSTRAINT runs_switches CHECK (waiting BETWEEN 0 AND 1 AND burst BETWEEN 0 AND 1 AND later
+    BETWEEN 0 AND 1);
 
 -- A schedule is broken, and off until somebody enables it.
 CREATE TABLE bad AS SELECT * FROM (
@@ -100,7 +106,8 @@ CREATE TABLE bad AS SELECT * FROM (
             -4000000000000000000 AND 4000000000000000000 AND held_since BETWEEN -4000000000000000000 AND
             4000000000000000000 AND created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND updated_at
             BETWEEN -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
-        WHEN NOT (enabled IN (0, 1) AND orphaned IN (0, 1)) THEN 'one of its switches is neither on nor off'
+        WHEN NOT (enabled BETWEEN 0 AND 1 AND orphaned BETWEEN 0 AND 1) THEN
+            'one of its switches is neither on nor off'
     END AS why FROM schedules
 ) found WHERE why IS NOT NULL;
 INSERT INTO quarantine (table_name, row_key, reason, at, content)
@@ -136,7 +143,7 @@ ALTER TABLE schedules ADD CONSTRAINT schedules_instants CHECK (anchor_at BETWEEN
     4000000000000000000 AND next_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND held_since BETWEEN
     -4000000000000000000 AND 4000000000000000000 AND created_at BETWEEN -4000000000000000000 AND 4000000000000000000
     AND updated_at BETWEEN -4000000000000000000 AND 4000000000000000000);
-ALTER TABLE schedules ADD CONSTRAINT schedules_switches CHECK (enabled IN (0, 1) AND orphaned IN (0, 1));
+ALTER TABLE schedules ADD CONSTRAINT schedules_switches CHECK (enabled BETWEEN 0 AND 1 AND orphaned BETWEEN 0 AND 1);
 
 -- Attempts, sessions and the audit log keep what can be kept.
 CREATE TABLE bad AS SELECT * FROM (
@@ -167,7 +174,7 @@ CREATE TABLE bad AS SELECT * FROM (
             coalesce(rate_per, 0) BETWEEN 1 AND 31622400000000)) THEN 'its rate is not a rate'
         WHEN NOT (rate_from BETWEEN -4000000000000000000 AND 4000000000000000000) THEN
             'one of its times is out of range'
-        WHEN NOT (paused IN (0, 1)) THEN 'one of its switches is neither on nor off'
+        WHEN NOT (paused BETWEEN 0 AND 1) THEN 'one of its switches is neither on nor off'
     END AS why FROM lanes
 ) found WHERE why IS NOT NULL;
 INSERT INTO quarantine (table_name, row_key, reason, at, content)
@@ -188,14 +195,14 @@ ALTER TABLE lanes ADD CONSTRAINT lanes_rate CHECK ((rate_count IS NULL AND rate_
     0) BETWEEN 1 AND 1000000 AND coalesce(rate_per, 0) BETWEEN 1 AND 31622400000000));
 ALTER TABLE lanes ADD CONSTRAINT lanes_instants CHECK (rate_from BETWEEN -4000000000000000000 AND
     4000000000000000000);
-ALTER TABLE lanes ADD CONSTRAINT lanes_switches CHECK (paused IN (0, 1));
+ALTER TABLE lanes ADD CONSTRAINT lanes_switches CHECK (paused BETWEEN 0 AND 1);
 
 CREATE TABLE bad AS SELECT * FROM (
     SELECT key AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
         WHEN NOT (max_concurrent BETWEEN 1 AND 2147483647) THEN 'one of its numbers is out of range'
         WHEN NOT (cutoff_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND sent_at BETWEEN
             -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
-        WHEN NOT (throttled IN (0, 1)) THEN 'one of its switches is neither on nor off'
+        WHEN NOT (throttled BETWEEN 0 AND 1) THEN 'one of its switches is neither on nor off'
     END AS why FROM sessions
 ) found WHERE why IS NOT NULL;
 INSERT INTO quarantine (table_name, row_key, reason, at, content)
@@ -213,13 +220,13 @@ DROP TABLE bad;
 ALTER TABLE sessions ADD CONSTRAINT sessions_limit CHECK (max_concurrent BETWEEN 1 AND 2147483647);
 ALTER TABLE sessions ADD CONSTRAINT sessions_instants CHECK (cutoff_at BETWEEN -4000000000000000000 AND
     4000000000000000000 AND sent_at BETWEEN -4000000000000000000 AND 4000000000000000000);
-ALTER TABLE sessions ADD CONSTRAINT sessions_switches CHECK (throttled IN (0, 1));
+ALTER TABLE sessions ADD CONSTRAINT sessions_switches CHECK (throttled BETWEEN 0 AND 1);
 
 -- An event that nobody understands goes.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (kind IN ('enqueued', 'debounced', 'dropped', 'started', 'finished', 'stopped')) THEN
-            'its kind is unknown'
+        WHEN NOT ((kind = 'enqueued' OR kind = 'debounced' OR kind = 'dropped' OR kind = 'started' OR kind =
+            'finished' OR kind = 'stopped')) THEN 'its kind is unknown'
         WHEN NOT (at BETWEEN -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM events
 ) found WHERE why IS NOT NULL;
@@ -229,8 +236,8 @@ SELECT 'events', CAST(bad.row_key AS TEXT), why, found_at, json_object('id', id,
 FROM events r JOIN bad ON bad.row_key = r.id;
 DELETE FROM events WHERE id IN (SELECT row_key FROM bad);
 DROP TABLE bad;
-ALTER TABLE events ADD CONSTRAINT events_known_kind CHECK (kind IN ('enqueued', 'debounced', 'dropped', 'started',
-    'finished', 'stopped'));
+ALTER TABLE events ADD CONSTRAINT events_known_kind CHECK ((kind = 'enqueued' OR kind = 'debounced' OR kind =
+    'dropped' OR kind = 'started' OR kind = 'finished' OR kind = 'stopped'));
 ALTER TABLE events ADD CONSTRAINT events_instants CHECK (at BETWEEN -4000000000000000000 AND 4000000000000000000);
 
 -- A node says what it is anew with its next beat.
@@ -246,7 +253,7 @@ CREATE TABLE bad AS SELECT * FROM (
             -4000000000000000000 AND 4000000000000000000 AND lease_until BETWEEN -4000000000000000000 AND
             4000000000000000000 AND lost_at BETWEEN -4000000000000000000 AND 4000000000000000000) THEN
             'one of its times is out of range'
-        WHEN NOT (draining IN (0, 1) AND drain IN (0, 1)) THEN 'one of its switches is neither on nor off'
+        WHEN NOT (draining BETWEEN 0 AND 1 AND drain BETWEEN 0 AND 1) THEN 'one of its switches is neither on nor off'
     END AS why FROM nodes
 ) found WHERE why IS NOT NULL;
 INSERT INTO quarantine (table_name, row_key, reason, at, content)
@@ -283,7 +290,7 @@ ALTER TABLE nodes ADD CONSTRAINT nodes_numbers CHECK (pid BETWEEN 0 AND 10000000
 ALTER TABLE nodes ADD CONSTRAINT nodes_instants CHECK (started_at BETWEEN -4000000000000000000 AND 4000000000000000000
     AND seen_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND lease_until BETWEEN -4000000000000000000 AND
     4000000000000000000 AND lost_at BETWEEN -4000000000000000000 AND 4000000000000000000);
-ALTER TABLE nodes ADD CONSTRAINT nodes_switches CHECK (draining IN (0, 1) AND drain IN (0, 1));
+ALTER TABLE nodes ADD CONSTRAINT nodes_switches CHECK (draining BETWEEN 0 AND 1 AND drain BETWEEN 0 AND 1);
 
 -- A project goes: its work must not run without its variables.
 CREATE TABLE bad AS SELECT * FROM (
@@ -308,7 +315,7 @@ ALTER TABLE projects ADD CONSTRAINT projects_instants CHECK (created_at BETWEEN 
 -- Nobody has a role that is unknown.
 CREATE TABLE bad AS SELECT * FROM (
     SELECT name AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at BETWEEN
             -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
             4000000000000000000) THEN 'one of its times is out of range'
@@ -320,14 +327,14 @@ SELECT 'tokens', CAST(bad.row_key AS TEXT), why, found_at, json_object('id', id,
 FROM tokens r JOIN bad ON bad.row_key = r.name;
 DELETE FROM tokens WHERE name IN (SELECT row_key FROM bad);
 DROP TABLE bad;
-ALTER TABLE tokens ADD CONSTRAINT tokens_known_role CHECK (role IN ('viewer', 'operator', 'admin'));
+ALTER TABLE tokens ADD CONSTRAINT tokens_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role = 'admin'));
 ALTER TABLE tokens ADD CONSTRAINT tokens_instants CHECK (created_at BETWEEN -4000000000000000000 AND
     4000000000000000000 AND used_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN
     -4000000000000000000 AND 4000000000000000000);
 
 CREATE TABLE bad AS SELECT * FROM (
     SELECT substr(hash, 1, 8) AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN
             -4000000000000000000 AND 4000000000000000000) THEN 'one of its times is out of range'
     END AS why FROM login_codes
@@ -338,13 +345,14 @@ SELECT 'login_codes', CAST(bad.row_key AS TEXT), why, found_at, json_object('who
 FROM login_codes r JOIN bad ON bad.row_key = substr(r.hash, 1, 8);
 DELETE FROM login_codes WHERE substr(hash, 1, 8) IN (SELECT row_key FROM bad);
 DROP TABLE bad;
-ALTER TABLE login_codes ADD CONSTRAINT login_codes_known_role CHECK (role IN ('viewer', 'operator', 'admin'));
+ALTER TABLE login_codes ADD CONSTRAINT login_codes_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role =
+    'admin'));
 ALTER TABLE login_codes ADD CONSTRAINT login_codes_instants CHECK (created_at BETWEEN -4000000000000000000 AND
     4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND 4000000000000000000);
 
 CREATE TABLE bad AS SELECT * FROM (
     SELECT id AS row_key, CAST(unixepoch('subsec') * 1000000 AS INTEGER) AS found_at, CASE
-        WHEN NOT (role IN ('viewer', 'operator', 'admin')) THEN 'its role is unknown'
+        WHEN NOT ((role = 'viewer' OR role = 'operator' OR role = 'admin')) THEN 'its role is unknown'
         WHEN NOT (created_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND used_at BETWEEN
             -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN -4000000000000000000 AND
             4000000000000000000) THEN 'one of its times is out of range'
@@ -356,7 +364,7 @@ SELECT 'logins', CAST(bad.row_key AS TEXT), why, found_at, json_object('id', id,
 FROM logins r JOIN bad ON bad.row_key = r.id;
 DELETE FROM logins WHERE id IN (SELECT row_key FROM bad);
 DROP TABLE bad;
-ALTER TABLE logins ADD CONSTRAINT logins_known_role CHECK (role IN ('viewer', 'operator', 'admin'));
+ALTER TABLE logins ADD CONSTRAINT logins_known_role CHECK ((role = 'viewer' OR role = 'operator' OR role = 'admin'));
 ALTER TABLE logins ADD CONSTRAINT logins_instants CHECK (created_at BETWEEN -4000000000000000000 AND
     4000000000000000000 AND used_at BETWEEN -4000000000000000000 AND 4000000000000000000 AND expires_at BETWEEN
     -4000000000000000000 AND 4000000000000000000);
