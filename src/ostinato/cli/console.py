@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ __all__ = [
     "emit_json",
     "emit_json_line",
     "fields",
+    "json_text",
     "paragraph",
     "rich_console",
     "say",
@@ -62,6 +64,13 @@ class Column:
     optional: bool = False
 
 
+# Controls of the second block, line and paragraph ends, marks that turn the direction of text, invisible ones, and
+# halves of characters, which no terminal can be given.
+_OBEYED = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
 def rich_console(stream: TextIO) -> Console:
     """A console on this stream that prints text as it is, without markup."""
     from rich.console import Console
@@ -82,6 +91,17 @@ def clean(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON as it is printed: readable in every script, and with nothing in it that a terminal would obey."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return text if text.isascii() and "\x7f" not in text else _OBEYED.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
 def counted(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -94,12 +114,12 @@ def emit(text: str = "") -> None:
 
 def emit_json(value: Any) -> None:
     """The answer of a command under --json: one object or one array."""
-    emit(json.dumps(value, ensure_ascii=False, indent=2))
+    emit(json_text(value, indent=2))
 
 
 def emit_json_line(value: Any) -> None:
     """One object of a stream, on one line, at once."""
-    emit(json.dumps(value, ensure_ascii=False))
+    emit(json_text(value))
     sys.stdout.flush()
 
 

@@ -131,13 +131,11 @@ def _shared_last(tokens: list[str]) -> list[str]:
 
 
 def _complain(message: str, as_json: bool, shape: dict[str, object] | None = None, *, hint: str = "") -> None:
-    import json
+    from ostinato.cli.console import json_text, say
 
     if as_json:
-        sys.stderr.write(json.dumps(shape or {"error": message}, ensure_ascii=False) + "\n")
+        sys.stderr.write(json_text(shape or {"error": message}) + "\n")
         return
-    from ostinato.cli.console import say
-
     say(f"error: {message}", "red")
     if hint:
         say(hint)
