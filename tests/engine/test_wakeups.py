@@ -9,6 +9,7 @@ from typing import Any, cast
 from ostinato.config import Settings
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.recorder import Recorder
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
@@ -17,6 +18,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Claim, Claimed, Finished, ProjectStore, RunStore, Store
+from ostinato.stores.quarantine import QuarantineStore
 from ostinato.testing import FakeClock
 
 
@@ -49,7 +51,9 @@ class Bench:
         store = cast(Store, self.store)
         self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock))
         runner = Runner(Registry(), clock, self.recorder.add, cast(ProjectStore, None), Settings())
-        self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), slots=10)
+        self.dispatcher = Dispatcher(
+            runs, runner, clock, NodeId("n"), 10, Quarantine(cast(QuarantineStore, None), clock)
+        )
         self.recorder.connect(runner, self.dispatcher)
         self.task = asyncio.get_running_loop().create_task(self.dispatcher.run())
 

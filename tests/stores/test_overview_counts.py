@@ -35,7 +35,8 @@ async def run_at(
     (id,) = await store.runs.insert_runs([new_run(due_at=at(due), schedule_id=schedule_id, trigger=Trigger.MANUAL)])
     given = {"last_due_at": last_due, "started_at": started, "finished_at": finished}
     instants = [f"{name} = {'NULL' if minute is None else at(minute)}" for name, minute in given.items()]
-    await raw(store, f"UPDATE runs SET state = '{state}', {', '.join(instants)} WHERE id = {id}")
+    tries = int(started is not None)
+    await raw(store, f"UPDATE runs SET state = '{state}', attempt = {tries}, {', '.join(instants)} WHERE id = {id}")
     return id
 
 

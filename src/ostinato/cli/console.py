@@ -38,8 +38,6 @@ __all__ = [
     "warn",
 ]
 
-_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
-"""What JSON may hold as it is and a terminal obeys: C1 controls, and marks that turn the direction of text."""
 _GAP = 2
 _NARROWEST = 8
 _WORTHWHILE = 12
@@ -66,6 +64,13 @@ class Column:
     optional: bool = False
 
 
+# Controls of the second block, line and paragraph ends, marks that turn the direction of text, invisible ones, and
+# halves of characters, which no terminal can be given.
+_OBEYED = re.compile(
+    "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
 def rich_console(stream: TextIO) -> Console:
     """A console on this stream that prints text as it is, without markup."""
     from rich.console import Console
@@ -86,6 +91,17 @@ def clean(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON as it is printed: readable in every script, and with nothing in it that a terminal would obey."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return text if text.isascii() and "\x7f" not in text else _OBEYED.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
+
+
 def counted(number: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
@@ -94,12 +110,6 @@ def counted(number: int, noun: str) -> str:
 def emit(text: str = "") -> None:
     """A line of data."""
     sys.stdout.write(f"{text}\n")
-
-
-def json_text(value: Any, *, indent: int | None = None) -> str:
-    """JSON that people can read, and that no terminal obeys: the same value to whoever parses it."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def emit_json(value: Any) -> None:

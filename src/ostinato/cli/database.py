@@ -1,4 +1,4 @@
-"""`ostinato db`: migrate, look at, check, copy and prune the database."""
+"""`ostinato db`: migrate, look at, check, copy and prune the database, and see what is quarantined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from ostinato.cli.console import emit_json, fields, say
+from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
 from ostinato.cli.opening import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="db", help="The database: migrate, status, check, backup, prune.")
+app = App(name="db", help="The database: migrate, status, check, backup, prune, quarantine.")
 
 
 @app.command
@@ -100,6 +100,32 @@ def prune(*, common: Common = NO_COMMON) -> None:
         emit_json({"removed": removed})
     else:
         say(f"removed {removed} runs")
+
+
+@app.command
+def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
+    """List rows that were set aside because nobody could work with them: why, when, and what they said.
+
+    Parameters
+    ----------
+    clear
+        Forget them, once they have been seen to. What became of the rows stays as it is.
+    """
+    with opened(common) as visit:
+        if clear:
+            removed = visit.ask(visit.services.upkeep.clear_quarantine())
+            emit_json({"removed": removed}) if common.json else say(f"forgot {removed} quarantined rows")
+            return
+        rows = visit.ask(visit.services.upkeep.quarantined())
+    if common.json:
+        from ostinato.service.shapes import quarantined_shape
+
+        emit_json([quarantined_shape(row) for row in rows])
+        return
+    if not rows:
+        say("nothing is quarantined")
+    for row in rows:
+        paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")
 
 
 def _require_file(common: Common) -> None:

@@ -136,6 +136,7 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     yield Finding("database", "ok", f"version {status.version} of {status.latest}, {size}, {kind}")
     for remark in visit.ask(visit.services.upkeep.remarks()):
         yield Finding(remark.check, remark.status, remark.text, remark.fix)
+    yield from _rows(visit)
     nodes = visit.ask(visit.services.nodes.list())
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
@@ -145,6 +146,23 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     yield from examine_work(visit, schedules, alive)
     yield _clock(visit.now, nodes)
     yield from _asleep(visit.now, schedules)
+
+
+def _rows(visit: Visit) -> Iterator[Finding]:
+    """Rows that nobody can work with: those that were set aside, and those that nobody has met yet."""
+    bad = visit.ask(visit.services.upkeep.find_bad())
+    for row in bad[:NAMED]:
+        yield Finding("rows", "warn", f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it")
+    if len(bad) > NAMED:
+        yield Finding("rows", "warn", f"{len(bad) - NAMED} more rows break a rule", "a running engine quarantines them")
+    quarantined = visit.ask(visit.services.upkeep.quarantined())
+    for kept in quarantined[:NAMED]:
+        fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
+        yield Finding("rows", "warn", f"{kept.table} {kept.row} is quarantined: {kept.reason}", fix)
+    if len(quarantined) > NAMED:
+        yield Finding("rows", "warn", f"{len(quarantined) - NAMED} more are quarantined", "ostinato db quarantine")
+    if not bad and not quarantined:
+        yield Finding("rows", "ok", "every row keeps the rules, none is quarantined")
 
 
 def _sqlite_version() -> str:
@@ -162,7 +180,9 @@ def _engine(alive: Sequence[Node]) -> Finding:
 def _services(alive: Sequence[Node]) -> Iterator[Finding]:
     for node in alive:
         # A service that is not up and has no error has not been looked at since it was started.
-        down = [f"{name} ({how['error']})" for name, how in node.services.items() if not how["up"] and how["error"]]
+        down = [
+            f"{name} ({how['error']})" for name, how in node.services.items() if not how.get("up") and how.get("error")
+        ]
         if down:
             yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "look at its log")
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.runner import ActiveRun, Runner
@@ -38,10 +39,12 @@ class Dispatcher:
         clock: Clock,
         node: NodeId,
         slots: int,
+        quarantine: Quarantine,
         statistics: Statistics | None = None,
         may_start: Callable[[], bool] = lambda: True,
     ) -> None:
         self._runs = runs
+        self._quarantine = quarantine
         self._may_start = may_start
         """Asked once for all that is to start; after a no, `wake` follows when it may."""
         self._statistics = statistics or Statistics()
@@ -105,7 +108,7 @@ class Dispatcher:
             self._ask_again = self._is_claiming
             return 0
         try:
-            claimed = await self._runs.claim_runs(request)
+            claimed = await self._quarantine.attempt(lambda: self._runs.claim_runs(request))
         except BaseException:
             self.release()
             raise

@@ -20,6 +20,7 @@ from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.fence import Fence
 from ostinato.engine.lease import Lease
 from ostinato.engine.pruner import Pruner
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.recorder import Recorder
 from ostinato.engine.replanner import Replanner
@@ -66,17 +67,20 @@ class Engine:
         self.id = new_node_id()
         lease = micros_of(settings.lease)
         self.budgets = BudgetKeeper(store, clock)
+        self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
         self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced)
         self.runner.may_begin = self.fence.wait
         self.dispatcher = Dispatcher(
-            store.runs, self.runner, clock, self.id, settings.slots, self.statistics, self.fence.admits
+            store.runs, self.runner, clock, self.id, settings.slots, self.quarantine, self.statistics, self.fence.admits
         )
         grace = micros_of(settings.misfire_grace)
         self.monitor = LoopMonitor()
-        self.ticker = Ticker(store.schedules, clock, grace, self.dispatcher.wake, self.statistics, self.monitor.turning)
+        self.ticker = Ticker(
+            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.turning
+        )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
             store.nodes,
@@ -90,11 +94,11 @@ class Engine:
             renewed=self.fence.renewed,
             compare=self.reconciler.compare,
         )
-        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.statistics)
+        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics)
         self.spool = Spool(store.runs, spool_prefix(settings))
-        self.pruner = Pruner(store.upkeep, clock)
+        self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
-        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain)
+        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
         self.watchdog = Watchdog()
         self._started_at: Micros | None = None
         self.is_started = False
@@ -145,6 +149,7 @@ class Engine:
             ("waker", self.waker.run),
             ("pruner", self.pruner.run),
             ("replanner", self.replanner.run),
+            ("quarantine", self.quarantine.run),
         ):
             self.watchdog.start(name, service)
         self.is_started = True
@@ -185,7 +190,7 @@ class Engine:
         self.is_draining = True
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
-        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner")
+        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine")
         self._put_back(await self.dispatcher.close())
         await self.watchdog.stop("dispatcher")
         try:

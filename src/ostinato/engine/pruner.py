@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.quarantine import Quarantine
 from ostinato.stores.retention import sweep
 from ostinato.stores.upkeep import UpkeepStore
 
@@ -16,7 +17,8 @@ PAUSE: Micros = SECOND // 20
 class Pruner:
     """Sweeps, and rests."""
 
-    def __init__(self, upkeep: UpkeepStore, clock: Clock) -> None:
+    def __init__(self, upkeep: UpkeepStore, clock: Clock, quarantine: Quarantine) -> None:
+        self._quarantine = quarantine
         self._upkeep = upkeep
         self._clock = clock
         self.signal = Signal()
@@ -31,7 +33,7 @@ class Pruner:
 
     async def sweep(self) -> int:
         """One whole sweep; answers how many runs it removed."""
-        return await sweep(self._upkeep, self._clock.now(), self._rest)
+        return await self._quarantine.attempt(lambda: sweep(self._upkeep, self._clock.now(), self._rest))
 
     async def _rest(self) -> None:
         """Let claims and finishes go between the deletions."""

@@ -12,10 +12,11 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
-from ostinato.errors import NotLoadable
+from ostinato.errors import NotLoadable, StoreUnavailable
 from ostinato.execution.outcome import Outcome, OutcomeKind
-from ostinato.execution.retry import decide
+from ostinato.execution.retry import decide, undecided
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
@@ -40,9 +41,11 @@ class Rescuer:
         lease: Micros,
         own_id: Callable[[], NodeId],
         look: Callable[[], None],
+        quarantine: Quarantine,
         statistics: Statistics | None = None,
     ) -> None:
         self._statistics = statistics or Statistics()
+        self._quarantine = quarantine
         self._nodes = store.nodes
         self._runs = store.runs
         self._clock = clock
@@ -67,16 +70,37 @@ class Rescuer:
         """Requeue or fail what ran on lost nodes; answers how many runs."""
         now = self._clock.now()
         silent = self._silent(await self._nodes.signs_of_life())
-        stale = await self._runs.stale_runs(silent, now)
-        if not stale:
-            return 0
-        crashed = [_crashed(run, now) for run in stale]
-        finished = await self._runs.finish_runs(crashed)
-        self._statistics.ended(crashed, finished.lost)
-        rescued = len(stale) - len(finished.lost)
+        try:
+            rescued = await self._quarantine.attempt(lambda: self._rescue(silent, now))
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("runs of nodes that are gone could not be rescued together: one by one")
+            rescued = await self._rescue_singly(silent, now)
         if rescued:
             log.warning("rescued %d runs of nodes that are gone", rescued)
         return rescued
+
+    async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
+        stale = await self._runs.stale_runs(silent, now)
+        return await self._finish([_crashed(run, now) for run in stale]) if stale else 0
+
+    async def _rescue_singly(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
+        """What cannot be decided or written as it should be is failed, and holds up nobody."""
+        rescued = 0
+        for run in await self._runs.stale_runs(silent, now):
+            try:
+                rescued += await self._finish([_crashed(run, now)])
+            except StoreUnavailable:
+                raise
+            except Exception as error:
+                rescued += await self._finish([undecided(run, error, now)])
+        return rescued
+
+    async def _finish(self, crashed: Sequence[Finish]) -> int:
+        finished = await self._runs.finish_runs(crashed)
+        self._statistics.ended(crashed, finished.lost)
+        return len(crashed) - len(finished.lost)
 
     def _silent(self, signs: Sequence[tuple[NodeId, Micros]]) -> list[tuple[NodeId, Micros]]:
         """The other nodes that gave no sign of life for a whole lease, each with its last one."""
@@ -98,7 +122,8 @@ class Rescuer:
         if self._explained_at is not None and steady - self._explained_at < UNKNOWN_TASK_AFTER:
             return 0
         self._explained_at = steady
-        unknown = await self._runs.unclaimable_runs(self._clock.now() - UNKNOWN_TASK_AFTER)
+        before = self._clock.now() - UNKNOWN_TASK_AFTER
+        unknown = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(before))
         for task in {run.task for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.attendance import Attendance
 from ostinato.engine.plan import plan_fires
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import DueSchedule, FirePlan
@@ -41,6 +42,7 @@ class Ticker:
         clock: Clock,
         grace: Micros,
         recorded: Callable[[], None],
+        quarantine: Quarantine,
         statistics: Statistics | None = None,
         turning: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -49,6 +51,7 @@ class Ticker:
         self._clock = clock
         self._grace = grace
         self._recorded = recorded
+        self._quarantine = quarantine
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
         self.attendance = Attendance(clock, turning)
@@ -67,6 +70,9 @@ class Ticker:
 
     async def tick(self, lookahead: Micros = 0) -> Micros | None:
         """Record every fire due until `lookahead` from now; answers when to tick again."""
+        return await self._quarantine.attempt(lambda: self._tick(lookahead))
+
+    async def _tick(self, lookahead: Micros) -> Micros | None:
         wake_at: Micros | None = None
         for _ in range(PASSES):
             now = self._clock.now()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from ostinato.engine.dispatcher import Dispatcher
+from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.ticker import Ticker
 from ostinato.execution.runner import Runner
 from ostinato.stores.base import Store
@@ -19,8 +21,15 @@ class Waker:
     """Waits for changes and has one cheap look at what they mean for this node."""
 
     def __init__(
-        self, store: Store, ticker: Ticker, dispatcher: Dispatcher, runner: Runner, drain: Callable[[bool], None]
+        self,
+        store: Store,
+        ticker: Ticker,
+        dispatcher: Dispatcher,
+        runner: Runner,
+        drain: Callable[[bool], None],
+        quarantine: Quarantine,
     ) -> None:
+        self._quarantine = quarantine
         self._store = store
         self._ticker = ticker
         self._dispatcher = dispatcher
@@ -36,7 +45,7 @@ class Waker:
                 looked = loop.time()
                 # The first look comes without a change: something may be there from before.
                 node = self._dispatcher.node
-                glance = await watch.glance(node)
+                glance = await self._quarantine.attempt(partial(watch.glance, node))
                 if glance.next_at is not None:
                     self._ticker.expect(glance.next_at)
                 if glance.ready_at is not None:

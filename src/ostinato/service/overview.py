@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros
+from ostinato.models.quarantine import Quarantined
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
@@ -58,6 +59,10 @@ class Overview:
     hours: Hours
     failed: Sequence[Run]
     activity: Sequence[Activity]
+    quarantined: int
+    """How many rows were set aside because nobody could work with them."""
+    quarantine: Sequence[Quarantined]
+    """The last of them."""
 
 
 class OverviewService:
@@ -84,12 +89,13 @@ class OverviewService:
             self._activity(now),
         )
         unknown = await unknown_tasks(self._store, now)
-        running, late, failed, broken, totals = await asyncio.gather(
+        running, late, failed, broken, totals, (quarantined, quarantine) = await asyncio.gather(
             runs.list_runs(RunFilter(states=(RunState.RUNNING,), limit=_SHOWN, brief=True)),
             runs.late_runs(now - _LATE, _SHOWN),
             runs.list_runs(RunFilter(states=(RunState.FAILED,), limit=_FAILED, brief=True)),
             self._broken(now, unknown),
             self._totals(unknown),
+            self._quarantine(),
         )
         lost = sum(node.state == "lost" for node in nodes)
         yesterday = from_micros(now - DAY)
@@ -107,6 +113,8 @@ class OverviewService:
             hours=hours,
             failed=[run for run in failed if run.finished_at is not None and run.finished_at >= yesterday],
             activity=activity,
+            quarantined=quarantined,
+            quarantine=quarantine,
         )
 
     async def _totals(self, unknown: tuple[str, ...]) -> dict[str, int]:
@@ -120,6 +128,11 @@ class OverviewService:
             "finished": counts[ScheduleState.FINISHED],
             "orphaned": counts[ScheduleState.ORPHANED],
         }
+
+    async def _quarantine(self) -> tuple[int, Sequence[Quarantined]]:
+        """How many rows are quarantined, and the last of them."""
+        rows = await self._store.quarantine.list_quarantined(_SHOWN)
+        return (await self._store.quarantine.count_quarantined() if len(rows) == _SHOWN else len(rows)), rows
 
     async def _count_due(self, now: Micros, read: int) -> int:
         if read < _DUE:
@@ -140,6 +153,7 @@ class OverviewService:
         start = max(first, max(known, default=first - BUCKET) + BUCKET)
         fresh: dict[Micros, dict[str, int]] = {at: {} for at in range(start, now + 1, BUCKET)}
         for tally in await self._store.runs.tally_ended(start, now + 1, BUCKET):
-            fresh[tally.at][str(tally.state)] = tally.count
+            states = fresh[tally.at]
+            states[str(tally.state)] = states.get(str(tally.state), 0) + tally.count
         self._closed = {**known, **{at: states for at, states in fresh.items() if at < open_from}}
         return [Activity(from_micros(at), states) for at, states in sorted({**known, **fresh}.items()) if states]

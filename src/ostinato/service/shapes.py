@@ -17,6 +17,7 @@ from ostinato.models.node import Node
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import Policy, policy_json
 from ostinato.models.project import Project
+from ostinato.models.quarantine import Quarantined
 from ostinato.models.run import Attempt, Progress, Run
 from ostinato.models.schedule import RecentRun, Schedule
 from ostinato.models.session import Session
@@ -33,6 +34,7 @@ __all__ = [
     "login_shape",
     "node_shape",
     "project_shape",
+    "quarantined_shape",
     "rfc3339",
     "run_shape",
     "schedule_shape",
@@ -145,6 +147,11 @@ def _attempt_shape(attempt: Attempt) -> dict[str, Any]:
 
 def _progress_shape(progress: Progress) -> dict[str, Any]:
     return {"done": progress.done, "total": progress.total, "text": progress.text}
+
+
+def quarantined_shape(row: Quarantined) -> dict[str, Any]:
+    """A row that was set aside, as JSON."""
+    return {"table": row.table, "row": row.row, "reason": row.reason, "at": rfc3339(row.at), "content": row.content}
 
 
 def project_shape(project: Project) -> dict[str, Any]:

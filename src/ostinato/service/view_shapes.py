@@ -50,6 +50,7 @@ def overview_shape(overview: Overview, *, is_here: bool) -> dict[str, Any]:
             "running": counts.running,
             "queued": counts.queued,
             "late": counts.late,
+            "quarantined": overview.quarantined,
         },
         "running": [run_shape(run, zone) for run in overview.running],
         "late": [run_shape(run, zone) for run in overview.late],
@@ -60,6 +61,11 @@ def overview_shape(overview: Overview, *, is_here: bool) -> dict[str, Any]:
         "failed": [run_shape(run, zone) for run in overview.failed],
         "activity": [{"at": rfc3339(one.at), "states": dict(one.states)} for one in overview.activity],
         "bucket_seconds": BUCKET // 1_000_000,
+        # Without what the rows said: that may be a secret, and is for whoever has the database.
+        "quarantine": [
+            {"table": row.table, "row": row.row, "reason": row.reason, "at": rfc3339(row.at)}
+            for row in overview.quarantine
+        ],
     }
 
 

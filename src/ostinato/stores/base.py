@@ -1,7 +1,8 @@
 """What the house asks of a database: small protocols whose methods are whole transactions.
 
 `stores.sqlite` and `stores.postgres` answer them with the same file names; `tests/stores` runs every test
-on both. The engine and the services know only this page, and what it takes from access.py, sessions.py and upkeep.py.
+on both. The engine and the services know only this page, and what it takes from access.py,
+quarantine.py, sessions.py and upkeep.py.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from ostinato.models.schedule import (
 )
 from ostinato.models.states import RunState
 from ostinato.stores.access import AccessStore
+from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
@@ -499,6 +501,9 @@ class Store(Protocol):
 
     @property
     def upkeep(self) -> UpkeepStore: ...
+
+    @property
+    def quarantine(self) -> QuarantineStore: ...
 
     @property
     def fault(self) -> str | None:

@@ -8,8 +8,7 @@ from typing import Any
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, ToldRun
-from ostinato.models.states import RunState, Trigger
-from ostinato.stores.rows import load_progress, load_totals
+from ostinato.stores.rows import known_words, load_progress, load_totals
 
 __all__ = ["CHANGED_COLUMNS", "TOLD_COLUMNS", "load_changed", "load_told"]
 
@@ -22,17 +21,15 @@ TOLD_COLUMNS = (
 )
 CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 
-_STATES = {str(state): state for state in RunState}
-_TRIGGERS = {str(trigger): trigger for trigger in Trigger}
-
 
 def load_told(row: Row) -> ToldRun:
     """A run, from TOLD_COLUMNS; of one that is not under way nobody wants any more that it stops."""
     # fmt: off
     (id, schedule, task, state, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
      attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id, zone) = row
+    state, trigger, reason = known_words(state, trigger, reason)
     return ToldRun(
-        RunId(id), schedule, task, _STATES[state], reason, cancel if state == "running" else None, _TRIGGERS[trigger],
+        RunId(id), schedule, task, state, reason, cancel if state == "running" else None, trigger,
         from_micros(due_at), _moment(last_due_at), count, from_micros(ready_at), _moment(started_at),
         _moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
         project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,

@@ -1,11 +1,13 @@
 """Rows to models, the same for every store: the SELECT lists below are what each store fills.
 
-A row that cannot be loaded becomes a model that says so; nothing here deletes or skips.
+A row that cannot be loaded becomes a model that says so; nothing here deletes. What no model can say is left out of a
+list (`load_all`) and not in its way. quarantine.py sets such rows aside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -26,6 +28,7 @@ from ostinato.models.schedule import DueSchedule, Schedule
 from ostinato.models.session import Session
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Unreadable, load_work
+from ostinato.stores.rules import UNREADABLE
 from ostinato.timing import parse_timing
 
 __all__ = [
@@ -38,6 +41,9 @@ __all__ = [
     "RUN_COLUMNS",
     "SCHEDULE_COLUMNS",
     "TAIL",
+    "known_state",
+    "known_words",
+    "load_all",
     "load_attempt",
     "load_claimed",
     "load_due",
@@ -54,6 +60,8 @@ __all__ = [
     "load_statistics",
     "load_totals",
 ]
+
+log = logging.getLogger("ostinato.stores")
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -88,8 +96,18 @@ TAIL = 2**31 - 1
 
 _decode_env = msgspec.json.Decoder(dict[str, str]).decode
 _decode_totals = msgspec.json.Decoder(dict[str, float]).decode
+_decode_tasks = msgspec.json.Decoder(tuple[str, ...]).decode
+_decode_services = msgspec.json.Decoder(dict[str, dict[str, Any]]).decode
+_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_progress = msgspec.json.Decoder(Progress).decode
 _decode_json = msgspec.json.Decoder().decode
+
+_STATES = {state.value: state for state in RunState}
+_TRIGGERS = {trigger.value: trigger for trigger in Trigger}
+"""Twice as fast as the enums' own way, and lists have thousands."""
+_TOLD = 1_000
+_told: set[tuple[str, str]] = set()
+"""What was logged: each row once, and no more than so many."""
 
 
 def _moment(instant: Micros | None) -> Any:
@@ -102,8 +120,43 @@ def _decoded(decode: Callable[[str], T], text: str | None, otherwise: T) -> T:
         return otherwise
     try:
         return decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return otherwise
+
+
+def load_all(load: Callable[[Row], T], rows: Iterable[Row], what: str | None = None) -> list[T]:
+    """Every row that can be loaded. Only if one cannot are they tried one by one; it is called `what` in the log."""
+    given = list(rows)
+    try:
+        return [load(row) for row in given]
+    except Exception:  # whatever is wrong with one row, the others are shown
+        called = what or load.__name__.removeprefix("load_")
+        return [loaded for row in given for loaded in _load_one(load, row, called)]
+
+
+def _load_one(load: Callable[[Row], T], row: Row, what: str) -> list[T]:
+    try:
+        return [load(row)]
+    except Exception as error:
+        told = (what, str(row[0]))
+        if told not in _told and len(_told) < _TOLD:
+            _told.add(told)
+            log.error("%s %r cannot be read and is left out: %s: %s", what, row[0], type(error).__name__, error)
+        return []
+
+
+def known_state(state: str) -> RunState:
+    """A state; what nobody knows did not succeed."""
+    return _STATES.get(state, RunState.FAILED)
+
+
+def known_words(state: str, trigger: str, reason: str | None) -> tuple[RunState, Trigger, str | None]:
+    """State, trigger and reason of a run. One whose words nobody knows is shown as what quarantine makes of it."""
+    try:
+        return _STATES[state], _TRIGGERS[trigger], reason
+    except KeyError:
+        word = "trigger" if state in _STATES else "state"
+        return known_state(state), _TRIGGERS.get(trigger, Trigger.MANUAL), f"{UNREADABLE}its {word} is unknown"
 
 
 def load_attempt(row: Row) -> Attempt:
@@ -129,17 +182,18 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
      attempt, totals, progress, result, error, lane, priority, session, key, node, work, project,
      schedule_id, zone, waiting, cancel) = row
     # fmt: on
+    state, trigger, reason = known_words(state, trigger, reason)
     attempts = tuple(earlier)
-    if started_at is not None and state != RunState.QUEUED:
-        why = error or (reason if state == RunState.FAILED else None)
+    if started_at is not None and state is not RunState.QUEUED:
+        why = error or (reason if state is RunState.FAILED else None)
         attempts += (Attempt(from_micros(started_at), _moment(finished_at), state, why, node),)
     return Run(
         id=RunId(id),
         schedule=schedule,
         task=task,
-        state=RunState(state),
+        state=state,
         reason=reason,
-        trigger=Trigger(trigger),
+        trigger=trigger,
         due_at=from_micros(due_at),
         last_due_at=_moment(last_due_at),
         count=count,
@@ -162,7 +216,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         schedule_id=None if schedule_id is None else ScheduleId(schedule_id),
         zone=zone,
         waiting=bool(waiting),
-        cancelling=cancel if state == RunState.RUNNING else None,
+        cancelling=cancel if state is RunState.RUNNING else None,
     )
 
 
@@ -180,7 +234,10 @@ def load_project(row: Row) -> Project:
 def load_ground(row: Row) -> Ground:
     """Where work runs, and the conversation that it continues: folder, env, id of the conversation."""
     folder, env, conversation = row
-    return Ground(folder, {} if env is None else _decode_env(env), conversation)
+    try:
+        return Ground(folder, {} if env is None else _decode_env(env), conversation)
+    except msgspec.DecodeError as error:
+        raise NotLoadable(f"the variables of its project are not readable: {error}") from error
 
 
 def load_part(row: Row) -> OutputPart:
@@ -192,7 +249,13 @@ def load_part(row: Row) -> OutputPart:
 def load_lane(row: Row) -> Lane:
     """A lane and how full it is: name, limit, paused, note, rate, its bucket, running, queued, oldest ready."""
     name, limit, paused, note, rate_count, rate_per, rate_from, used, queued, oldest_at = row
-    rate = None if rate_count is None else Rate(rate_count, rate_per).text
+    rate = None
+    if rate_count is not None:
+        if rate_count > 0 and rate_per is not None and rate_per > 0:
+            rate = Rate(rate_count, rate_per).text
+        else:
+            # What quarantine makes of it.
+            paused, note = True, f"{UNREADABLE}its rate is not a rate"
     return Lane(name, limit, bool(paused), note, rate, used, queued, _moment(oldest_at), rate_from)
 
 
@@ -214,7 +277,7 @@ def load_session(row: Row) -> Session:
 def load_event(row: Row) -> Event:
     """An event, from EVENT_COLUMNS."""
     id, at, kind, session, run_id, data = row
-    known: dict[str, Any] = _decoded(_decode_json, data, {})
+    known: dict[str, Any] = _decoded(_decode_object, data, {})
     said = {name: value for name, value in known.items() if value is not None}
     return Event(id, from_micros(at), EventKind(kind), session, None if run_id is None else RunId(run_id), said)
 
@@ -317,14 +380,14 @@ def load_node(row: Row, now: Micros) -> Node:
         state=state,
         slots=slots,
         running=running,
-        tasks=tuple(_decode_json(tasks)),
+        tasks=_decoded(_decode_tasks, tasks, ()),
         started_at=from_micros(started_at),
         seen_at=from_micros(seen_at),
-        services=_decode_json(services),
+        services=_decoded(_decode_services, services, {}),
         drain=bool(drain),
     )
 
 
 def load_statistics(text: str) -> dict[str, Any]:
     """What a node has counted."""
-    return _decoded(_decode_json, text, {})
+    return _decoded(_decode_object, text, {})

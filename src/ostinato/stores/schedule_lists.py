@@ -11,9 +11,8 @@ from typing import Any
 
 from ostinato.clock import from_micros
 from ostinato.models.schedule import RecentRun, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.models.states import RunState
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
-from ostinato.stores.rows import SCHEDULE_COLUMNS, load_schedule
+from ostinato.stores.rows import SCHEDULE_COLUMNS, known_state, load_schedule
 
 __all__ = [
     "ACTIVE_RUNS",
@@ -43,8 +42,6 @@ FINISHED = f"{_AT_WORK} AND s.next_at IS NULL AND {ACTIVE_RUNS} = 0"
 _RUN = 2 + len(SCHEDULE_COLUMNS.split(","))
 """Where the last run begins in a row: after the schedule, its key, and how many of its runs are active."""
 _COUNTED = tuple(state for state in ScheduleState if state is not ScheduleState.RUNNING)
-_RUN_STATES = {state.value: state for state in RunState}
-"""Twice as fast as the enum's own way, and a page of bars asks for thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,7 @@ def load_listed(row: Sequence[Any]) -> ScheduleRow:
 def load_recent(row: Sequence[Any]) -> RecentRun:
     """One of the last runs: its id, state, instant and seconds."""
     id, state, at, seconds = row
-    return RecentRun(id, _RUN_STATES[state], from_micros(at), seconds)
+    return RecentRun(id, known_state(state), from_micros(at), seconds)
 
 
 def state_of(unknown: str) -> str:

@@ -1215,6 +1215,11 @@ export interface components {
             on: number;
             /** Orphaned */
             orphaned: number;
+            /**
+             * Quarantined
+             * @description Rows that were set aside because nobody could work with them.
+             */
+            quarantined: number;
             /** Queued */
             queued: number;
             /** Running */
@@ -2315,6 +2320,11 @@ export interface components {
              * Format: date-time
              */
             now: string;
+            /**
+             * Quarantine
+             * @description The last 20 of them.
+             */
+            quarantine: components["schemas"]["QuarantinedRow"][];
             /** Running */
             running: components["schemas"]["Run"][];
             /** Zone */
@@ -2517,6 +2527,26 @@ export interface components {
              * @description An IANA name: of its schedule, or of the server's settings.
              */
             zone: string;
+        };
+        /**
+         * QuarantinedRow
+         * @description A row that was ended, switched off, mended or removed because nobody could work with it.
+         */
+        QuarantinedRow: {
+            /**
+             * At
+             * Format: date-time
+             */
+            at: string;
+            /** Reason */
+            reason: string;
+            /**
+             * Row
+             * @description Its primary key.
+             */
+            row: string;
+            /** Table */
+            table: string;
         };
         /**
          * RecentRun

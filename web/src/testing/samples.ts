@@ -112,6 +112,7 @@ export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({
     running: 0,
     queued: 0,
     late: 0,
+    quarantined: 0,
   },
   running: [],
   late: [],
@@ -122,5 +123,6 @@ export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({
   failed: [],
   activity: [],
   bucket_seconds: 900,
+  quarantine: [],
   ...changes,
 });

@@ -35,6 +35,7 @@ class Counts(Answer):
     running: int
     queued: int
     late: int
+    quarantined: Annotated[int, Field(description="Rows that were set aside because nobody could work with them.")]
 
 
 class DueTime(Answer):
@@ -59,6 +60,15 @@ class Bucket(Answer):
     states: Annotated[dict[str, int], Field(description="How many runs, by state.")]
 
 
+class QuarantinedRow(Answer):
+    """A row that was ended, switched off, mended or removed because nobody could work with it."""
+
+    table: str
+    row: Annotated[str, Field(description="Its primary key.")]
+    reason: str
+    at: Time
+
+
 class Overview(Answer):
     """All at a glance."""
 
@@ -75,6 +85,7 @@ class Overview(Answer):
     failed: list[Run]
     activity: Annotated[list[Bucket], Field(description="The last 24 hours; buckets without an end are left out.")]
     bucket_seconds: int
+    quarantine: Annotated[list[QuarantinedRow], Field(description="The last 20 of them.")]
 
 
 class TimelineRun(Answer):

@@ -15,7 +15,7 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.query import Connection, Row, fetch, fetch_value, numbers, texts
 from ostinato.stores.postgres.writer import Answer
-from ostinato.stores.rows import load_lane
+from ostinato.stores.rows import load_all, load_lane
 
 __all__ = ["PostgresLanes"]
 
@@ -124,4 +124,4 @@ class PostgresLanes:
 
     async def list_lanes(self) -> list[Lane]:
         rows = await self._database.read(lambda connection: fetch(connection, _LIST))
-        return [load_lane(row) for row in rows]
+        return load_all(load_lane, rows)

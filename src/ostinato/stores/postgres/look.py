@@ -13,7 +13,7 @@ from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, snapshot
-from ostinato.stores.rows import EVENT_COLUMNS, load_event
+from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event
 
 __all__ = ["look"]
 
@@ -50,8 +50,8 @@ async def look(connection: Connection, mark: Mark, limit: int) -> Changes:
             # By a sum, so that the order does not lead through the whole ledger instead of the index of what runs.
             running=await _runs(connection, "r.state = 'running' ORDER BY r.id + 0 LIMIT %s", (limit,)),
             schedules=await _changed(connection, mark, limit),
-            events=[load_event(row) for row in await fetch(connection, _EVENTS, (mark.event, limit))],
-            audit=[load_audit(row) for row in await fetch(connection, _REMOVED, (mark.audit, limit))],
+            events=load_all(load_event, await fetch(connection, _EVENTS, (mark.event, limit))),
+            audit=load_all(load_audit, await fetch(connection, _REMOVED, (mark.audit, limit))),
             last_run=await fetch_value(connection, "SELECT coalesce(max(id), 0) FROM runs"),
             active=await _runs(connection, _ACTIVE, (mark.active,)) if mark.active else [],
             broken=await _broken(connection, mark.active) if mark.active else {},
@@ -73,7 +73,7 @@ async def _ended(connection: Connection, mark: Mark, limit: int) -> list[ToldRun
 
 async def _changed(connection: Connection, mark: Mark, limit: int) -> list[ChangedSchedule]:
     values = (mark.changed_at, mark.changed_at, mark.changed_id, limit)
-    return [load_changed(row) for row in await fetch(connection, _CHANGED, values)]
+    return load_all(load_changed, await fetch(connection, _CHANGED, values))
 
 
 async def _broken(connection: Connection, most: int) -> dict[ScheduleId, str]:
@@ -85,6 +85,6 @@ async def _runs(connection: Connection, condition: str, values: tuple[Any, ...])
     cursor = await connection.execute(query, values)
     runs: list[ToldRun] = []
     while len(rows := await cursor.fetchmany(AT_ONCE)) == AT_ONCE:
-        runs += map(load_told, rows)
+        runs += load_all(load_told, rows)
         await asyncio.sleep(0)
-    return [*runs, *map(load_told, rows)]
+    return [*runs, *load_all(load_told, rows)]

@@ -22,7 +22,7 @@ from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.postgres.connection import HELD_KEYS
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, Row, fetch, numbers, texts
-from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
+from ostinato.stores.rows import NODE_COLUMNS, load_all, load_node, load_statistics
 
 __all__ = ["PostgresNodes", "declare_lost"]
 
@@ -99,7 +99,7 @@ class PostgresNodes:
     async def list_nodes(self, now: Micros) -> list[Node]:
         query = f"SELECT {NODE_COLUMNS} FROM nodes WHERE slots > 0 ORDER BY started_at"
         rows = await self._database.read(lambda connection: fetch(connection, query))
-        return [load_node(row, now) for row in rows]
+        return load_all(lambda row: load_node(row, now), rows, "node")
 
     async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
         rows = await self._beat("SELECT id, seen_at FROM nodes WHERE lost_at IS NULL", ())

@@ -15,7 +15,7 @@ from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, Tally
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, snapshot, texts
-from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, load_attempt, load_run
+from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
 
 __all__ = [
     "answered_due",
@@ -107,13 +107,13 @@ async def find_runs(
         SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (%s::bigint[]) ORDER BY a.run_id, a.number"""
     rows = await fetch(connection, query, values)
     if brief:
-        return [load_brief(row) for row in rows]
+        return load_all(load_brief, rows)
     # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
     tried = [row[0] for row in rows if row[12] or row[4]]
     for row in await fetch(connection, attempts, (numbers(tried),)) if tried else ():
         earlier.setdefault(row[0], []).append(load_attempt(row))
-    return [load_run(row, earlier.get(row[0], ())) for row in rows]
+    return load_all(lambda row: load_run(row, earlier.get(row[0], ())), rows, "run")
 
 
 async def runs_between(
@@ -160,7 +160,7 @@ async def tally_ended(connection: Connection, since: Micros, until: Micros, buck
                coalesce(sum(finished_at - started_at), 0)::bigint
         FROM runs WHERE finished_at >= %(since)s AND finished_at < %(until)s GROUP BY 1, 2 ORDER BY 1, 2"""
     rows = await fetch(connection, query, {"since": since, "until": until, "bucket": bucket})
-    return [Tally(at, RunState(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 async def answered_due(connection: Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:

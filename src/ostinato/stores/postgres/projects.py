@@ -14,7 +14,7 @@ from ostinato.models.run import Finish
 from ostinato.stores.postgres.budgets import budget_lock, read_spending, reserve_now
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, texts
-from ostinato.stores.rows import PROJECT_COLUMNS, load_ground, load_project
+from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_ground, load_project
 
 __all__ = ["PostgresProjects", "keep_conversations"]
 
@@ -63,7 +63,7 @@ class PostgresProjects:
 
     async def list_projects(self, name: str | None = None) -> list[Project]:
         rows = await self._database.read(lambda connection: fetch(connection, _LIST, {"name": name}))
-        return [load_project(row) for row in rows]
+        return load_all(load_project, rows)
 
     async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
         wanted = {"project": project, "key": conversation}

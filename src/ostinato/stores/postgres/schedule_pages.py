@@ -11,9 +11,9 @@ from typing import Any
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.models.states import RunState
 from ostinato.stores.base import Tally
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, snapshot, texts
+from ostinato.stores.rows import known_state, load_all
 from ostinato.stores.schedule_lists import (
     FINISHED,
     KEYLESS,
@@ -128,7 +128,7 @@ async def _part(
         SELECT {listed_columns("k.key")} FROM ({found}) k
         JOIN schedules s ON s.id = k.id LEFT JOIN LATERAL {_LAST.format(columns="*")} r ON true
         ORDER BY k.key {direction}, s.name {direction}"""
-    return [load_listed(row) for row in await fetch(connection, query, values)]
+    return load_all(load_listed, await fetch(connection, query, values))
 
 
 async def _count(connection: Connection, wanted: ScheduleFilter) -> int:
@@ -214,7 +214,7 @@ async def schedule_history(connection: Connection, id: ScheduleId, since: Micros
         FROM runs WHERE schedule_id = %s AND due_at >= %s AND finished_at IS NOT NULL
         GROUP BY 1, 2 ORDER BY 1, 2"""
     rows = await fetch(connection, query, (id, since))
-    return [Tally(at, RunState(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 async def scheduled_tasks(connection: Connection) -> set[str]:

@@ -43,7 +43,7 @@ from ostinato.stores.postgres.query import Connection, fetch, fetch_value, texts
 from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
 from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
 from ostinato.stores.postgres.writer import Answer
-from ostinato.stores.rows import load_event, load_session
+from ostinato.stores.rows import load_all, load_event, load_session
 
 __all__ = ["PostgresSessions"]
 
@@ -142,11 +142,11 @@ class PostgresSessions:
             {_SESSIONS} WHERE position(lower(%s::text COLLATE "C") IN lower(s.key)) > 0 {active}
             ORDER BY s.sent_at DESC, s.key LIMIT %s"""
         rows = await self._database.read(lambda connection: fetch(connection, query, (search or "", limit)))
-        return [load_session(row) for row in rows]
+        return load_all(load_session, rows)
 
     async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
         rows = await self._database.read(lambda connection: read_events(connection, session, after, limit, newest))
-        return [load_event(row) for row in rows]
+        return load_all(load_event, rows)
 
 
 async def _send(connection: Connection, message: Message, now: Micros) -> Answer[Sent]:

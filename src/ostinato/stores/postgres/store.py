@@ -7,6 +7,7 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
 from ostinato.stores.postgres.projects import PostgresProjects
+from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.sessions import PostgresSessions
@@ -29,6 +30,7 @@ class PostgresStore:
         self.nodes = PostgresNodes(self._database)
         self.access = PostgresAccess(self._database)
         self.upkeep = PostgresUpkeep(self._database)
+        self.quarantine = PostgresQuarantine(self._database)
 
     @property
     def url(self) -> str:

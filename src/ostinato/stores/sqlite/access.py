@@ -28,6 +28,7 @@ from ostinato.stores.access_rows import (
     load_token,
 )
 from ostinato.stores.access_uses import Uses
+from ostinato.stores.rows import load_all
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
 
@@ -88,7 +89,7 @@ class SqliteAccess:
 
     async def list_tokens(self) -> list[Token]:
         query = f"SELECT {TOKEN_COLUMNS} FROM tokens t ORDER BY t.name"
-        return [load_token(row) for row in await self._database.read(lambda connection: fetch(connection, query))]
+        return load_all(load_token, await self._database.read(lambda connection: fetch(connection, query)))
 
     async def remove_token(self, id: int) -> bool:
         # Its codes and logins go with it, by their foreign key.
@@ -98,10 +99,11 @@ class SqliteAccess:
     async def find_token(self, hash: str, now: Micros) -> Token | None:
         query = f"SELECT {TOKEN_COLUMNS} FROM tokens t WHERE t.hash = :hash AND {_IN_FORCE}"
         rows = await self._database.read(lambda connection: fetch(connection, query, {"hash": hash, "now": now}))
-        if not rows:
+        found = load_all(load_token, rows)
+        if not found:
             return None
         used_at = await self._uses.note("tokens", hash, rows[0][5], now)
-        return replace(load_token(rows[0]), used_at=None if used_at is None else from_micros(used_at))
+        return replace(found[0], used_at=None if used_at is None else from_micros(used_at))
 
     async def put_code(self, code: NewLogin, now: Micros) -> None:
         values = _values(code, now)
@@ -127,15 +129,16 @@ class SqliteAccess:
     async def find_login(self, hash: str, origin_hash: str, now: Micros, used_since: Micros) -> Login | None:
         values = {"hash": hash, "origin_hash": origin_hash, "now": now, "used_since": used_since}
         rows = await self._database.read(lambda connection: fetch(connection, _FIND_LOGIN, values))
-        if not rows:
+        found = load_all(load_login, rows)
+        if not found:
             return None
         used_at = await self._uses.note("logins", hash, rows[0][3], now)
-        return replace(load_login(rows[0]), used_at=None if used_at is None else from_micros(used_at))
+        return replace(found[0], used_at=None if used_at is None else from_micros(used_at))
 
     async def list_logins(self, now: Micros, used_since: Micros, hash: str | None = None) -> list[Browser]:
         values = {"now": now, "used_since": used_since, "hash": hash}
         rows = await self._database.read(lambda connection: fetch(connection, _LIST_LOGINS, values))
-        return [load_browser(row) for row in rows]
+        return load_all(load_browser, rows)
 
     async def remove_login(self, hash: str) -> str | None:
         query = "DELETE FROM logins WHERE hash = ? RETURNING who"
@@ -180,7 +183,7 @@ class SqliteAccess:
         where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
         query = f"SELECT {AUDIT_COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT {int(wanted.limit)}"
         rows = await self._database.read(lambda connection: fetch(connection, query, values))
-        return [load_audit(row) for row in rows]
+        return load_all(load_audit, rows)
 
     async def begin_request(self, who: str, key: str, fingerprint: str, now: Micros) -> Answer | None:
         def begin(connection: apsw.Connection) -> Answer | None:

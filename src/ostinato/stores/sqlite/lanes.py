@@ -11,7 +11,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.lane import CLEARED, Lane, Rate
 from ostinato.models.states import RunState
 from ostinato.stores.base import Cleared
-from ostinato.stores.rows import load_lane
+from ostinato.stores.rows import load_all, load_lane
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.query import fetch, fetch_value
@@ -104,4 +104,4 @@ class SqliteLanes:
                    (SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
             FROM lanes ORDER BY name"""
         rows = await self._database.read(lambda connection: fetch(connection, query))
-        return [load_lane(row) for row in rows]
+        return load_all(load_lane, rows)

@@ -15,7 +15,7 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
-from ostinato.stores.rows import EVENT_COLUMNS, load_event
+from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
 
 __all__ = ["look"]
@@ -50,8 +50,8 @@ def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
             # By a sum, so that the order does not lead through the whole ledger instead of the index of what runs.
             running=_runs(connection, "r.state = 'running' ORDER BY r.id + 0 LIMIT ?", (limit,)),
             schedules=_changed(connection, mark, limit),
-            events=[load_event(row) for row in fetch(connection, _EVENTS, (mark.event, limit))],
-            audit=[load_audit(row) for row in fetch(connection, _REMOVED, (mark.audit, limit))],
+            events=load_all(load_event, fetch(connection, _EVENTS, (mark.event, limit))),
+            audit=load_all(load_audit, fetch(connection, _REMOVED, (mark.audit, limit))),
             last_run=fetch_value(connection, "SELECT coalesce(max(id), 0) FROM runs"),
             active=_runs(connection, _ACTIVE, (mark.active,)) if mark.active else [],
             broken=_broken(connection, mark.active) if mark.active else {},
@@ -72,7 +72,7 @@ def _ended(connection: apsw.Connection, mark: Mark, limit: int) -> list[ToldRun]
 
 
 def _changed(connection: apsw.Connection, mark: Mark, limit: int) -> list[ChangedSchedule]:
-    return [load_changed(row) for row in fetch(connection, _CHANGED, (mark.changed_at, mark.changed_id, limit))]
+    return load_all(load_changed, fetch(connection, _CHANGED, (mark.changed_at, mark.changed_id, limit)))
 
 
 def _broken(connection: apsw.Connection, most: int) -> dict[ScheduleId, str]:
@@ -81,7 +81,7 @@ def _broken(connection: apsw.Connection, most: int) -> dict[ScheduleId, str]:
 
 def _runs(connection: apsw.Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
     query = f"SELECT {TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
-    return [load_told(row) for row in fetch(connection, query, values)]
+    return load_all(load_told, fetch(connection, query, values))
 
 
 def _json(ids: Iterable[int]) -> str:

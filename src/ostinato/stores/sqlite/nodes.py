@@ -11,7 +11,7 @@ from ostinato.clock import Micros
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import OwnedRun, Renewed
-from ostinato.stores.rows import NODE_COLUMNS, load_node, load_statistics
+from ostinato.stores.rows import NODE_COLUMNS, load_all, load_node, load_statistics
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
 
@@ -76,7 +76,7 @@ class SqliteNodes:
     async def list_nodes(self, now: Micros) -> list[Node]:
         query = f"SELECT {NODE_COLUMNS} FROM nodes WHERE slots > 0 ORDER BY started_at"
         rows = await self._database.read(lambda connection: fetch(connection, query))
-        return [load_node(row, now) for row in rows]
+        return load_all(lambda row: load_node(row, now), rows, "node")
 
     async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
         query = "SELECT id, seen_at FROM nodes WHERE lost_at IS NULL"

@@ -17,7 +17,7 @@ from ostinato.models.run import Run, RunFilter
 from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, Tally
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
-from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, load_attempt, load_run
+from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
 
 __all__ = [
@@ -108,7 +108,7 @@ def find_runs(
         {where} ORDER BY {order} LIMIT {int(limit)}"""
     rows = fetch(connection, query, values)
     if brief:
-        return [load_brief(row) for row in rows]
+        return load_all(load_brief, rows)
     # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
     ids = msgspec.json.encode([row[0] for row in rows if row[12] or row[4]]).decode()
@@ -117,7 +117,7 @@ def find_runs(
         ORDER BY a.run_id, a.number"""
     for row in fetch(connection, query, (ids,)):
         earlier.setdefault(row[0], []).append(load_attempt(row))
-    return [load_run(row, earlier.get(row[0], ())) for row in rows]
+    return load_all(lambda row: load_run(row, earlier.get(row[0], ())), rows, "run")
 
 
 def runs_between(
@@ -163,7 +163,7 @@ def tally_ended(connection: apsw.Connection, since: Micros, until: Micros, bucke
         SELECT finished_at / :bucket * :bucket, state, count(*), coalesce(sum(finished_at - started_at), 0)
         FROM runs WHERE finished_at >= :since AND finished_at < :until GROUP BY 1, 2 ORDER BY 1, 2"""
     rows = fetch(connection, query, {"since": since, "until": until, "bucket": bucket})
-    return [Tally(at, RunState(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 def answered_due(connection: apsw.Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:

@@ -11,7 +11,7 @@ from ostinato.clock import Micros
 from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.ids import ScheduleId
 from ostinato.models.project import Conversation, Ground, Project
-from ostinato.stores.rows import PROJECT_COLUMNS, load_ground, load_project
+from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_ground, load_project
 from ostinato.stores.sqlite.budgets import read_spending, reserve_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.query import fetch
@@ -62,7 +62,7 @@ class SqliteProjects:
     async def list_projects(self, name: str | None = None) -> list[Project]:
         query = f"SELECT {PROJECT_COLUMNS} FROM projects p WHERE ?1 IS NULL OR p.name = ?1 ORDER BY p.name"
         rows = await self._database.read(lambda connection: fetch(connection, query, (name,)))
-        return [load_project(row) for row in rows]
+        return load_all(load_project, rows)
 
     async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
         rows = await self._database.read(lambda connection: fetch(connection, _GROUND, (project, conversation)))

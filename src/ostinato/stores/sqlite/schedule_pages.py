@@ -15,8 +15,8 @@ import msgspec
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.models.states import RunState
 from ostinato.stores.base import Tally
+from ostinato.stores.rows import known_state, load_all
 from ostinato.stores.schedule_lists import (
     FINISHED,
     KEYLESS,
@@ -127,7 +127,7 @@ def _part(
         SELECT {listed_columns("k.key")} FROM ({found}) k
         CROSS JOIN schedules s ON s.id = k.id LEFT JOIN runs r ON r.id = {_LAST}
         ORDER BY k.key {direction}, s.name {direction}"""
-    return [load_listed(row) for row in fetch(connection, query, values)]
+    return load_all(load_listed, fetch(connection, query, values))
 
 
 def _count(connection: apsw.Connection, wanted: ScheduleFilter) -> int:
@@ -209,7 +209,7 @@ def schedule_history(connection: apsw.Connection, id: ScheduleId, since: Micros)
         FROM runs WHERE schedule_id = ? AND due_at >= ? AND finished_at IS NOT NULL
         GROUP BY 1, 2 ORDER BY 1, 2"""
     rows = fetch(connection, query, (id, since))
-    return [Tally(at, RunState(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 def scheduled_tasks(connection: apsw.Connection) -> set[str]:

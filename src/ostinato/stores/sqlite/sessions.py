@@ -31,7 +31,7 @@ from ostinato.models.session import (
 )
 from ostinato.models.states import RunState
 from ostinato.models.work import PAYLOADS_END
-from ostinato.stores.rows import EVENT_COLUMNS, load_event, load_session
+from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event, load_session
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note, note_runs
@@ -95,14 +95,14 @@ class SqliteSessions:
             where += " AND EXISTS (SELECT 1 FROM runs WHERE session = s.key AND state IN ('queued', 'running'))"
         query = f"{_COUNTED} FROM sessions s WHERE {where} ORDER BY s.sent_at DESC, s.key LIMIT ?"
         rows = await self._database.read(lambda connection: fetch(connection, query, (search or "", limit)))
-        return [load_session(row) for row in rows]
+        return load_all(load_session, rows)
 
     async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
         where, values = ("session = ? AND id > ?", [session, after]) if session is not None else ("id > ?", [after])
         order = "DESC" if newest else "ASC"
         query = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY id {order} LIMIT ?"
         rows = await self._database.read(lambda connection: fetch(connection, query, [*values, limit]))
-        return [load_event(row) for row in (reversed(rows) if newest else rows)]
+        return load_all(load_event, reversed(rows) if newest else rows)
 
 
 def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:

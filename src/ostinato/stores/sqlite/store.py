@@ -7,6 +7,7 @@ from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
 from ostinato.stores.sqlite.projects import SqliteProjects
+from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
 from ostinato.stores.sqlite.sessions import SqliteSessions
@@ -29,6 +30,7 @@ class SqliteStore:
         self.nodes = SqliteNodes(self._database)
         self.access = SqliteAccess(self._database)
         self.upkeep = SqliteUpkeep(self._database)
+        self.quarantine = SqliteQuarantine(self._database)
 
     @property
     def url(self) -> str:

@@ -73,6 +73,23 @@ it("a broken schedule says why, and a failed check says what keeps it off", asyn
   await screen.findByText("check disk says no: 1 GB free");
 });
 
+it("a row that was set aside is shown with its reason and how to see more", async () => {
+  const counts = { ...sampleOverview().counts, quarantined: 21 };
+  const quarantine = [{ table: "runs", row: "17", reason: "its state is unknown", at: sampleOverview().now }];
+  stubServer({ "GET /api/overview": sampleOverview({ quarantine, counts }) });
+  renderPage(OverviewPage);
+  expect((await screen.findByText("runs 17")).closest("li")?.textContent).toContain("its state is unknown");
+  expect(screen.getByText("21 rows")).toBeDefined();
+  expect(screen.getByText("ostinato db quarantine")).toBeDefined();
+});
+
+it("without such rows there is no word of them", async () => {
+  stubServer({ "GET /api/overview": sampleOverview() });
+  renderPage(OverviewPage);
+  await screen.findByText("Activity");
+  expect(screen.queryByText("Quarantined")).toBeNull();
+});
+
 it("a viewer sees the buttons but cannot use them", async () => {
   stubServer({
     "GET /api/me": { ...ME, role: "viewer" },

@@ -21,6 +21,7 @@ import { EngineBanner } from "@/pages/overview/EngineBanner";
 import { FailedCard } from "@/pages/overview/FailedCard";
 import { LateCard } from "@/pages/overview/LateCard";
 import { NextDay } from "@/pages/overview/NextDay";
+import { QuarantineCard } from "@/pages/overview/QuarantineCard";
 import { RunningCard } from "@/pages/overview/RunningCard";
 import { counted } from "@/time/format";
 
@@ -84,6 +85,9 @@ function Cards({ overview }: { overview: Overview }) {
       <div className="grid gap-4 lg:grid-cols-3">
         <div className="flex min-w-0 flex-col gap-4 lg:col-span-2">
           {overview.broken.length > 0 && <BrokenCard schedules={overview.broken} total={overview.counts.broken} />}
+          {overview.quarantine.length > 0 && (
+            <QuarantineCard rows={overview.quarantine} total={overview.counts.quarantined} />
+          )}
           <RunningCard runs={overview.running} total={overview.counts.running} />
           {overview.late.length > 0 && <LateCard runs={overview.late} total={overview.counts.late} />}
           <Card title="Activity" aside="the last 24 hours">

@@ -1,0 +1,86 @@
+"""Bad rows out of the way: when a service meets a row that it cannot work with, that row is set aside, and it goes on.
+
+The rules are those of stores/rules.py. Dispatcher, ticker, rescuer, waker and pruner make their calls by `attempt`.
+What breaks a rule and is in nobody's way is found once in an hour.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.errors import StoreUnavailable
+from ostinato.stores.quarantine import QuarantineStore
+
+__all__ = ["Quarantine"]
+
+log = logging.getLogger("ostinato.engine")
+
+T = TypeVar("T")
+
+EVERY: Micros = 3_600 * SECOND
+PAUSE: Micros = 10 * SECOND
+"""After a look that found nothing, the next failure is worth one so much later: it goes through the whole ledger."""
+_STEP = 1_000
+_MOST_STEPS = 1_000
+
+
+class Quarantine:
+    """Looks for bad rows and sets them aside."""
+
+    def __init__(self, store: QuarantineStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._turn = asyncio.Lock()
+        self._found_nothing_at: Micros | None = None
+        self.signal = Signal()
+
+    async def run(self) -> None:
+        """Look once in an hour."""
+        while True:
+            await self._clock.wait(self.signal, self._clock.now() + EVERY)
+            await self.sweep()
+
+    async def attempt(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call; if it fails and a bad row may be why, set that aside and make the call again."""
+        try:
+            return await call()
+        except StoreUnavailable:
+            raise
+        except Exception:
+            if not await self._help():
+                raise
+        return await call()
+
+    async def _help(self) -> int:
+        """A sweep, unless one has just found nothing; whoever comes while another sweeps shares what it did."""
+        shared = self._turn.locked()
+        async with self._turn:
+            if shared and self._found_nothing_at is None:
+                return 1
+            last = self._found_nothing_at
+            if last is not None and 0 <= self._clock.steady() - last < PAUSE:
+                return 0
+            count = await self._sweep()
+            self._found_nothing_at = None if count else self._clock.steady()
+            return count
+
+    async def sweep(self) -> int:
+        """Set aside every row that breaks a rule; answers how many."""
+        async with self._turn:
+            return await self._sweep()
+
+    async def _sweep(self) -> int:
+        count = 0
+        for _ in range(_MOST_STEPS):
+            bad = await self._store.find_bad(_STEP)
+            kept = await self._store.set_aside(bad, self._clock.now()) if bad else []
+            for row in kept:
+                log.error("%s %r is quarantined: %s; see 'ostinato db quarantine'", row.table, row.row, row.reason)
+            count += len(kept)
+            if not kept or len(bad) < _STEP:
+                break
+        return count
