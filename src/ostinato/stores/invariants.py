@@ -1,4 +1,4 @@
-"""What must hold between the rows of every ledger, as SQL for both databases: `ostinato db check` asks for what breaks it.
+"""What must hold between the rows of every ledger, as SQL for both databases; `ostinato db check` asks for the rest.
 
 What each row must keep by itself is in rules.py.
 """
