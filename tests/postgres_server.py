@@ -61,13 +61,16 @@ def stop_server(folder: Path) -> None:
 
 
 @contextmanager
-def fresh_database(admin: psycopg.Connection[Any], server: str) -> Iterator[str]:
-    """The URL of a new, empty database, dropped at the end with whoever is still connected to it."""
+def fresh_database(admin: psycopg.Connection[Any], server: str, template: str = "template0") -> Iterator[str]:
+    """The URL of a new database, dropped at the end with whoever is still connected to it.
+
+    It is empty, or a copy of a template that nobody is connected to.
+    """
     name = f"ostinato_test_{uuid.uuid4().hex[:12]}"
     # WAL_LOG needs no checkpoint: 20 ms alone, 40 ms beside another worker; FILE_COPY takes 25 and 65.
     # Nobody can be connected to template0, so no creation ever waits for someone to leave it.
-    create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 STRATEGY wal_log")
-    admin.execute(create.format(sql.Identifier(name)))
+    create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY wal_log")
+    admin.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
     try:
         yield with_database(server, name)
     finally:

@@ -2,7 +2,8 @@
 
 It runs on a thread of its own, so that it goes on whatever the node does. `forward` is how it begins;
 `swallow_commit_answer` lets the next commit through and drops what the server says of it; `black_hole` drops both ways
-and keeps every connection open; `cut` ends all connections.
+and keeps every connection open; `cut` ends all connections; `refuse` ends them and lets nobody in, as if the server
+were gone.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Proxy:
         self._user = parts.username or "postgres"
         self._asks = self._answers = True
         self._until_sync = False
+        self._refuses = False
         self._lines: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="test-proxy", daemon=True)
@@ -45,6 +47,7 @@ class Proxy:
         """What comes from now on gets through, on old and new connections."""
         self._asks = self._answers = True
         self._until_sync = False
+        self._refuses = False
 
     def swallow_commit_answer(self) -> None:
         """The next Sync gets through, which ends a transaction, and from then on nothing that the server says."""
@@ -57,13 +60,11 @@ class Proxy:
     def cut(self) -> None:
         """End every connection there is, on both sides; new ones are forwarded."""
 
-        async def cut() -> None:
-            lines, self._lines = self._lines, set()
-            for line in lines:
-                line.transport.abort()
-            self.forward()
+        self._end_lines(refuses=False)
 
-        self._call(cut())
+    def refuse(self) -> None:
+        """The same, and new ones are ended too, until `forward`."""
+        self._end_lines(refuses=True)
 
     def close(self) -> None:
         self.cut()
@@ -72,10 +73,23 @@ class Proxy:
         self._thread.join(10)
         self._loop.close()
 
+    def _end_lines(self, *, refuses: bool) -> None:
+        async def end() -> None:
+            lines, self._lines = self._lines, set()
+            for line in lines:
+                line.transport.abort()
+            self.forward()
+            self._refuses = refuses
+
+        self._call(end())
+
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._refuses:
+            writer.transport.abort()
+            return
         self._lines.add(writer)
         server_reader, server_writer = await asyncio.open_unix_connection(f"{self._folder}/.s.PGSQL.5432")
         self._lines.add(server_writer)

@@ -7,6 +7,7 @@ all the time.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -15,13 +16,20 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from ostinato import Ostinato, RunContext
+from ostinato.config import load_settings
+from ostinato.durations import parse_duration
 from ostinato.errors import OstinatoError
 
 PATH, WAY = sys.argv[1], sys.argv[2]
-app = Ostinato(f"sqlite:///{PATH}", name="intruded")
+# Shorter than settings allow: nothing here starts commands, and tests shall not wait for a long one.
+LEASE = parse_duration(os.environ.get("FAULTS_LEASE", "15s"))
+HANGS = os.environ.get("FAULTS_HANGS")
+"""The schedule whose runs never end here."""
+app = Ostinato(settings=replace(load_settings(db=f"sqlite:///{PATH}"), lease=LEASE), name="intruded")
 
 
 @app.task("noop", retry=0)
@@ -39,6 +47,8 @@ def back_up() -> None:
 async def work(run: RunContext) -> None:
     line = f"{run.schedule} {run.due_at.timestamp():.6f}\n"
     os.write(LOG, line.encode())
+    if run.schedule == HANGS:
+        await asyncio.Event().wait()
 
 
 def select() -> None:

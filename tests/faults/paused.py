@@ -1,14 +1,19 @@
-"""`python paused.py URL SCHEMA SECONDS [old]`: a node's writes one after the other, to be stopped at any await in them.
+"""`python paused.py SECONDS [old]`: a node's writes one after the other, to be stopped at any await in them.
 
-`OSTINATO_FAILPOINTS=postgres.statement@N=stop` stops it at the N-th. A transaction may take SECONDS; `old` is a server
-before 17, which does not know how to end one. It exits with 0 when it came to its end without a stop.
+For each line `NUMBER URL` on stdin it forks a child that stops itself at its N-th await inside a transaction, and says
+`PID stopped` on stdout, or `PID STATUS` of a child that came to its end without a stop; the next line ends that child.
+A transaction may take SECONDS; `old` is a server before 17, which does not know how to end one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
+import traceback
 
+from ostinato import failpoints
 from ostinato.models.session import Mode
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.store import PostgresStore
@@ -18,8 +23,8 @@ from tests.stores.mailbox import message
 NODE = "paused"
 
 
-async def main(url: str, schema: str, seconds: float) -> None:
-    store = PostgresStore(url, schema)
+async def write(url: str, seconds: float) -> None:
+    store = PostgresStore(url)
     store._database.server.transaction_seconds = seconds
     await store.open()
     await store.nodes.renew(beat(NODE))
@@ -38,8 +43,38 @@ async def main(url: str, schema: str, seconds: float) -> None:
     await store.close()
 
 
+def child(number: int, url: str, seconds: float) -> None:
+    """Never returns to the loop of the parent."""
+    status = 1
+    try:
+        failpoints.ON = True
+        failpoints._wanted = {("postgres.statement", number): "stop"}
+        asyncio.run(write(url, seconds))
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def main(seconds: float) -> None:
+    for line in sys.stdin:
+        number, url = line.split()
+        pid = os.fork()
+        if pid == 0:
+            child(int(number), url, seconds)
+        _, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            print(pid, os.waitstatus_to_exitcode(status), flush=True)
+            continue
+        print(pid, "stopped", flush=True)
+        sys.stdin.readline()  # the test says when it is done with it
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
 if __name__ == "__main__":
-    if sys.argv[4:] == ["old"]:
+    if sys.argv[2:] == ["old"]:
         limits = Server._time_limits
         setattr(Server, "_time_limits", lambda self, _: limits(self, 160000))  # noqa: B010
-    asyncio.run(main(sys.argv[1], sys.argv[2], float(sys.argv[3])))
+    main(float(sys.argv[1]))

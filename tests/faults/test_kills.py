@@ -133,20 +133,29 @@ def test_a_run_of_a_killed_node_is_rescued_within_thirty_seconds(app: Ostinato, 
     assert "was lost" in ended.reason
 
 
-@pytest.mark.timeout(60)
-def test_a_drained_node_puts_unfinished_work_back_without_a_lost_attempt(
-    app: Ostinato, url: str, tmp_path: Path
-) -> None:
+@pytest.mark.timeout(120)
+def test_a_drain_that_cuts_work_off_ends_it_or_counts_an_attempt(app: Ostinato, url: str, tmp_path: Path) -> None:
     hang = app.task("hang", retry=0)(lambda: None)
-    with nodes(url, tmp_path / "executions", OSTINATO_GRACE="200ms") as cluster:
+    log = tmp_path / "executions"
+    with nodes(url, log, OSTINATO_GRACE="200ms") as cluster:
         process = cluster.start()
-        run = hang.enqueue()
-        wait_for_state(app, run.id, RunState.RUNNING)
+        once, again = hang.using(key="once").enqueue(), hang.using(key="again", retry=Retry(1, base="1ms")).enqueue()
+        back = app.task("hang_requeued", retry=0)(lambda: None).using(key="back").enqueue()
+        for run in (once, again, back):
+            wait_for_state(app, run.id, RunState.RUNNING)
         assert cluster.stop(process) == 0
-    row = run.get()
-    assert row.state is RunState.QUEUED
-    assert row.attempt == 0
-    assert row.attempts == ()
+        rows = [run.get() for run in (once, again, back)]
+        assert [row.state for row in rows] == [RunState.FAILED, RunState.QUEUED, RunState.QUEUED]
+        assert rows[0].reason == "its node was stopped while it ran"
+        assert [row.attempt for row in rows] == [1, 1, 0]
+        assert [len(row.attempts) for row in rows] == [1, 1, 1], "every start has its attempt"
+        process = cluster.start()
+        for run in (again, back):
+            wait_for_state(app, run.id, RunState.RUNNING)
+        assert cluster.stop(process) == 0
+    assert [again.get().state, back.get().state] == [RunState.FAILED, RunState.QUEUED]
+    executed = Counter(line.split()[0] for line in log.read_text().splitlines())
+    assert executed == {"once": 1, "again": 2, "back": 2}
 
 
 @pytest.mark.timeout(60)

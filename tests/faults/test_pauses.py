@@ -9,48 +9,70 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.models.ids import NodeId
 from ostinato.stores.postgres.store import PostgresStore
 from tests.faults.nodes import nodes
+from tests.postgres_server import fresh_database
 from tests.stores.builders import HOUR, NOW, beat, claim, finish, new_run, put
 from tests.stores.mailbox import message
 
 PROGRAM = Path(__file__).with_name("paused.py")
-AT_ONCE = 4
+AT_ONCE = 10
+LEASE = "3s"
 BOUND = 60
+SECONDS = 2
+"""How long a transaction may take here: most of the test waits for it, so that many can wait at once."""
 
 
-class Paused:
-    """A process that stops itself at the N-th await inside a transaction."""
+class Pauser:
+    """A process of paused.py, whose children stop themselves at the N-th await inside a transaction."""
 
-    def __init__(self, url: str, schema: str, number: int, *, old: bool) -> None:
-        environment = {
-            **os.environ,
-            "OSTINATO_FAILPOINTS": f"postgres.statement@{number}=stop",
-            "PYTHONPATH": str(Path(__file__).parents[2]),
-        }
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, *, old: bool) -> Pauser:
         # On an old server nobody but the others ends the transaction of a stopped process.
-        arguments = [url, schema, str(BOUND) if old else "1", *(["old"] if old else [])]
-        self._process = subprocess.Popen([sys.executable, str(PROGRAM), *arguments], env=environment)
+        arguments = [str(BOUND), "old"] if old else [str(SECONDS)]
+        return cls(
+            await asyncio.create_subprocess_exec(
+                *(sys.executable, str(PROGRAM), *arguments),
+                env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        )
 
-    async def stopped(self) -> bool:
-        """Wait until it has stopped; False if it came to its end."""
-        _, status = await asyncio.to_thread(os.waitpid, self._process.pid, os.WUNTRACED)
-        if os.WIFSTOPPED(status):
-            return True
-        self._process.returncode = os.waitstatus_to_exitcode(status)
-        assert self._process.returncode == 0
-        return False
+    async def stopped(self, number: int, url: str) -> bool:
+        """Let a child run until it has stopped; False if it came to its end."""
+        self._say(f"{number} {url}")
+        assert self._process.stdout is not None
+        async with asyncio.timeout(BOUND):
+            words = (await self._process.stdout.readline()).split()
+        assert words[1:] in ([b"stopped"], [b"0"]), f"the child for await {number} failed"
+        return words[1] == b"stopped"
 
-    def end(self) -> None:
-        if self._process.returncode is None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait(BOUND)
+    def end_child(self) -> None:
+        self._say("end")
+
+    async def end(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n".encode())
 
 
 async def go_on(store: PostgresStore) -> None:
@@ -65,16 +87,13 @@ async def go_on(store: PostgresStore) -> None:
     assert list(done.lost) == []
 
 
-async def others_go_on(url: str, number: int, *, old: bool) -> bool:
+async def others_go_on(pauser: Pauser, url: str, number: int, *, old: bool) -> bool:
     """Stop a process at this await and let others work; False if it has no await of this number."""
-    schema = f"pause_{number}"
-    store = PostgresStore(url, schema)
+    if not await pauser.stopped(number, url):
+        return False
+    store = PostgresStore(url)
     await store.open()
-    await store.lanes.ensure_lanes({"main": 30, "cron": 30}, [])
-    paused = Paused(url, schema, number, old=old)
     try:
-        if not await paused.stopped():
-            return False
         await store.nodes.renew(beat("other", now=NOW))
         working = asyncio.ensure_future(go_on(store))
         for beats in range(1, 4):
@@ -85,25 +104,39 @@ async def others_go_on(url: str, number: int, *, old: bool) -> bool:
         assert NodeId("other") in dict(await store.nodes.signs_of_life())
         return True
     finally:
-        paused.end()
+        pauser.end_child()
         await store.close()
 
 
-@pytest.mark.timeout(900)
+async def migrate(url: str) -> None:
+    store = PostgresStore(url)
+    await store.open()
+    await store.lanes.ensure_lanes({"main": 30, "cron": 30}, [])
+    await store.close()
+
+
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("server", "step"), [("17", 1), ("16", 7)])
 def test_a_process_that_is_stopped_at_any_await_inside_a_transaction_holds_up_nobody_for_long(
-    postgres_url: str, server: str, step: int
+    postgres_admin: psycopg.Connection[Any], postgres_server: str, postgres_url: str, server: str, step: int
 ) -> None:
     numbers = iter(range(1, 1000, step))
     reached: list[int] = []
+    template = urlsplit(postgres_url).path.removeprefix("/")
 
     async def work() -> None:
-        for number in numbers:
-            if not await others_go_on(postgres_url, number, old=server == "16"):
-                return
-            reached.append(number)
+        pauser = await Pauser.start(old=server == "16")
+        try:
+            for number in numbers:
+                with fresh_database(postgres_admin, postgres_server, template) as url:
+                    if not await others_go_on(pauser, url, number, old=server == "16"):
+                        return
+                reached.append(number)
+        finally:
+            await pauser.end()
 
     async def all_of_them() -> None:
+        await migrate(postgres_url)
         await asyncio.gather(*(work() for _ in range(AT_ONCE)))
 
     asyncio.run(all_of_them())
@@ -118,11 +151,11 @@ def test_a_stopped_node_is_lost_the_others_go_on_and_it_comes_back_under_a_new_n
     app = Ostinato(postgres_url, name="reader")
     work = app.task("work", retry=0)(lambda: None)
     log = tmp_path / "executions"
-    lease = {"OSTINATO_LEASE": "10s"}
+    failpoint = "postgres.commit@12=stop"
     try:
         with (
-            nodes(postgres_url, log, OSTINATO_FAILPOINTS="postgres.commit@12=stop", **lease) as stopping,
-            nodes(postgres_url, log, **lease) as healthy,
+            nodes(postgres_url, log, OSTINATO_FAILPOINTS=failpoint, FAULTS_LEASE=LEASE) as stopping,
+            nodes(postgres_url, log, FAULTS_LEASE=LEASE) as healthy,
         ):
             victim = stopping.start()
             runs = [work.using(key=f"first-{number}").enqueue() for number in range(40)]
@@ -131,7 +164,7 @@ def test_a_stopped_node_is_lost_the_others_go_on_and_it_comes_back_under_a_new_n
             runs += [work.using(key=f"second-{number}").enqueue() for number in range(10)]
             for run in runs[40:]:
                 assert run.wait(timeout="60s").state is RunState.SUCCEEDED
-            wait_until(lambda: sorted(node.state for node in app.nodes.list()) == ["alive", "lost"])
+            wait_until(lambda: is_declared_lost(postgres_url))
             victim.send_signal(signal.SIGCONT)
             wait_until(lambda: sorted(node.state for node in app.nodes.list()) == ["alive", "alive", "lost"])
             ended = [run.wait(timeout="60s") for run in runs]
@@ -141,6 +174,12 @@ def test_a_stopped_node_is_lost_the_others_go_on_and_it_comes_back_under_a_new_n
         app.stop()
     executed = [line.split()[0] for line in log.read_text().splitlines()]
     assert len(executed) == len(set(executed)), "retry=0 is at most once"
+
+
+def is_declared_lost(url: str) -> bool:
+    """A node is shown as lost once its lease is over, and may still renew it; here the others have decided."""
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT FROM ostinato.nodes WHERE lost_at IS NOT NULL").rowcount == 1
 
 
 def is_stopped(pid: int) -> bool:

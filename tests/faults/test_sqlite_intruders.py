@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, Run, RunState
 
 pytestmark = [
     pytest.mark.timeout(150),
@@ -136,38 +136,96 @@ def test_a_backup_by_the_sqlite3_program_takes_nothing_away(tmp_path: Path) -> N
     assert len(app.acknowledged) == 80
 
 
-def test_two_workers_beside_intruders_fire_each_due_time_once(tmp_path: Path) -> None:
+NAMES = [f"s{number}" for number in range(8)]
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Ostinato]:
+    """Somebody who looks, with schedules that fire every second."""
+    app = Ostinato(f"sqlite:///{tmp_path}/jobs.db", name="reader")
+    for name in NAMES:
+        app.schedules.add(name, "every 1s", "work", retry=0)
+    yield app
+    app.stop()
+
+
+def test_two_workers_beside_intruders_fire_each_due_time_once(tmp_path: Path, reader: Ostinato) -> None:
     path, log = tmp_path / "jobs.db", tmp_path / "fires"
-    reader = Ostinato(f"sqlite:///{path}")
-    names = [f"s{number}" for number in range(8)]
-    for name in names:
-        reader.schedules.add(name, "every 1s", "work", retry=0)
     with intruded(path, "worker", str(log)) as first, intruded(path, "worker", str(log)) as second:
         first.until("ready")
         second.until("ready")
-        deadline = time.monotonic() + 60
-        while fires(log).total() < 6 * len(names):
-            assert time.monotonic() < deadline, "they fire too little"
-            look_from_outside(path)
-        for name in names:
-            reader.schedules.disable(name)
-        while any(not run.ended for run in reader.runs.list(limit=1000)):
-            assert time.monotonic() < deadline + 30, "something goes on for ever"
-            time.sleep(0.1)
+        look_until(path, lambda: fires(log).total() >= 6 * len(NAMES))
+        end_all(path, reader)
     reader.stop()
+    count_fires(path, log)
+
+
+def test_a_kill_of_one_of_two_workers_beside_intruders_neither_loses_nor_repeats_a_due_time(
+    tmp_path: Path, reader: Ostinato
+) -> None:
+    path, log = tmp_path / "jobs.db", tmp_path / "fires"
+    hung, lease = NAMES[0], "3s"
+    with (
+        intruded(path, "worker", str(log), FAULTS_LEASE=lease, FAULTS_HANGS=hung) as victim,
+        intruded(path, "worker", str(log), FAULTS_LEASE=lease) as other,
+    ):
+        victim.until("ready")
+        other.until("ready")
+
+        def under_way() -> list[Run]:
+            """What the victim runs and will not end."""
+            running = reader.runs.list(schedule=hung, state=RunState.RUNNING)
+            return [run for run in running if f"-{victim.process.pid}-" in (run.node or "")]
+
+        look_until(path, lambda: under_way() and fires(log)[fire_of(under_way()[0])] == 1)
+        (lost,) = under_way()
+        victim.kill()
+        look_until(path, lambda: reader.runs.get(lost.id).ended)
+        goes_on = fires(log).total() + 3 * len(NAMES)
+        look_until(path, lambda: fires(log).total() >= goes_on)
+        end_all(path, reader)
+    ended = reader.runs.get(lost.id)
+    assert ended.state is RunState.FAILED
+    assert "was lost" in (ended.reason or "")
+    succeeded = reader.runs.list(schedule=hung, state=RunState.SUCCEEDED)
+    assert max(run.due_at for run in succeeded) > lost.due_at, "the other worker did not go on with it"
+    reader.stop()
+    count_fires(path, log)
+
+
+def look_until(path: Path, is_so: Callable[[], object]) -> None:
+    """Look from outside all the while."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline, "the workers do too little"
+        look_from_outside(path)
+
+
+def end_all(path: Path, reader: Ostinato) -> None:
+    for name in NAMES:
+        reader.schedules.disable(name)
+    look_until(path, lambda: all(run.ended for run in reader.runs.list(limit=1000)))
+
+
+def count_fires(path: Path, log: Path) -> None:
+    """Every due time has one row, and fired once or never."""
     rows = Counter[tuple[str, str]]()
-    again = Ostinato(f"sqlite:///{path}")
-    for name in names:
-        runs = again.runs.list(schedule=name, limit=1000)
+    app = Ostinato(f"sqlite:///{path}")
+    for name in NAMES:
+        runs = app.runs.list(schedule=name, limit=1000)
         # A row of missed due times, before the first worker was there, stands for several.
         due = sorted(run.due_at.timestamp() + step for run in runs for step in range(run.count))
         assert {later - earlier for earlier, later in pairwise(due)} == {1.0}, f"{name} lost a due time"
         rows.update((name, f"{at:.6f}") for at in due)
-    again.stop()
+    app.stop()
     fired = fires(log)
     assert set(fired.values()) == {1}, "a due time fired twice"
     assert fired.keys() <= rows.keys(), "a fire has no row"
     assert set(rows.values()) == {1}
+
+
+def fire_of(run: Run) -> tuple[str, str]:
+    return run.schedule or "", f"{run.due_at.timestamp():.6f}"
 
 
 def fires(log: Path) -> Counter[tuple[str, str]]:
@@ -217,7 +275,7 @@ def test_nothing_is_acknowledged_once_the_file_is_not_ours(tmp_path: Path, take_
 
 def test_an_idle_engine_notices_at_its_next_beat(tmp_path: Path) -> None:
     path = tmp_path / "jobs.db"
-    with intruded(path, "engine", OSTINATO_LEASE="3s") as app:
+    with intruded(path, "engine", FAULTS_LEASE="3s") as app:
         app.until("intruded")
         path.unlink()
         deadline = time.monotonic() + 60

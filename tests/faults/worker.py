@@ -43,6 +43,7 @@ def make_app(url: str, log: str) -> Ostinato:
         note(run)
         await asyncio.Event().wait()
 
+    app.task("hang_requeued", requeue_on_drain=True)(hang.function)
     return app
 
 
