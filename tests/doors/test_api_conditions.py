@@ -189,9 +189,9 @@ def test_what_was_changed_after_it_was_looked_at_is_not_removed(
     add(admin)
     plain = web.house.store.schedules.remove_schedule
 
-    async def overtaken(id: Any, version: int | None) -> bool:
+    async def overtaken(id: Any, version: int | None, spared: Any) -> bool:
         await web.house.services.schedules.edit("a", note="wait")
-        return await plain(id, version)
+        return await plain(id, version, spared)
 
     monkeypatch.setattr(web.house.store.schedules, "remove_schedule", overtaken)
     answer = admin.send("DELETE", "/api/schedules/a", headers=seen(admin))

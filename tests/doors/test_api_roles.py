@@ -205,6 +205,7 @@ SAMPLES: dict[str, Any] = {
     "remaining": 5,
     "run_once": True,
     "delete_after_run": True,
+    "on_lost_lease": "continue",
 }
 """Another value of each policy; `checks`, `gate`, `budget` and `notify` are taken away."""
 CHANGES: dict[str, Any] = {

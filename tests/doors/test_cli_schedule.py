@@ -133,7 +133,11 @@ def test_a_wait_that_times_out_exits_with_5(cli: CommandLine) -> None:
 def test_rm_wants_yes_off_a_terminal(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "a", "every 5m", "--task", "hello")
     assert cli("schedule", "rm", "a").code == 2
-    assert cli.ok("schedule", "rm", "a", "--yes", "--json").json == {"name": "a", "removed": True}
+    assert cli.ok("schedule", "rm", "a", "--yes", "--json").json == {
+        "name": "a",
+        "removed": True,
+        "still_running": [],
+    }
     assert cli.ok("schedule", "ls", "--json").json == []
 
 

@@ -106,10 +106,12 @@ def test_a_slow_answer_is_the_database_s_only_if_the_loop_turned_meanwhile(
         fake_clock.advance("6s")
 
     async def looks() -> str:
-        seen = Attendance(fake_clock, lambda: turning[0])
-        assert seen.look(fake_clock.now()) == NOBODY
+        seen = Attendance(lambda: turning[0])
+        assert seen.look(fake_clock.now(), fake_clock.steady()) == NOBODY
+        asked = fake_clock.now(), fake_clock.steady()
         await seen.ask(slow())
-        return seen.look(fake_clock.now())
+        seen.look(*asked)
+        return seen.look(fake_clock.now(), fake_clock.steady())
 
     assert asyncio.run(looks()).startswith(says)
 

@@ -130,8 +130,8 @@ def test_when_one_run_cannot_be_started_it_is_tried_again_and_the_others_go_on(
     states = [run.get().state for run in runs]
     assert sorted(states) == [RunState.QUEUED] + [RunState.SUCCEEDED] * 3
     (refused,) = [run for run in runs if run.get().state is RunState.QUEUED]
-    reason = "attempt 1 of 2 failed, next in 30s: it could not be started: RuntimeError: can't start new thread"
-    assert refused.get().reason == reason
+    assert refused.get().reason == "this node had no room to start it: RuntimeError: can't start new thread"
+    assert refused.get().attempt == 0, "a node's own want is no attempt"
     together.abort()
     fake_clock.advance("30s")
     drain(memory_app)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import TypeVar
 
-from ostinato.clock import SECOND, Clock, Micros, uptime
+from ostinato.clock import SECOND, Micros, uptime
 from ostinato.durations import duration_text
 from ostinato.engine.plan import NOBODY
 
@@ -26,17 +26,18 @@ SLOW: Micros = SECOND
 class Attendance:
     """Remembers the last look for what is due, and what came between."""
 
-    def __init__(self, clock: Clock, turning: Callable[[], float]) -> None:
-        self._clock = clock
+    def __init__(self, turning: Callable[[], float]) -> None:
         self._turning = turning
         """For how many seconds the event loop has turned so far: while it stands, nobody waits for a database."""
         self._looked: tuple[Micros, Micros] | None = None
         """When the last look was, by the wall clock and by the steady one; None if nobody looked before."""
         self._held_up_by: str | None = None
+        self._will_have_held_up: str | None = None
+        """What came after the instant of the look that follows: only the one after that may have missed something."""
 
     def forget(self) -> None:
         """From now until the next look no engine runs."""
-        self._looked = self._held_up_by = None
+        self._looked = self._held_up_by = self._will_have_held_up = None
 
     async def ask(self, answer: Awaitable[T]) -> T:
         """Wait for an answer of the database, and note if it held up the ticker."""
@@ -48,14 +49,14 @@ class Attendance:
             raise
         took = uptime() - asked_at
         if took > SLOW and (self._turning() - turned) * SECOND > took // 2:
-            self._held_up_by = "the database did not answer"
+            self._will_have_held_up = "the database did not answer"
         return found
 
-    def look(self, now: Micros) -> str:
-        """The ticker looked at this instant; answers why what was due since its last look was not seen in time."""
-        steady = self._clock.steady()
+    def look(self, now: Micros, steady: Micros) -> str:
+        """The ticker has looked at what was due at this instant, by both clocks; answers why what was due since its
+        last look was not seen in time."""
         before, self._looked = self._looked, (now, steady)
-        held_up_by, self._held_up_by = self._held_up_by, None
+        held_up_by, self._held_up_by, self._will_have_held_up = self._held_up_by, self._will_have_held_up, None
         if before is None:
             return NOBODY
         passed = steady - before[1]

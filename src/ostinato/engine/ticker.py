@@ -54,7 +54,7 @@ class Ticker:
         self._quarantine = quarantine
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
-        self.attendance = Attendance(clock, turning)
+        self.attendance = Attendance(turning)
         self.signal = Signal()
 
     def expect(self, next_at: Micros) -> None:
@@ -75,9 +75,9 @@ class Ticker:
     async def _tick(self, lookahead: Micros) -> Micros | None:
         wake_at: Micros | None = None
         for _ in range(PASSES):
-            now = self._clock.now()
+            now, steady = self._clock.now(), self._clock.steady()
             due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH))
-            absence = self.attendance.look(now)
+            absence = self.attendance.look(now, steady)
             wake_at = None if due.next_at is None else max(due.next_at - (LEAD if lookahead else 0), now)
             self._known_at = due.next_at
             plans = []
