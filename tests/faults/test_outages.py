@@ -156,3 +156,17 @@ def test_finishes_are_spooled_at_the_end_of_the_grace_and_the_next_worker_writes
         second.signal(signal.SIGTERM)
         assert second.wait(BOUND) == 0
     check_all_succeeded_once(folder, runs)
+
+
+def test_a_worker_that_has_nothing_to_write_ends_too(
+    folder: Folder, line: Proxy, outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OSTINATO_GRACE", "1s")
+    monkeypatch.setenv("OSTINATO_LEASE", "3m")
+    with folder.worker("worker") as worker:
+        eventually(lambda: "tasks gated" in worker.err, "it says what runs here", BOUND)
+        outage.begin(line)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(BOUND) == 0
+        assert "could not say that it left" in worker.err
+    assert folder.spooled == []
