@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
+from ostinato.models.policy import check_key
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -123,7 +124,7 @@ class Agent:
             raise InvalidInput(
                 f"context cannot be {self.context!r}", field="context", hint="give a name of up to 90 characters"
             )
-        check_text("cli", self.cli)
+        check_key(self.cli, "cli", "give the name of an agent, such as claude")
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
             check_flag_value(what, getattr(self, what))
@@ -222,6 +223,8 @@ def _plain_text(task: str) -> str:
 
 
 def _text(work: Work) -> str:
+    if isinstance(work, Function):
+        check_key(work.task, "task", "give the name of a task, such as mail")
     free = [work.args, work.kwargs] if isinstance(work, Function) else work.json if isinstance(work, Http) else None
     try:
         encoded = msgspec.json.encode(work if isinstance(work, Function) else _said(work))

@@ -6,7 +6,6 @@ list (`load_all`) and not in its way. quarantine.py sets such rows aside.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable, TimingError
+from ostinato.logs import get_logger
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
@@ -61,7 +61,7 @@ __all__ = [
     "load_totals",
 ]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 Row = Sequence[Any]
 T = TypeVar("T")
