@@ -18,6 +18,7 @@ from ostinato.logs import get_logger
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
+from ostinato.models.nesting import MOST_SHOWN_DEPTH, is_deeper
 from ostinato.models.node import Node
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
@@ -124,6 +125,12 @@ def _decoded(decode: Callable[[str], T], text: str | None, otherwise: T) -> T:
         return otherwise
 
 
+def _decode_result(text: str) -> Any:
+    if is_deeper(text.encode(), MOST_SHOWN_DEPTH):
+        return "(nested too deep to be shown)"
+    return _decode_json(text)
+
+
 def load_all(load: Callable[[Row], T], rows: Iterable[Row], what: str | None = None) -> list[T]:
     """Every row that can be loaded. Only if one cannot are they tried one by one; it is called `what` in the log."""
     given = list(rows)
@@ -204,7 +211,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         attempts=attempts,
         totals=load_totals(totals),
         progress=load_progress(progress),
-        result=_decoded(_decode_json, result, None),
+        result=_decoded(_decode_result, result, None),
         error=error,
         lane=lane,
         priority=priority,
