@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +37,7 @@ from ostinato.errors import (
     TooManyAttempts,
     VersionConflict,
 )
+from ostinato.logs import get_logger
 from ostinato.models.effects import has_effects
 
 __all__ = [
@@ -56,7 +56,7 @@ __all__ = [
     "problem_of",
 ]
 
-log = logging.getLogger("ostinato.api")
+log = get_logger("ostinato.api")
 
 PROBLEM_JSON = "application/problem+json"
 MOST_ERRORS = 20

@@ -6,13 +6,13 @@ A look costs one small query while nothing happens. When more happens than a per
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ostinato.errors import NotFound, StoreError
+from ostinato.logs import get_logger
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Feed"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 LOOK_SECONDS, LONG_PAUSE = 0.25, 5.0
 LAST_SECONDS = 2.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import secrets
 import socket
@@ -35,6 +34,7 @@ from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
+from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import ClaimedRun, NewRun
@@ -42,7 +42,7 @@ from ostinato.stores.base import Store
 
 __all__ = ["Engine"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 _LAST_WRITE = 4.0
 """Seconds that the last write has, though the grace is over: running work may have used it up."""

@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ostinato.errors import OstinatoError
+from ostinato.logs import get_logger
 
 __all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 Service = Callable[[], Awaitable[None]]
 
@@ -142,4 +143,10 @@ class LoopMonitor:
                 stack = "".join(traceback.format_stack(frame)[-6:]) if frame is not None else ""
                 self.blocked_times += 1
                 self.last_block = f"the event loop was blocked for more than {blocked_for:.1f} s"
-                log.error("%s; make the blocking call in a sync task or a thread:\n%s", self.last_block, stack)
+                _log_block(self.last_block, stack.rstrip())
+
+
+def _log_block(what: str, stack: str) -> None:
+    """Where the loop stands goes with the record as its stack: a message is one line."""
+    text = "%s; make the blocking call in a sync task or a thread:"
+    log.handle(log.makeRecord(log.name, logging.ERROR, __file__, 0, text, (what,), None, sinfo=stack))
