@@ -165,10 +165,12 @@ def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:
         events = [json.loads(line) for line in up.out.splitlines()]
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
-    # Where the machine is slow, its first due times came before the engine was there: they are missed, or run late, one
-    # of them maybe after the breaker; and the next one was recorded before the failure was, and is skipped.
+    # Where the machine is slow, its first due times were missed before the engine was there, or are all started within
+    # the misfire grace, and the next one was recorded before the failure was, and is skipped.
     usual = ("missed", "started", "skipped")
-    assert [event["event"] for event in events if event["event"] not in usual][:2] == ["failed", "broken"]
+    first, second, *rest = [event["event"] for event in events if event["event"] not in usual]
+    assert [first, second] == ["failed", "broken"]
+    assert set(rest) <= {"failed"}
     assert events[-1]["run"]["schedule"] == "bad"
     assert " broken " in cli.ok("schedule", "ls").out
     assert cli.ok("schedule", "show", "bad", "--json").json["broken"].endswith("ValueError: no good")
