@@ -285,9 +285,7 @@ def json_or_text(text: str) -> Any:
     """JSON where it is JSON (`3`, `true`, `[1]`), else the text itself."""
     try:
         return json.loads(text, parse_constant=_no_constant)
-    except RecursionError:
-        raise too_deep("the JSON is", "arg") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
