@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
-import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -37,7 +36,9 @@ from ostinato.faces import (
     Sessions,
 )
 from ostinato.home import Home
+from ostinato.logs import get_logger
 from ostinato.models.output import OutputLine
+from ostinato.models.policy import check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
@@ -48,7 +49,7 @@ from ostinato.wiring import House, open_house
 
 __all__ = ["Ostinato"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,7 +83,7 @@ class Ostinato:
     ) -> None:
         if settings is not None and any(value is not None for value in (db, tz, slots, lanes, rates)):
             raise InvalidInput("give either settings or db, tz, slots, lanes and rates, not both", field="settings")
-        self.name = name
+        self.name = check_key(name, "name", "give the app a name such as shop")
         self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
         self.clock: Clock = clock or SystemClock()
         self.registry = Registry()
@@ -170,8 +171,7 @@ class Ostinato:
 
     def check(self, name: str) -> Callable[[Check], Check]:
         """Register a check: it must pass before a schedule that names it is enabled, and before each of its runs."""
-        if not isinstance(name, str) or not name:
-            raise InvalidInput(f"a check cannot be called {name!r}", field="name", hint="@app.check('disk')")
+        check_key(name, "name", "give the check a name: @app.check('disk')")
 
         def decorate(function: Check) -> Check:
             self.registry.add_check(name, function)

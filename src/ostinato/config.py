@@ -369,7 +369,7 @@ def _tokens(field: str, value: Any) -> tuple[str, ...]:
 
 
 def _lane(name: Any) -> str:
-    if not isinstance(name, str) or not name.strip():
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
         raise InvalidInput(f"a lane cannot be called {name!r}", field="lanes", hint="as in OSTINATO_LANE_MAIL=3")
     return name
 

@@ -67,6 +67,13 @@ def test_a_viewer_may_send_less_than_who_writes(web: Web, operator: Client) -> N
     assert operator.post("/api/timings/preview", {**body, "x": "y" * LARGEST_BODY}).status_code == 413
 
 
+def test_many_unknown_fields_are_counted(admin: Client) -> None:
+    answer = admin.post("/api/schedules", GOOD | _hex_keys(60))
+    assert answer.status_code == 422
+    assert "it has 63 fields" in answer.json()["detail"]
+    assert "Content-Type" not in answer.text
+
+
 def test_few_unknown_fields_are_each_told(admin: Client) -> None:
     found = admin.post("/api/schedules", {**GOOD, "one": 1, "two": 2}).json()
     assert {error["field"] for error in found["errors"]} == {"one", "two"}

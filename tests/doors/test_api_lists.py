@@ -18,7 +18,7 @@ def add(web: Web, admin: Client, state: str) -> dict[str, Any]:
     work = {"kind": "function", "task": "hello", "args": [LONG]}
     assert admin.post("/api/schedules", {"name": state, "timing": "every 5m", "work": work}).status_code == 201
     id = admin.post(f"/api/schedules/{state}/trigger").json()["id"]
-    change = f"state = '{state}', started_at = ready_at, result = '\"{LONG}\"', error = '{LONG} the end'"
+    change = f"state = '{state}', attempt = 1, started_at = ready_at, result = '\"{LONG}\"', error = '{LONG} the end'"
     change += ", finished_at = ready_at" if state == "failed" else ""
     web.run(raw(web.house.store, f"UPDATE runs SET {change} WHERE id = {id}"))
     web.run(raw(web.house.store, 'UPDATE schedules SET work = \'{"kind":"function","task":"hello"}\''))

@@ -206,7 +206,7 @@ def test_a_run_that_is_under_way_for_long_is_in_a_timeline_however_many_ended_si
     for _ in range(7):
         admin.post("/api/runs", {"work": TASK})
     for change in (
-        "state = 'running', started_at = ready_at WHERE id = 1",
+        "state = 'running', attempt = 1, started_at = ready_at WHERE id = 1",
         "state = 'succeeded', started_at = ready_at, finished_at = ready_at + id WHERE id > 1",
     ):
         web.run(raw(web.house.store, f"UPDATE runs SET {change}"))

@@ -294,3 +294,14 @@ def test_a_schedule_whose_budget_is_used_up_is_shown_as_paused(cli: CommandLine)
 
 def test_commands_need_no_task_and_no_warning(cli: CommandLine) -> None:
     assert "warning" not in cli.ok("schedule", "add", "a", "every 5m", "--shell", "true").err
+
+
+@pytest.mark.parametrize("depth", [101, 500, 5_000])
+def test_json_that_is_nested_too_deep_is_refused_and_not_stored(cli: CommandLine, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    task, http = ["--task", "hello"], ["--http", "POST", "https://example.com/"]
+    for flags in ([*task, "--args", deep], [*task, "--arg", f"a={deep}"], [*http, "--json-data", deep]):
+        answer = cli("schedule", "add", "deep", "every 1h", *flags)
+        assert answer.code == 2, answer
+        assert "nested more than 100 deep" in answer.err
+    assert cli.ok("schedule", "ls", "--json").json == []

@@ -154,7 +154,7 @@ def test_a_stop_while_the_store_is_away_ends_all_the_same(
     job.enqueue()
     gate.entered()
     gate.open()
-    app.stop()
+    app.stop(grace="1s")
     assert app.health()["ok"] is False
 
 

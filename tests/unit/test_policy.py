@@ -118,6 +118,7 @@ def test_most_rows_store_nothing() -> None:
     assert policy_text(make_policy({"priority": 2})) == '{"priority":2}'
 
 
+names = st.text(min_size=1, max_size=200).filter(lambda name: bool(name.strip()) and name.isprintable())
 durations = st.timedeltas(timedelta(seconds=1), timedelta(days=400))
 policies = st.builds(
     Policy,
@@ -129,9 +130,9 @@ policies = st.builds(
     timeout=st.none() | durations,
     max_age=st.none() | durations,
     break_after=st.integers(1, 99),
-    lane=st.text(min_size=1),
+    lane=names,
     priority=st.integers(-1000, 1000),
-    checks=st.lists(st.text(min_size=1)).map(tuple),
+    checks=st.lists(names).map(tuple),
     keep=st.builds(Keep, st.none() | durations, st.none() | st.integers(1, 10**6)),
     remaining=st.none() | st.integers(1, 99),
     delete_after_run=st.booleans(),

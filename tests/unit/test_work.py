@@ -22,6 +22,7 @@ from ostinato.models.work import (
     work_text,
 )
 
+names = st.text(min_size=1, max_size=200).filter(lambda name: bool(name.strip()) and name.isprintable())
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 documents = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
@@ -69,7 +70,7 @@ def test_scripts_see_the_kind_and_the_fields() -> None:
     assert work_json(Function("send", [1])) == {"kind": "function", "task": "send", "args": [1], "kwargs": {}}
 
 
-@given(texts, st.lists(documents, min_size=1, max_size=6))
+@given(names, st.lists(documents, min_size=1, max_size=6))
 def test_payloads_that_join_one_by_one_are_a_list_in_their_order(task: str, payloads: list[Any]) -> None:
     text = payload_work(task, payload_text(payloads[0]))
     for payload in payloads[1:]:

@@ -7,7 +7,6 @@ key, and only what was done keeps it: one whose request was refused, and can hav
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -21,6 +20,7 @@ from ostinato.api.access import needed_role, visitor_of
 from ostinato.api.house import ApiHouse
 from ostinato.api.problems import PROBLEM_JSON, outcome_unknown, problem, problem_answer
 from ostinato.errors import InvalidInput, OstinatoError
+from ostinato.logs import get_logger
 from ostinato.models.access import Answer, Role
 from ostinato.models.effects import Effects, noting_effects
 
@@ -29,7 +29,7 @@ __all__ = ["Repeats", "takes_key"]
 SECRET_PATHS = frozenset({"/api/login", "/api/tokens"})
 """Their answers hold secrets, which are not stored."""
 
-log = logging.getLogger("ostinato.api")
+log = get_logger("ostinato.api")
 
 _HEADER = "idempotency-key"
 _LONGEST_KEY = 200

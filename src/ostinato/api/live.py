@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -20,11 +19,12 @@ from ostinato.api.access import Visitor, address_of, doorkeeper_of, token_of
 from ostinato.api.house import ApiHouse
 from ostinato.api.problems import problem_of
 from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
+from ostinato.logs import get_logger
 from ostinato.service.live_listener import Failed, Listener, Message, Pong
 
 __all__ = ["router"]
 
-log = logging.getLogger("ostinato.api")
+log = get_logger("ostinato.api")
 
 router = APIRouter()
 

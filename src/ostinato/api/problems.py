@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,6 +37,7 @@ from ostinato.errors import (
     TooManyAttempts,
     VersionConflict,
 )
+from ostinato.logs import get_logger
 from ostinato.models.effects import has_effects
 
 __all__ = [
@@ -56,7 +56,7 @@ __all__ = [
     "problem_of",
 ]
 
-log = logging.getLogger("ostinato.api")
+log = get_logger("ostinato.api")
 
 PROBLEM_JSON = "application/problem+json"
 MOST_ERRORS = 20
@@ -257,7 +257,7 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
     """One finding of pydantic, in the house's form: `("body", "policy", "retry")` is `policy.retry`."""
     if one["type"] == "json_invalid":
         return _field("", f"the body is not valid JSON: {one['ctx']['error']}", "", int(one["loc"][-1]))
-    if one["loc"] == ("body",):
+    if one["loc"] == ("body",) and not one["type"].startswith("too_many_"):
         return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
     if (refusal := _refusal(one)) is not None:
         return _of_house(refusal)

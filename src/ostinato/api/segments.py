@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Path
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
 from ostinato.api.shapes.base import GREATEST
 from ostinato.errors import NotFound
+from ostinato.models.nesting import MOST_DEPTH, is_deeper, too_deep
 
 __all__ = ["Name", "Number", "SegmentRoute", "path_of", "routes_of"]
 
+_AROUND = 10
+"""What a body has around the JSON that may be so deep."""
+
 
 class SegmentRoute(APIRoute):
-    """Matches the path as it was sent, so that `a%2Fb` is one name; `Name` decodes it."""
+    """Matches the path as it was sent, so that `a%2Fb` is one name; `Name` decodes it.
+
+    A body that is nested too deep is refused before anybody reads it: whatever repeats a value would fail at it.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        answer = super().get_route_handler()
+        if self.body_field is None:
+            return answer
+
+        async def answer_shallow(request: Request) -> Response:
+            if is_deeper(await request.body(), MOST_DEPTH + _AROUND):
+                raise too_deep("the body is", "body")
+            return await answer(request)
+
+        return answer_shallow
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         raw = scope.get("raw_path")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable
 
 from ostinato.cli.limits import Limits
+from ostinato.logs import get_logger
 
 __all__ = ["Connection", "Connections", "Listener"]
 
-log = logging.getLogger("ostinato.api")
+log = get_logger("ostinato.api")
 
 _IN_A_TURN = 32
 """How many are accepted before the loop looks after others."""

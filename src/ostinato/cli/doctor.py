@@ -72,7 +72,9 @@ def _examine(common: Common) -> Iterator[Finding]:
         with opened(common) as visit:
             yield from _database(visit, path)
     except OstinatoError as error:
-        yield Finding("database", "fail", str(error), "start the database server, or name another with --db")
+        other = "name another with --db"
+        fix = f"start the database server, or {other}" if path is None else f"mend the file, or {other}"
+        yield Finding("database", "fail", str(error), fix)
 
 
 def _zone(name: str) -> Finding:

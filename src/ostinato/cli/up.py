@@ -18,6 +18,7 @@ from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
+from ostinato.logs import get_logger, set_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +31,7 @@ __all__ = ["up", "worker"]
 
 _BAD_ENDS = ("failed", "missed", "expired", "broken")
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 
 def up(
@@ -51,14 +52,14 @@ def up(
     port
         At which port; 0 for a free one. [default: 8321]
     """
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    set_up(logging.WARNING, "%(levelname)s: %(message)s")
     app = _load(engine, common, host=host, port=port, tls=tls)
     return _serve(app, common, _tell_line, say, page=True)
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
     """Start the engine alone, for a service manager: plain log lines of starts, stops and what went wrong."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s")
     return _serve(_load(engine, common), common, _tell_log, log.info, page=False)
 
 

@@ -9,6 +9,7 @@ from ostinato.cli.console import emit_json_line, say
 from ostinato.cli.limits import raise_descriptor_limit
 from ostinato.cli.opening import load_app
 from ostinato.cli.options import NO_COMMON, NO_TLS, Common, TlsFlags
+from ostinato.logs import set_up
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,7 +33,7 @@ def web(*, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_
     """
     import asyncio
 
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    set_up(logging.WARNING, "%(levelname)s: %(message)s")
     # Before there is a loop: what the user's module does at import may want one of its own.
     app = load_app(common, host=host, port=port, tls=tls)
     raise_descriptor_limit()

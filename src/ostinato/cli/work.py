@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.options import WorkFlags
 from ostinato.errors import Conflict, InvalidInput
+from ostinato.models.nesting import too_deep
 
 if TYPE_CHECKING:
     from ostinato.models.work import Function, Unreadable, Work
@@ -284,7 +285,9 @@ def json_or_text(text: str) -> Any:
     """JSON where it is JSON (`3`, `true`, `[1]`), else the text itself."""
     try:
         return json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
+    except RecursionError:
+        raise too_deep("the JSON is", "arg") from None
+    except ValueError:
         return text
 
 
@@ -296,7 +299,9 @@ def _no_constant(name: str) -> Any:
 def _json(field: str, text: str, example: str, kind: type = object) -> Any:
     try:
         value = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise too_deep(f"--{field} is", field) from None
+    except ValueError as error:
         raise InvalidInput(
             f"--{field} is not JSON: {error}", field=field, hint=f"write --{field} '{example}'"
         ) from None

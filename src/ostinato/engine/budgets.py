@@ -6,10 +6,10 @@ and its end asks again.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 
 from ostinato.clock import Clock, Micros, Signal, from_micros, to_micros
+from ostinato.logs import get_logger
 from ostinato.models.budget import end_of_day, spent_up
 from ostinato.models.schedule import Hold, Schedule
 from ostinato.stores.base import Store
@@ -17,7 +17,7 @@ from ostinato.timing import parse_timing
 
 __all__ = ["BudgetKeeper"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 
 class BudgetKeeper:

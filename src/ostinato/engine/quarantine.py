@@ -7,17 +7,17 @@ What breaks a rule and is in nobody's way is found once in an hour.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.errors import StoreUnavailable
+from ostinato.logs import get_logger
 from ostinato.stores.quarantine import QuarantineStore
 
 __all__ = ["Quarantine"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 T = TypeVar("T")
 

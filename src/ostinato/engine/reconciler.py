@@ -7,13 +7,13 @@ it; the recorder writes what goes back, fenced by its token.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from ostinato.clock import Clock
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.recorder import Recorder
 from ostinato.execution.runner import Runner
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish
 from ostinato.models.states import RunState
@@ -21,7 +21,7 @@ from ostinato.stores.base import OwnedRun
 
 __all__ = ["Reconciler"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 
 class Reconciler:

@@ -7,7 +7,6 @@ in the buffer, so nothing that ran is forgotten. What running work reports goes 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,13 +18,14 @@ from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import Finished, RunStore
 
 __all__ = ["Recorder"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 REPORT_SECONDS = 0.5
 BATCH = 500

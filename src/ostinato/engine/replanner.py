@@ -6,10 +6,10 @@ models/replanning.py decides, the store's `replan_schedules` writes.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.logs import get_logger
 from ostinato.models.ids import ScheduleId
 from ostinato.models.replanning import Replan, replan
 from ostinato.models.schedule import DueSchedule
@@ -17,7 +17,7 @@ from ostinato.stores.base import ScheduleStore
 
 __all__ = ["Replanner"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 BATCH = 200
 AHEAD: Micros = 60 * SECOND

@@ -7,7 +7,6 @@ declare another node lost.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Sequence
 
@@ -17,6 +16,7 @@ from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable, StoreUnavailable
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.retry import decide, undecided
+from ostinato.logs import get_logger
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
@@ -25,7 +25,7 @@ from ostinato.stores.base import Store
 
 __all__ = ["Rescuer"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 UNKNOWN_TASK_AFTER: Micros = 60 * SECOND
 """How long a run waits for a node that knows its task before it says so; also how often that is looked for."""

@@ -8,7 +8,6 @@ once, so neither a rescued run nor another database at the same address can take
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import stat
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ import msgspec
 from ostinato.config import Settings, absolute_db, without_password
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
+from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
@@ -30,7 +30,7 @@ from ostinato.stores.base import RunStore
 
 __all__ = ["Spool", "spool_prefix"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 _BATCH = 500
 _UNREADABLE = ".unreadable"

@@ -7,7 +7,6 @@ decides, the store's `record_fires` writes, the dispatcher is told.
 
 from __future__ import annotations
 
-import logging
 import random
 from collections.abc import Callable, Sequence
 
@@ -16,6 +15,7 @@ from ostinato.engine.attendance import Attendance
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
+from ostinato.logs import get_logger
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import RunState
@@ -23,7 +23,7 @@ from ostinato.stores.base import ScheduleStore
 
 __all__ = ["LOOKAHEAD", "Ticker"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 LOOKAHEAD: Micros = SECOND
 LEAD: Micros = SECOND // 4

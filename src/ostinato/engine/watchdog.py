@@ -12,10 +12,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ostinato.errors import OstinatoError
+from ostinato.logs import get_logger
 
 __all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
 
-log = logging.getLogger("ostinato.engine")
+log = get_logger("ostinato.engine")
 
 Service = Callable[[], Awaitable[None]]
 
@@ -122,12 +123,30 @@ class LoopMonitor:
         self._timer = self._loop.call_later(self._threshold / 4, self._turn)
 
     def _watch(self) -> None:
-        reported = 0.0
-        while not self._stop.wait(self._threshold / 2):
-            if self.blocked_for and self._beat != reported:
+        reported, pause = 0.0, self._threshold / 2
+        while True:
+            asleep_at = time.monotonic()
+            if self._stop.wait(pause):
+                return
+            held_up = time.monotonic() - asleep_at - pause
+            if held_up > self._threshold:  # this thread as well: the loop has had no chance to turn
+                log.warning(
+                    "this process was held up for about %.1f s: stopped, suspended, or by a call that lets no other "
+                    "thread run",
+                    held_up,
+                )
+                continue
+            blocked_for = self.blocked_for
+            if blocked_for and self._beat != reported:
                 reported = self._beat
                 frame = sys._current_frames().get(self._loop_thread)
                 stack = "".join(traceback.format_stack(frame)[-6:]) if frame is not None else ""
                 self.blocked_times += 1
-                self.last_block = f"the event loop was blocked for more than {self.blocked_for:.1f} s"
-                log.error("%s; make the blocking call in a sync task or a thread:\n%s", self.last_block, stack)
+                self.last_block = f"the event loop was blocked for more than {blocked_for:.1f} s"
+                _log_block(self.last_block, stack.rstrip())
+
+
+def _log_block(what: str, stack: str) -> None:
+    """Where the loop stands goes with the record as its stack: a message is one line."""
+    text = "%s; make the blocking call in a sync task or a thread:"
+    log.handle(log.makeRecord(log.name, logging.ERROR, __file__, 0, text, (what,), None, sinfo=stack))

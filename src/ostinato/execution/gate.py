@@ -21,6 +21,7 @@ from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import readable
 from ostinato.execution.resources import starved
 from ostinato.execution.secrets import Mask
+from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.policy import Gate
 
 __all__ = ["Passed", "ask_gate"]
@@ -74,6 +75,8 @@ async def ask_gate(gate: Gate, surroundings: Surroundings, context: RunContext) 
 
 def _judge(line: bytes, mask: Mask) -> Passed | Outcome:
     shown = mask.shortened(readable(line), _SHOWN)
+    if is_deeper(line):
+        return _failed(f"its last line is nested more than {MOST_DEPTH} deep: {shown}")
     if not line:
         return _failed('it printed nothing; its last line must be JSON such as {"wake": true}')
     try:

@@ -13,6 +13,7 @@ import msgspec
 
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
+from ostinato.models.nesting import MOST_DEPTH, is_deeper
 
 __all__ = ["Outcome", "OutcomeKind", "one_line", "raised", "returned"]
 
@@ -63,6 +64,9 @@ class Outcome:
 
 
 RETURNED_NOTHING = Outcome(OutcomeKind.RETURNED)
+_TOO_DEEP = Outcome(
+    OutcomeKind.ABORTED, reason=f"returned JSON that is nested more than {MOST_DEPTH} deep; return a flatter value"
+)
 
 
 def returned(value: Any) -> Outcome:
@@ -70,7 +74,12 @@ def returned(value: Any) -> Outcome:
     if value is None:
         return RETURNED_NOTHING
     try:
-        return Outcome(OutcomeKind.RETURNED, result=msgspec.json.encode(value).decode())
+        encoded = msgspec.json.encode(value)
+        if is_deeper(encoded):
+            return _TOO_DEEP
+        return Outcome(OutcomeKind.RETURNED, result=encoded.decode())
+    except RecursionError:
+        return _TOO_DEEP
     except (TypeError, ValueError, OverflowError) as error:
         reason = (
             f"returned {_a(type(value).__name__)} that is not JSON ({error}); "

@@ -17,7 +17,7 @@ from ostinato.execution.resources import is_exhausted
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import RunId
-from ostinato.models.policy import make_policy
+from ostinato.models.policy import check_key, make_policy
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
 
@@ -62,6 +62,7 @@ class Registry:
         requeue_on_drain: bool = False,
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
+        check_key(name, "task", "give it another name: @app.task('mail')")
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
             raise InvalidInput(

@@ -8,7 +8,6 @@ runs, the recorder takes the finishes.
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
@@ -33,6 +32,7 @@ from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy
@@ -42,7 +42,7 @@ from ostinato.stores.base import ProjectStore
 
 __all__ = ["ActiveRun", "Runner"]
 
-log = logging.getLogger("ostinato.execution")
+log = get_logger("ostinato.execution")
 
 STOP_SECONDS = 5.0
 """How long work that was told to stop may take before its run is recorded without it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,9 +15,11 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
+from ostinato.logs import get_logger
+
 __all__ = ["WorkerThreads", "on_own_thread"]
 
-log = logging.getLogger("ostinato.execution")
+log = get_logger("ostinato.execution")
 
 T = TypeVar("T")
 Job = Callable[[], Any]

@@ -5,14 +5,14 @@ It is asked right before a turn is given (a message is sent, a run has ended), a
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
 from ostinato.execution.outcome import one_line
+from ostinato.logs import get_logger
 
 __all__ = ["FULL_SHARE", "Throttle", "Usage"]
 
-log = logging.getLogger("ostinato.execution")
+log = get_logger("ostinato.execution")
 
 Usage = Callable[[str], tuple[float, float]]
 """How many tokens a session's conversation has, and how many its window holds."""

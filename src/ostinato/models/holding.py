@@ -5,11 +5,11 @@ The planner asks when a fire ends the hold; the stores ask when something else d
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 
 from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.errors import NotLoadable
+from ostinato.logs import get_logger
 from ostinato.models.policy import load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, ScheduleDraft
@@ -18,7 +18,7 @@ from ostinato.timing import Timing, parse_timing
 
 __all__ = ["due_again", "ends_hold", "held_run", "held_runs"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 
 def held_run(schedule: DueSchedule, until: Micros) -> NewRun | None:

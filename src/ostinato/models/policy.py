@@ -197,7 +197,7 @@ def _coerce(name: str, value: Any, base: Policy) -> Any:
         case "budget":
             return None if value is None else _budget(value, base.budget)
         case "lane":
-            return _lane(value)
+            return check_key(value, "lane", "give the name of a lane, such as main")
         case "session":
             return None if value is None else check_session(value)
         case "delete_after_run":
@@ -234,15 +234,11 @@ def _names(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     names = tuple(value) if isinstance(value, Iterable) else ()
-    if not isinstance(value, Iterable) or not all(isinstance(item, str) and item for item in names):
+    if not isinstance(value, Iterable) or not all(
+        isinstance(item, str) and item.isprintable() and item for item in names
+    ):
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give a list of names")
     return names
-
-
-def _lane(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise InvalidInput(f"lane cannot be {value!r}", field="lane", hint="give the name of a lane, such as main")
-    return value
 
 
 def check_key(value: Any, field: str, hint: str) -> str:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
+from ostinato.models.nesting import MOST_SHOWN_DEPTH, check_depth, is_deeper, too_deep
+from ostinato.models.policy import check_key
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -123,7 +125,7 @@ class Agent:
             raise InvalidInput(
                 f"context cannot be {self.context!r}", field="context", hint="give a name of up to 90 characters"
             )
-        check_text("cli", self.cli)
+        check_key(self.cli, "cli", "give the name of an agent, such as claude")
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
             check_flag_value(what, getattr(self, what))
@@ -222,15 +224,23 @@ def _plain_text(task: str) -> str:
 
 
 def _text(work: Work) -> str:
+    if isinstance(work, Function):
+        check_key(work.task, "task", "give the name of a task, such as mail")
+    what = f"the arguments of task {work.task!r} are" if isinstance(work, Function) else f"this {work.kind} work is"
+    field = "args" if isinstance(work, Function) else "json"
     free = [work.args, work.kwargs] if isinstance(work, Function) else work.json if isinstance(work, Http) else None
     try:
         encoded = msgspec.json.encode(work if isinstance(work, Function) else _said(work))
+        check_depth(encoded, what, field)
         _check_finite(free, encoded)
+    except InvalidInput:
+        raise
+    except RecursionError as error:
+        raise too_deep(what, field) from error
     except (TypeError, ValueError, OverflowError) as error:
-        what = f"the arguments of task {work.task!r} are" if isinstance(work, Function) else f"this {work.kind} work is"
         raise InvalidInput(
             f"{what} not JSON: {error}",
-            field="args" if isinstance(work, Function) else "json",
+            field=field,
             hint="pass text, numbers, booleans, None, lists and dicts, and load other things inside the task",
         ) from error
     return f'{{"kind":"{work.kind}",' + encoded[1:].decode()
@@ -277,8 +287,13 @@ def payload_text(payload: Any) -> str:
     """A payload as JSON; InvalidInput if it is not."""
     try:
         encoded = msgspec.json.encode(payload)
+        check_depth(encoded, "the payload is", "payload")
         _check_finite(payload, encoded)
         return encoded.decode()
+    except InvalidInput:
+        raise
+    except RecursionError as error:
+        raise too_deep("the payload is", "payload") from error
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"the payload is not JSON: {error}",
@@ -292,6 +307,8 @@ def read_work(text: str, kind: str | None = None) -> Work:
     if kind is None:
         try:
             kind = _decode_kind(text).kind
+        except RecursionError:
+            raise NotLoadable("its work is nested too deep") from None
         except msgspec.DecodeError as error:
             raise NotLoadable(f"its work is not readable: {error}") from error
     decode = _DECODERS.get(kind)
@@ -300,12 +317,16 @@ def read_work(text: str, kind: str | None = None) -> Work:
         raise NotLoadable(f"its work is of the unknown kind {kind!r}; this version knows {known}: upgrade Ostinato")
     try:
         return decode(text)
+    except RecursionError:
+        raise NotLoadable(f"its {kind} work is nested too deep") from None
     except msgspec.DecodeError as error:
         raise NotLoadable(f"its {kind} work is not readable: {error}") from error
 
 
 def load_work(text: str) -> Work | Unreadable:
     """The work of a stored text, or what is wrong with it."""
+    if is_deeper(text.encode(), MOST_SHOWN_DEPTH):
+        return Unreadable("", "its work is nested too deep to be shown")
     try:
         return read_work(text)
     except NotLoadable as error:

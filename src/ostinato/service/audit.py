@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,13 +22,14 @@ import msgspec
 from ostinato.clock import Clock, to_micros
 from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput, OstinatoError
+from ostinato.logs import get_logger
 from ostinato.models.access import Actor, AuditEntry, AuditFilter
 from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
 __all__ = ["AuditService", "acting", "audited", "current_actor", "note"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ostinato.errors import Draining, InvalidInput, OstinatoError, SchemaTooNew, StoreError, StoreUnavailable
+from ostinato.logs import get_logger
 from ostinato.service.schedules import ScheduleService
 
 __all__ = ["BulkAction", "BulkOutcome", "do_with_many"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 BulkAction = Literal["enable", "disable", "trigger", "remove"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
-from ostinato.models.policy import DEFAULT, Policy, make_policy, policy_text
+from ostinato.models.policy import DEFAULT, Policy, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
@@ -101,7 +101,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         task=work.task,
         policy=policy_text(policy),
         project=None if spec.project in (None, NO_PROJECT) else check_project(spec.project),
-        owner=spec.owner,
+        owner=check_key(spec.owner, "owner", "give a name such as ada"),
         origin=spec.origin,
         enabled=spec.enabled,
         note=spec.note,
@@ -138,7 +138,9 @@ def check_name(name: Any) -> str:
             hint="give a name of 1 to 200 characters, without spaces before or after it",
         )
     if not name.isprintable():
-        raise InvalidInput(f"the name {name!r} has characters that cannot be printed", field="name")
+        raise InvalidInput(
+            f"the name {name!r} has characters that cannot be printed", field="name", hint="give a name such as nightly"
+        )
     return name
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ostinato.clock import Clock, from_micros
 from ostinato.errors import InvalidInput, NotFound
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
 from ostinato.models.policy import Policy, check_key, check_whole
@@ -17,7 +17,7 @@ from ostinato.stores.base import Store
 
 __all__ = ["LaneService"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 _CLEAR_STEP = 1_000
 

@@ -7,7 +7,6 @@ The last events stay in a ring, so that who comes back loses nothing; another hu
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from msgspec.structs import replace as fill
 
 from ostinato.clock import Clock, Micros
 from ostinato.errors import InvalidInput, StoreUnavailable
+from ostinato.logs import get_logger
 from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId
 from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark
@@ -39,7 +39,7 @@ from ostinato.stores.base import Store, Watch
 
 __all__ = ["LiveHub"]
 
-log = logging.getLogger("ostinato.live")
+log = get_logger("ostinato.live")
 
 LIMIT = 250
 """Rows of each kind in one look."""

@@ -7,11 +7,11 @@ finds them.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
 from ostinato.errors import InvalidInput, NotFound, OstinatoError
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.service.live_lines import Output
 from ostinato.service.live_listener import Ended, Failed, Lines, Listener, Subscribed
@@ -21,7 +21,7 @@ from ostinato.stores.base import Store
 
 __all__ = ["OutputFeeds"]
 
-log = logging.getLogger("ostinato.live")
+log = get_logger("ostinato.live")
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 0.25
 """Between two looks: a node writes what is new twice a second."""

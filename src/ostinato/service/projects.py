@@ -74,10 +74,15 @@ class ProjectService:
 
 
 def _checked_folder(folder: str | Path) -> str:
-    place = Path(folder).expanduser().resolve()
-    if place.exists() and not place.is_dir():
+    try:
+        place = Path(folder).expanduser().resolve()
+        is_there, is_folder = place.exists(), place.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or of nobody's home
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InvalidInput(f"the folder cannot be looked at: {reason}", field="folder", hint="correct it") from None
+    if is_there and not is_folder:
         raise InvalidInput(f"{place} is not a folder", field="folder", hint="give the folder that it is in")
-    if not place.is_dir():
+    if not is_folder:
         hint = f"make it first: mkdir -p {shlex.quote(str(place))}"
         raise InvalidInput(f"{place} does not exist", field="folder", hint=hint)
     return str(place)

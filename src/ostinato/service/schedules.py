@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Any
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
 from ostinato.models.run import NewRun, Run, RunFilter
@@ -41,7 +41,7 @@ from ostinato.timing import Timing, parse_timing
 
 __all__ = ["ScheduleService"]
 
-log = logging.getLogger("ostinato")
+log = get_logger("ostinato")
 
 _TRIES = 5
 _BATCH = 500

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 
 from ostinato.clock import SECOND, Micros
 from ostinato.errors import StoreError
+from ostinato.logs import get_logger
 
 __all__ = ["Uses"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 USE_NOTED: Micros = 60 * SECOND
 """How old the last noted use is before the next one is noted: a request is normally one read."""

@@ -6,7 +6,6 @@ list (`load_all`) and not in its way. quarantine.py sets such rows aside.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -15,9 +14,11 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable, TimingError
+from ostinato.logs import get_logger
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
+from ostinato.models.nesting import MOST_SHOWN_DEPTH, is_deeper
 from ostinato.models.node import Node
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
@@ -61,7 +62,7 @@ __all__ = [
     "load_totals",
 ]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -122,6 +123,12 @@ def _decoded(decode: Callable[[str], T], text: str | None, otherwise: T) -> T:
         return decode(text)
     except (msgspec.DecodeError, RecursionError):
         return otherwise
+
+
+def _decode_result(text: str) -> Any:
+    if is_deeper(text.encode(), MOST_SHOWN_DEPTH):
+        return "(nested too deep to be shown)"
+    return _decode_json(text)
 
 
 def load_all(load: Callable[[Row], T], rows: Iterable[Row], what: str | None = None) -> list[T]:
@@ -204,7 +211,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         attempts=attempts,
         totals=load_totals(totals),
         progress=load_progress(progress),
-        result=_decoded(_decode_json, result, None),
+        result=_decoded(_decode_result, result, None),
         error=error,
         lane=lane,
         priority=priority,

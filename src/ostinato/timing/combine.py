@@ -17,7 +17,7 @@ from ostinato.timing.base import NO_JITTER, Timing, store
 from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
 from ostinato.timing.grids import Grid, count_union
-from ostinato.timing.searching import bounded, count_step
+from ostinato.timing.searching import bounded, count_step, following, preceding
 from ostinato.timing.zones import as_utc, check_zone, end_of_day, local_date, microseconds_of, start_of_day
 
 __all__ = ["MOST_PARTS", "Except", "Or", "refuse_many"]
@@ -334,7 +334,7 @@ class Except(Timing):
             return self.days.covers(day)
         zone = self.days.zone or self.judged_in
         count_step()
-        return self.days.first_until(start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK) is not None
+        return _is_due_within(self.days, start_of_day(zone, day) - _TICK, end_of_day(zone, day) - _TICK)
 
     def _spans_off(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
         """The days taken off that touch (after, until], each as (after its first instant, its last]."""
@@ -374,13 +374,30 @@ class Except(Timing):
         return {"kind": "except", "base": self.base.to_json(), "days": days, "zone": self.tz}
 
 
+def _is_due_within(days: Timing, after: datetime, until: datetime) -> bool:
+    """Whether anything is due in (after, until]; of several timings, the first that is says so."""
+    if isinstance(days, Or):
+        return any(_is_due_within(part, after, until) for part in days.parts)
+    if isinstance(days, Except):
+        return days.first_until(after, until) is not None
+    due = following(days, after)
+    return due is not None and due <= until
+
+
 def _nearest_of(parts: Iterable[Timing], t: datetime, end: datetime | None, way: int) -> datetime | None:
     """The due time of these parts that is next to `t`, after it up to `end` or at it and before it down to `end`."""
-    if way > 0:
-        found = (part.next_after(t) if end is None else part.first_until(t, end) for part in parts)
-        return min((due for due in found if due is not None), default=None)
-    found = (part.previous(t) if end is None else part.last_since(t, end) for part in parts)
-    return max((due for due in found if due is not None), default=None)
+    found = (_next_to(part, t, end, way) for part in parts)
+    known = (due for due in found if due is not None)
+    return min(known, default=None) if way > 0 else max(known, default=None)
+
+
+def _next_to(part: Timing, t: datetime, end: datetime | None, way: int) -> datetime | None:
+    if isinstance(part, Except):
+        if way > 0:
+            return part.next_after(t) if end is None else part.first_until(t, end)
+        return part.previous(t) if end is None else part.last_since(t, end)
+    due = following(part, t) if way > 0 else preceding(part, t)
+    return due if due is None or end is None or (end - due) * way >= NO_JITTER else None
 
 
 def _days_away(t: datetime, days: int) -> datetime | None:

@@ -125,6 +125,27 @@ def test_a_seldom_part_is_not_searched_for_anew_on_every_day(steps: _Steps) -> N
     assert found[1:] == [datetime(2025, 12, 25, 10, tzinfo=UTC)]
 
 
+def test_parts_that_are_seldom_due_are_seldom_asked(steps: _Steps) -> None:
+    """Each of them on every day would be twenty thousand times."""
+    seldom = " or ".join(f"0 {month} {month} {month} *" for month in range(1, 13))
+    timing = parse_timing(f"daily 09:00 except ({seldom} or 0 0 1-28 * * or 0 0 29-31 1,3-12 *)", "UTC")
+    found = []
+    assert steps.of(lambda: found.append(timing.next_after(datetime(2028, 3, 1, tzinfo=UTC)))) < 7_000
+    assert found == [datetime(2032, 2, 29, 9, tzinfo=UTC)]
+
+
+def test_the_longest_time_between_two_leap_days_is_searched() -> None:
+    timing = parse_timing("daily 09:00 except (daily 00:00 except 0 0 29 2 *)", "UTC")
+    assert timing.next_after(datetime(2096, 3, 1, tzinfo=UTC)) == datetime(2104, 2, 29, 9, tzinfo=UTC)
+    assert timing.previous(datetime(2104, 2, 29, tzinfo=UTC)) == datetime(2096, 2, 29, 9, tzinfo=UTC)
+
+
+def test_many_times_a_day_are_found_behind_years_of_exceptions() -> None:
+    often = " or ".join(f"daily {hour:02}:00" for hour in range(16))
+    timing = parse_timing(f"({often}) except (daily 00:00 except 0 0 29 2 *)", "UTC")
+    assert timing.next_after(NOW) == datetime(2028, 2, 29, tzinfo=UTC)
+
+
 def test_all_searches_of_one_question_can_be_bounded_together() -> None:
     timing = parse_timing("daily 09:00 except (0 0 1-28 * * or 0 0 29-31 1,3-12 *)", "UTC")
     assert timing.next_after(NOW) == datetime(2028, 2, 29, 9, tzinfo=UTC)

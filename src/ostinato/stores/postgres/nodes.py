@@ -7,7 +7,6 @@ they have locked is what everybody else waits for.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import msgspec
 from psycopg import errors
 
 from ostinato.clock import Micros
+from ostinato.logs import get_logger
 from ostinato.models.effects import noted
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
@@ -26,7 +26,7 @@ from ostinato.stores.rows import NODE_COLUMNS, load_all, load_node, load_statist
 
 __all__ = ["PostgresNodes", "declare_lost"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 _RENEW = """
 WITH renewed AS (

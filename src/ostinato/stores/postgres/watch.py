@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 
 import psycopg
 from psycopg import sql
 
 from ostinato.clock import Signal
+from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
 from ostinato.stores.postgres.connection import named
@@ -85,7 +85,7 @@ class PostgresWatch:
                 async for _ in connection.notifies():
                     self._signal.set()
             except psycopg.Error as error:
-                logging.getLogger(__name__).info("listening again in %.1f s: %s", delay, named(error))
+                get_logger(__name__).info("listening again in %.1f s: %s", delay, named(error))
                 await asyncio.sleep(delay * random.uniform(0.8, 1.2))
                 delay = min(delay * 2, _LONGEST_SECONDS)
             finally:

@@ -7,17 +7,17 @@ asks before and after each commit, readers ask now and then, and health asks whe
 from __future__ import annotations
 
 import ctypes
-import logging
 import os
 import time
 
 import apsw
 
 from ostinato.errors import StoreError
+from ostinato.logs import get_logger
 
 __all__ = ["FileIdentity"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 _NOW_AND_THEN = 1.0
 """Seconds between two looks of the readers."""

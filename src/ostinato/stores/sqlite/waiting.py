@@ -5,12 +5,13 @@ The busy handler of every connection of database.py; the writer bounds it by the
 
 from __future__ import annotations
 
-import logging
 import time
+
+from ostinato.logs import get_logger
 
 __all__ = ["BUSY_SECONDS", "LockWait"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 BUSY_SECONDS = 10.0
 """How long a call waits for a lock before it raises StoreUnavailable."""

@@ -16,6 +16,7 @@ import msgspec
 
 from ostinato.execution.executors.http.request import Refusal, Trouble
 from ostinato.execution.secrets import NO_SECRETS, Mask
+from ostinato.models.nesting import MOST_DEPTH, is_deeper
 
 __all__ = ["Body"]
 
@@ -72,6 +73,8 @@ class Body:
         begin = bytes(self._begin)
         labelled = self.type is not None and self.type.endswith(("/json", "+json"))
         if not self._is_text or len(begin) > MOST_JSON or not (labelled or begin.lstrip()[:1] in (b"{", b"[")):
+            return None
+        if is_deeper(begin, MOST_DEPTH - 1):  # the result has it as one of its fields
             return None
         try:
             return msgspec.json.decode(begin.removeprefix(codecs.BOM_UTF8))
