@@ -126,9 +126,18 @@ def test_a_guard_that_cannot_fork_says_so(monkeypatch: pytest.MonkeyPatch, fresh
 
     spawn = os.posix_spawn
     monkeypatch.setattr(os, "posix_spawn", full)
-    with pytest.raises(NotStarted, match=r"no room .*: the guard of commands has no room to fork") as error:
+    for _ in range(2):
+        with pytest.raises(NotStarted, match=r"no room .*: the guard of commands has no room to fork") as error:
+            ended("true")
+        assert error.value.may_pass
+    first = fresh.process
+    ours, theirs = fresh._pair()
+    fresh.close(ours)  # a start that was cancelled
+    bounded(fresh._send(ours, theirs))
+    theirs.close()
+    with pytest.raises(NotStarted, match="has no room to fork"):
         ended("true")
-    assert error.value.may_pass
+    assert fresh.process == first, "it is not the guard that ends"
 
 
 def test_no_supervisor_outlives_its_guard_for_another_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:

@@ -300,6 +300,13 @@ def _signal_group(command: int, told: set[tuple[int, bytes]], *, is_last: bool) 
         return
 
 
+def _tell_no_room(control: int) -> None:
+    try:
+        os.write(control, NO_ROOM)
+    except OSError:  # whoever asked waits no longer
+        return
+
+
 def _line(text: str) -> bytes:
     return text.encode(errors="replace").replace(b"\n", b" ")
 
@@ -398,7 +405,7 @@ class Guard:
                 supervisor = os.fork()
             except OSError:
                 supervisor = -1
-                os.write(control, NO_ROOM)
+                _tell_no_room(control)
             if supervisor == 0:
                 self._supervise(control)
             os.close(control)
