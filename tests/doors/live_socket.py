@@ -141,6 +141,6 @@ async def listening(
     """A socket that was let in; token None sends none."""
     headers = {} if token is None else {"Authorization": f"Bearer {token or api.token}"}
     if cookie is not None:
-        headers["Cookie"] = f"ostinato={cookie}"
+        headers["Cookie"] = f"ostinato-{api.port}={cookie}"
     async with connect(api.url, additional_headers=headers, close_timeout=1, **options) as connection:
         yield Socket(connection)

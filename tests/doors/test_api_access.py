@@ -252,11 +252,22 @@ def test_how_long_a_login_lasts_is_a_setting(url: str) -> None:
 
 def test_after_a_logout_the_cookie_is_worthless(web: Web) -> None:
     browser = web.browser()
-    both = {"Cookie": f"ostinato={browser.cookies['ostinato']}", "X-Origin-Key": browser.origin_key}
+    both = {"Cookie": f"ostinato-8321={browser.cookies['ostinato-8321']}", "X-Origin-Key": browser.origin_key}
     assert web.anybody(**both).get("/api/me").status_code == 200
     assert browser.post("/api/logout").status_code == 204
-    assert "ostinato" not in browser.cookies
+    assert not browser.cookies
     assert web.anybody(**both).get("/api/me").status_code == 401
+
+
+def test_a_login_at_another_port_of_the_host_leaves_this_one(web: Web) -> None:
+    """Browsers keep cookies by host and name alone."""
+    browser = web.browser()
+    key, before = browser.origin_key, dict(browser.cookies)
+    other = "http://127.0.0.1:8322"
+    answer = browser.post(f"{other}/api/login", {"token": web.token("viewer", "desk")}, headers={"Origin": other})
+    assert answer.status_code == 200
+    assert browser.get("/api/me", headers={"X-Origin-Key": key}).json()["who"] == "ada"
+    assert set(browser.cookies) - set(before) == {"ostinato-8322"}
 
 
 def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
@@ -288,7 +299,7 @@ def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
 
 def test_a_logout_is_noted_and_the_secret_is_not(web: Web) -> None:
     browser = web.browser(who="bob")
-    secrets = browser.cookies["ostinato"], browser.origin_key
+    secrets = browser.cookies["ostinato-8321"], browser.origin_key
     stored = "".join(web.run(_rows(web)))
     browser.post("/api/logout")
     web.script("viewer").post("/api/logout")
@@ -301,7 +312,7 @@ def test_a_logout_is_noted_and_the_secret_is_not(web: Web) -> None:
 def test_the_cookie_alone_neither_reads_nor_writes_nor_gives_the_key(web: Web) -> None:
     """Browsers send it to every port of the host: whoever listens at another one has it."""
     browser, other = web.browser(), web.browser(who="bob")
-    cookie = f"ostinato={browser.cookies['ostinato']}"
+    cookie = f"ostinato-8321={browser.cookies['ostinato-8321']}"
     for key in ({}, {"X-Origin-Key": ""}, {"X-Origin-Key": other.origin_key}, {"X-Origin-Key": "\xe4" * 43}):
         thief = web.anybody(Cookie=cookie)
         raw = [(name.encode(), value.encode("latin-1")) for name, value in key.items()]

@@ -127,7 +127,7 @@ def test_a_role_gets_as_far_as_the_table_says(web: Web, role: Role | None) -> No
 def test_a_browser_gets_as_far_as_a_token(web: Web, role: Role) -> None:
     wrong = []
     browser = web.browser(role)
-    thief = web.anybody(Cookie=f"ostinato={browser.cookies['ostinato']}")
+    thief = web.anybody(Cookie=f"ostinato-8321={browser.cookies['ostinato-8321']}")
     for (method, path), needed in NEEDED.items():
         if path == "/api/logout":
             continue

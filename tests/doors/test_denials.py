@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ostinato.api.denials import MOST_AN_HOUR
+from ostinato.api.denials import LONGEST_ASKED, MOST_AN_HOUR
 from tests.doors.web import Web, web_on
 
 
@@ -79,3 +79,9 @@ def test_what_was_asked_may_be_anything_and_is_cut(url: str) -> None:
         asked = [one[2] for one in web.denials()]
         assert len(asked) == 4
         assert all(len(one) <= 200 for one in asked)
+
+
+def test_what_was_asked_is_noted_in_part(web: Web) -> None:
+    web.anybody().get("/api/" + "x" * 20_000)
+    ((_, _, asked, status, _),) = web.denials()
+    assert (asked, status) == ("GET /api/" + "x" * (LONGEST_ASKED - 9), 401)

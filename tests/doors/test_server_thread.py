@@ -16,13 +16,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
 from ostinato import Ostinato, RunState
 from ostinato.cli import server_thread
 from ostinato.cli.server_thread import serving_apart
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
-from ostinato.errors import Conflict
+from ostinato.errors import Conflict, OstinatoError
 from ostinato.models.access import Role
 from ostinato.wiring import House
 from tests.doors.command_line import PROGRAM, CommandLine, eventually
@@ -146,6 +147,58 @@ def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
             assert asked == [asyncio.get_running_loop()]
 
     asyncio.run(all_of_it())
+
+
+def test_a_blocked_application_does_not_hold_up_a_request_for_ever(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_thread, "CHECKS_SECONDS", 0.1)
+    answers: list[httpx.Response] = []
+
+    @app.check("fine")
+    async def fine() -> bool:
+        return True
+
+    def ask(client: httpx.Client) -> None:
+        body = {"name": "s", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
+        answers.append(client.post("/api/schedules", json=body | {"policy": {"checks": ["fine"]}}))
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+            with httpx.Client(base_url=client.base_url, headers=client.headers, timeout=PATIENCE) as other:
+                asking = threading.Thread(target=ask, args=(other,))
+                asking.start()
+                asking.join(PATIENCE)  # on the application's loop, which does nothing else
+                assert not asking.is_alive()
+
+    asyncio.run(all_of_it())
+    assert answers[0].status_code == 503
+    assert "the event loop of the application is blocked" in answers[0].json()["detail"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError("broken"), None], ids=["an error", "no error"])
+def test_a_server_that_ends_by_itself_ends_whoever_stands_beside_it(
+    app: Ostinato, error: Exception | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fails = threading.Event()
+
+    async def main_loop(_: object) -> None:
+        while not fails.is_set():  # noqa: ASYNC110  # another loop sets it
+            await asyncio.sleep(0.01)
+        if error is not None:
+            raise error
+
+    async def all_of_it() -> None:
+        async with asyncio.timeout(PATIENCE):
+            async with up(app):
+                fails.set()
+                await asyncio.Event().wait()
+
+    monkeypatch.setattr(uvicorn.Server, "main_loop", main_loop)
+    with pytest.raises(OstinatoError, match=f"the server has ended by itself: {error or 'nobody told it to'}"):
+        asyncio.run(all_of_it())
+    assert caplog.messages.count("the server has ended by itself") == 1
+    assert not [thread for thread in threading.enumerate() if thread.name == "ostinato-server"]
 
 
 def test_what_hinders_the_start_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:

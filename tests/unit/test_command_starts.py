@@ -7,6 +7,7 @@ import errno
 import fcntl
 import os
 import pwd
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_descriptor_can_be_passed_on() -> None:
 
 def test_descriptors_keep_their_numbers_whatever_the_supervisor_has_there() -> None:
     reading, writing = os.pipe()
-    copies = [os.dup2(writing, number) for number in range(40, 44)]
+    copies = [fcntl.fcntl(writing, fcntl.F_DUPFD_CLOEXEC, 40) for _ in range(4)]  # what others have there stays theirs
     try:
         low = [fcntl.fcntl(writing, fcntl.F_DUPFD_CLOEXEC, 3) for _ in range(3)]
         copies += low
@@ -169,5 +170,9 @@ def test_a_command_has_the_signals_and_descriptors_of_one_that_is_started_plainl
     look = ["/bin/sh", "-c", "cat /proc/self/status | grep ^Sig[BIC]; ls /proc/self/fd | wc -l; umask; ulimit -a"]
     plain = subprocess.run(look, capture_output=True, check=True, stdin=subprocess.DEVNULL, cwd="/")
     status, said = ended(look)
-    # Signals 32 and 33 are the C library's own; its posix_spawn leaves them ignored.
-    assert (status, said.replace(b"180000000\n", b"000000000\n")) == (0, plain.stdout)
+    assert (status, usual(said)) == (0, usual(plain.stdout))
+
+
+def usual(said: bytes) -> bytes:
+    """Without signals 32 and 33: they are the C library's own, and its posix_spawn leaves them ignored."""
+    return re.sub(rb"(?<=SigIgn:\t)\w+", lambda found: b"%016x" % (int(found[0], 16) & ~0x1_8000_0000), said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from ostinato.execution import guard
 from ostinato.execution.executors import group as groups
-from ostinato.execution.executors.group import NotStarted
+from ostinato.execution.executors.group import UNKNOWN, NotStarted
 from ostinato.execution.guard import GUARD, Guard
 from tests.unit.commands import Heard, bounded, closing, ended, is_gone, soon, started
 
@@ -69,11 +70,107 @@ def test_a_guard_that_cannot_live_is_not_started_again_and_again(monkeypatch: py
     spawn = os.posix_spawn
     monkeypatch.setattr(guard, "RESTART_SECONDS", 0.3)
     monkeypatch.setattr(os, "posix_spawn", dies)
-    with pytest.raises(NotStarted, match=r"no room .*: the guard of commands ends as soon as it is started") as error:
+    with pytest.raises(NotStarted, match="'/bin/sh' cannot be started: the guard of commands ends as soon as") as error:
         ended("true")
-    assert error.value.may_pass
+    assert not error.value.may_pass, "a run that is put off for it would be put off for ever"
     assert len(starts) == 2
     assert starts[1] - starts[0] >= 0.3
+
+
+def test_a_guard_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
+    monkeypatch.setattr(guard, "_MOST_IDLE", 0)
+    ended("true")
+    first = fresh.process
+    assert first is not None
+    os.kill(first, signal.SIGSTOP)
+    assert soon(lambda: psutil.Process(first).status() == psutil.STATUS_STOPPED)
+    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 5)
+    assert ended("echo hi") == (0, b"hi\n")
+    assert fresh.process != first
+    assert not psutil.pid_exists(first), "the first was buried"
+
+
+def test_a_guard_that_never_answers_is_no_fault_of_the_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+    def hangs(_: str, __: object, environment: dict[str, str], **more: Any) -> int:
+        hanging.append(spawn("/bin/sleep", ["sleep", "600"], environment, **more))
+        return hanging[-1]
+
+    hanging: list[int] = []
+    spawn = os.posix_spawn
+    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
+    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr(os, "posix_spawn", hangs)
+    with pytest.raises(NotStarted, match=r"no room .*: the guard of commands does not answer") as error:
+        ended("true")
+    assert error.value.may_pass
+    assert len(hanging) == 2
+    assert not any(psutil.pid_exists(each) for each in hanging)
+
+
+WITHOUT_ROOM = """
+import os, runpy, sys
+def fork():
+    raise BlockingIOError(11, "no room")
+os.fork = fork
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_a_guard_that_cannot_fork_says_so(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+    """That passes, and is no fault of the command."""
+
+    def full(program: str, words: list[str], environment: dict[str, str], **more: Any) -> int:
+        return spawn(program, [program, "-I", "-S", "-c", WITHOUT_ROOM, *words[3:]], environment, **more)
+
+    spawn = os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", full)
+    for _ in range(2):
+        with pytest.raises(NotStarted, match=r"no room .*: the guard of commands has no room to fork") as error:
+            ended("true")
+        assert error.value.may_pass
+    first = fresh.process
+    ours, theirs = fresh._pair()
+    fresh.close(ours)  # a start that was cancelled
+    bounded(fresh._send(ours, theirs))
+    theirs.close()
+    with pytest.raises(NotStarted, match="has no room to fork"):
+        ended("true")
+    assert fresh.process == first, "it is not the guard that ends"
+
+
+def test_no_supervisor_outlives_its_guard_for_another_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+    """Nobody would end what it leaves if it were killed."""
+    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
+
+    async def main() -> int:
+        ends_later = await started("read line", Heard(), stdin=b"", keep_stdin=True)
+        await (await started("true", Heard())).wait()
+        assert fresh.process is not None
+        old = {each.pid for each in psutil.Process(fresh.process).children()}
+        assert len(old) == 2
+        os.kill(fresh.process, signal.SIGKILL)
+        while not is_gone(fresh.process):  # noqa: ASYNC110  # the system ends it
+            await asyncio.sleep(0.005)
+        for _ in range(2):
+            group = await started("sleep 600", Heard())
+            assert psutil.Process(group.number).ppid() not in old
+            ends_later.kill()
+            await ends_later.wait()
+            ends_later = group
+        ends_later.kill()
+        return await ends_later.wait()
+
+    assert bounded(main()) == -signal.SIGKILL
+
+
+def test_a_command_that_stops_its_supervisor_is_ended(fresh: Guard) -> None:
+    marker = f"stopped-{os.getpid()}-{time.monotonic_ns()}"
+    status, _ = ended(["/bin/sh", "-c", "setsid sleep 600 & kill -STOP $PPID; wait", marker])
+    assert status == UNKNOWN
+    assert fresh.process is not None
+    assert soon(lambda: not psutil.Process(fresh.process).children(recursive=True))
 
 
 def test_a_killed_supervisor_is_not_given_the_next_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:

@@ -25,7 +25,6 @@ from ostinato.service.audit import acting
 from ostinato.service.services import Services
 
 __all__ = [
-    "COOKIE",
     "ORIGIN_KEY",
     "VISITOR",
     "Admin",
@@ -36,6 +35,7 @@ __all__ = [
     "Served",
     "Viewer",
     "Visitor",
+    "cookie_of",
     "doorkeeper_of",
     "needed_role",
     "needs",
@@ -44,7 +44,6 @@ __all__ = [
     "visitor_of",
 ]
 
-COOKIE = "ostinato"
 ORIGIN_KEY = "x-origin-key"
 """The header of the second secret, which the page sends with every request. No other page can: it is kept for the
 origin of this one, and to send it makes the browser ask first (CORS)."""
@@ -88,7 +87,7 @@ class Doorkeeper:
 
     async def by_cookie(self, connection: HTTPConnection, origin_key: str) -> Visitor:
         """Whose page this is. The cookie comes from every port of the host: it is not enough."""
-        secret = connection.cookies.get(COOKIE, "")
+        secret = connection.cookies.get(cookie_of(connection), "")
         login = await self._house.services.access.who(secret, origin_key)
         if login is None:
             raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
@@ -144,6 +143,13 @@ def _is_closed(method: str, path: str) -> bool:
 def address_of(connection: HTTPConnection) -> str | None:
     """The address at the other end of the socket; what a header says about it is not believed."""
     return None if connection.client is None else connection.client.host
+
+
+def cookie_of(connection: HTTPConnection) -> str:
+    """The name of the cookie, with the port of the server: browsers send it to every port of the host, and a login at
+    one must not end that at another."""
+    server = connection.scope.get("server")
+    return "ostinato" if server is None or server[1] is None else f"ostinato-{server[1]}"
 
 
 def token_of(connection: HTTPConnection) -> str | None:

@@ -23,6 +23,8 @@ WINDOW: Micros = 60 * SECOND
 HOUR: Micros = 3_600 * SECOND
 MOST_AN_HOUR = 60
 """So many are told apart by who and from where. Then, for an hour, all others are counted together."""
+LONGEST_ASKED = 200
+"""Characters of what was asked for: a path may have 32 KB, and nobody has to be logged in to send it."""
 
 _STATUSES = frozenset({401, 403, 429})
 _CLOSED = {4401: 401, 1008: 403}
@@ -78,7 +80,7 @@ class Denials:
         if known is not None:
             known.more += 1
             return
-        asked = f"{scope.get('method', 'WebSocket')} {scope['path']}"
+        asked = f"{scope.get('method', 'WebSocket')} {scope['path']}"[:LONGEST_ASKED]
         key = (actor.who, actor.address, status)
         self._windows[key] = window = _Window(actor, asked, status)
         length = HOUR if actor.address is None else WINDOW

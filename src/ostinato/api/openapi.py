@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from ostinato.api.access import COOKIE, OPEN_PATHS, needed_role
+from ostinato.api.access import OPEN_PATHS, needed_role
 from ostinato.api.answers import problems
 from ostinato.api.idempotency import takes_key
 from ostinato.api.problems import Problem
@@ -21,7 +21,12 @@ __all__ = ["describe"]
 _EVERYWHERE = (401, 403, 421, 422, 429, 503)
 _SECURITY = {
     "token": {"type": "http", "scheme": "bearer", "description": "A token that `ostinato token add` made"},
-    "login": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "The cookie of POST /api/login"},
+    "login": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "ostinato-8321",
+        "description": "The cookie of POST /api/login; its name ends with the port of the server",
+    },
     "origin": {
         "type": "apiKey",
         "in": "header",

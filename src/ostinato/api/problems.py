@@ -36,6 +36,7 @@ from ostinato.errors import (
     TimingError,
     TooManyAttempts,
     VersionConflict,
+    WaitTimeout,
 )
 from ostinato.logs import get_logger
 from ostinato.models.effects import has_effects
@@ -80,6 +81,7 @@ _STATUSES: Sequence[tuple[type[OstinatoError], int]] = (
     (OutcomeUnknown, 500),
     (StoreUnavailable, 503),
     (SchemaTooNew, 503),
+    (WaitTimeout, 503),
 )
 """The first that fits; anything else is a 500 that says nothing."""
 

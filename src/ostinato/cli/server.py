@@ -28,13 +28,16 @@ from ostinato.cli.opening import os_user
 from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
 from ostinato.config import Settings, load_settings, without_password
 from ostinato.errors import Conflict, InvalidInput, OstinatoError
+from ostinato.logs import get_logger
 from ostinato.models.access import Actor
 from ostinato.service.audit import acting
 
 if TYPE_CHECKING:
     from ostinato.api.house import ApiHouse
 
-__all__ = ["address_text", "login_link", "serving"]
+__all__ = ["address_text", "lasting", "login_link", "serving"]
+
+_log = get_logger(__name__)
 
 _LARGEST_MESSAGE = 65_536
 _LAST_REQUESTS = 3
@@ -63,13 +66,40 @@ async def serving(house: ApiHouse, talk: Callable[[str], None], limits: Limits |
         try:
             await _started(server, task)
             await _introduce(house, address, talk)
-            yield address
+            with lasting(task):
+                yield address
         finally:
             server.should_exit = True
-            await task
+            if not task.done():  # else it was raised already
+                await task
     finally:
         for one in sockets:
             one.close()
+
+
+@contextlib.contextmanager
+def lasting(server: asyncio.Future[None]) -> Iterator[None]:
+    """Leave the body when the server ends by itself, with what ended it: nobody would be served, and nobody know."""
+    body = asyncio.current_task()
+    assert body is not None
+
+    def leave(_: asyncio.Future[None]) -> None:
+        body.cancel()
+
+    server.add_done_callback(leave)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not server.done() or server.cancelled():
+            raise
+        body.uncancel()
+        error = server.exception()
+        if isinstance(error, OstinatoError):
+            raise error from None
+        _log.error("the server has ended by itself", exc_info=error)
+        raise OstinatoError(f"the server has ended by itself: {error or 'nobody told it to'}") from error
+    finally:
+        server.remove_done_callback(leave)
 
 
 def address_text(settings: Settings, port: int, *, https: bool = False) -> str:

@@ -14,7 +14,8 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from ostinato.cli.server import serving
+from ostinato.cli.server import lasting, serving
+from ostinato.errors import WaitTimeout
 from ostinato.wiring import House, open_house
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ __all__ = ["serving_apart"]
 SWITCH_SECONDS = 0.001
 """How long the server's thread may keep the interpreter while the engine waits for it; Python's own are 5 ms."""
 
+CHECKS_SECONDS = 60.0
+"""How long a request waits for checks: a task may hold the application's loop."""
+
 
 @asynccontextmanager
 async def serving_apart(app: Ostinato, talk: Callable[[str], None]) -> AsyncIterator[House]:
@@ -34,7 +38,9 @@ async def serving_apart(app: Ostinato, talk: Callable[[str], None]) -> AsyncIter
     usual = sys.getswitchinterval()
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
-        yield await server.start()
+        house = await server.start()
+        with lasting(server.ended()):
+            yield house
     finally:
         await server.stop()
         sys.setswitchinterval(usual)
@@ -57,10 +63,14 @@ class _ServerThread:
         house, _, _ = await asyncio.shield(asyncio.wrap_future(self._opened))
         return house
 
+    def ended(self) -> asyncio.Future[None]:
+        """Done when it has ended."""
+        return asyncio.wrap_future(self._ended)
+
     async def stop(self) -> None:
         """End it; it may still be about to start."""
         self._opened.add_done_callback(_tell_to_stop)
-        await asyncio.shield(asyncio.wrap_future(self._ended))
+        await asyncio.shield(self.ended())
 
     def _run(self) -> None:
         try:
@@ -112,4 +122,9 @@ class _CodeElsewhere:
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """On the application's loop: what its checks hold (a pool, a client) may belong to that."""
         asked = asyncio.run_coroutine_threadsafe(self._registry.failed_checks(tuple(names)), self._loop)
-        return await asyncio.wrap_future(asked)
+        try:
+            async with asyncio.timeout(CHECKS_SECONDS):
+                return await asyncio.wrap_future(asked)
+        except TimeoutError:
+            words = "checks could not be carried out: the event loop of the application is blocked; try again later"
+            raise WaitTimeout(words) from None

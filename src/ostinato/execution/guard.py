@@ -12,6 +12,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import signal
 import socket
 import sys
 import threading
@@ -25,18 +26,25 @@ __all__ = ["GUARD", "Guard"]
 RESTART_SECONDS = 1.0
 """Between two starts of a guard that dies."""
 _ATTEMPTS = 2
-"""How often a guard that dies is started anew for one command."""
+"""How often a guard that dies or does not answer is started anew for one command."""
+_ANSWER_SECONDS = 10.0
+"""How long a guard may take to fork a supervisor. One that takes longer was stopped, or hangs."""
 _FULL_SECONDS = 0.005
 """Until a guard that has much to do is asked again."""
 _MOST_IDLE = 16
 """How many supervisors wait for the next command; each takes a megabyte or two."""
 
 
+class _NoSupervisor(OSError):
+    """The guard gave none: it died, did not answer, or had no room."""
+
+
 class Guard:
     """The guard's process, and the supervisors that are free."""
 
     def __init__(self) -> None:
-        self._sockets: set[socket.socket] = set()
+        self._sockets: dict[socket.socket, int | None] = {}
+        """Our ends of all connections, each with the guard that was asked for the supervisor at the other."""
         self._reset()
 
     def _reset(self) -> None:
@@ -52,7 +60,7 @@ class Guard:
 
         Later the numbers of these sockets may be others', and must not be closed.
         """
-        sockets, self._sockets = self._sockets, set()
+        sockets, self._sockets = self._sockets, {}
         self._reset()
         for each in sockets:
             with contextlib.suppress(OSError):
@@ -61,19 +69,21 @@ class Guard:
     async def supervisor(self) -> socket.socket:
         """A supervisor that waits for a command. OSError if there can be none."""
         with self._lock:
+            self._look()
             while self._idle:
                 if _is_there(found := self._idle.pop()):
                     return found
                 self._close(found)
-        for _ in range(_ATTEMPTS):
-            if (started := await self._fork()) is not None:
-                return started
-        raise OSError(errno.EAGAIN, "the guard of commands ends as soon as it is started")
+        for _ in range(_ATTEMPTS - 1):
+            with contextlib.suppress(_NoSupervisor):
+                return await self._fork()
+        return await self._fork()
 
     def give_back(self, supervisor: socket.socket) -> None:
         """Its command is gone, and it waits for the next one."""
         with self._lock:
-            if len(self._idle) < _MOST_IDLE:
+            # One that has outlived its guard takes no other command: nobody would end what it leaves if it were killed.
+            if len(self._idle) < _MOST_IDLE and self._sockets.get(supervisor) == self.process:
                 self._idle.append(supervisor)
                 return
         self.close(supervisor)
@@ -84,37 +94,47 @@ class Guard:
             self._close(supervisor)
 
     def _close(self, each: socket.socket) -> None:
-        self._sockets.discard(each)
+        self._sockets.pop(each, None)
         each.close()
 
-    async def _fork(self) -> socket.socket | None:
-        """A new supervisor; None if the guard has died."""
+    async def _fork(self) -> socket.socket:
+        """A new supervisor; _NoSupervisor if the guard gives none."""
         ours, theirs = self._pair()
+        answer = b""
         try:
-            await self._send(theirs)
-            theirs.close()
-            if await asyncio.get_running_loop().sock_recv(ours, len(guard_child.READY)):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                await self._send(ours, theirs)
+                theirs.close()
+                answer = await asyncio.get_running_loop().sock_recv(ours, len(guard_child.READY))
+            if answer == guard_child.READY:
                 return ours
         except (BrokenPipeError, ConnectionResetError):
             pass
+        except TimeoutError:
+            self._kill(self._sockets[ours])
+            self.close(ours)
+            raise _NoSupervisor(errno.EAGAIN, "the guard of commands does not answer") from None
         except BaseException:
             self.close(ours)
             raise
         finally:
             theirs.close()
         self.close(ours)
-        return None
+        if answer == guard_child.NO_ROOM:
+            raise _NoSupervisor(errno.EAGAIN, "the guard of commands has no room to fork")
+        # Not for want of room: what is put off for it would be put off for ever.
+        raise _NoSupervisor(errno.ECHILD, "the guard of commands ends as soon as it is started")
 
-    async def _send(self, theirs: socket.socket) -> None:
+    async def _send(self, ours: socket.socket, theirs: socket.socket) -> None:
         """Give a socket to the guard, which is started if there is none."""
         while True:
             with self._lock:
-                if self._server is not None and not _is_there(self._server):
-                    self._bury(self._server)
+                self._look()
                 pause = self._not_before - time.monotonic()
                 if self._server is None and pause <= 0:
                     self._start()
                 if self._server is not None:
+                    self._sockets[ours] = self.process
                     try:
                         socket.send_fds(self._server, [b"+"], [theirs.fileno()])
                         return
@@ -124,10 +144,24 @@ class Guard:
                         pause = _FULL_SECONDS
             await asyncio.sleep(pause)
 
+    def _kill(self, asked: int | None) -> None:
+        """The guard that was asked, if it is still the one that there is: the next is started in its place."""
+        with self._lock:
+            self._look()
+            if asked is not None and asked == self.process and self._server is not None:
+                os.kill(asked, signal.SIGKILL)
+                self._bury(self._server)
+
+    def _look(self) -> None:
+        if self._server is not None and not _is_there(self._server):
+            self._bury(self._server)
+
     def _bury(self, server: socket.socket) -> None:
-        """It died, or is about to: its socket has ended."""
+        """It died, or is about to: its socket has ended. The supervisors that wait go with it."""
         dead, self.process, self._server = self.process, None, None
-        self._close(server)
+        for each in (server, *self._idle):
+            self._close(each)
+        self._idle.clear()
         if dead is not None:
             with contextlib.suppress(ChildProcessError):  # somebody else buried it
                 os.waitpid(dead, 0)
@@ -162,7 +196,7 @@ class Guard:
             theirs, low = socket.socket(fileno=fcntl.fcntl(theirs.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)), theirs
             low.close()
         ours.setblocking(False)
-        self._sockets.add(ours)
+        self._sockets[ours] = None
         return ours, theirs
 
 

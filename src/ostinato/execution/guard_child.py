@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-__all__ = ["DEAF_TO", "HEADER", "KILL", "READY", "TERMINATE", "become_subreaper", "has_subreaper"]
+__all__ = ["DEAF_TO", "HEADER", "KILL", "NO_ROOM", "READY", "TERMINATE", "become_subreaper", "has_subreaper"]
 
 READY = b"R\n"
 """What a supervisor says first, and again when a command and all that it started are gone: it takes the next one."""
+NO_ROOM = b"N\n"
+"""What the guard says in place of a supervisor that it cannot fork."""
 TERMINATE, KILL = b"T", b"K"
 """What the engine says while a command runs; the end of its socket says TERMINATE too."""
 HEADER = 8
@@ -298,6 +300,13 @@ def _signal_group(command: int, told: set[tuple[int, bytes]], *, is_last: bool) 
         return
 
 
+def _tell_no_room(control: int) -> None:
+    try:
+        os.write(control, NO_ROOM)
+    except OSError:  # whoever asked waits no longer
+        return
+
+
 def _line(text: str) -> bytes:
     return text.encode(errors="replace").replace(b"\n", b" ")
 
@@ -394,8 +403,9 @@ class Guard:
         for control in descriptors:
             try:
                 supervisor = os.fork()
-            except OSError:  # no room: the engine sees the socket's end
+            except OSError:
                 supervisor = -1
+                _tell_no_room(control)
             if supervisor == 0:
                 self._supervise(control)
             os.close(control)
@@ -414,10 +424,14 @@ class Guard:
     def _bury(self) -> bool:
         """Whether any child is left."""
         try:
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] in self._supervisors:
-                    self._supervisors.discard(ended[0])
-                    self._has_orphans = self._has_orphans or ended[1] != 0
+            while (ended := os.waitpid(-1, os.WNOHANG | os.WUNTRACED))[0]:
+                if ended[0] not in self._supervisors:
+                    continue
+                if os.WIFSTOPPED(ended[1]):  # a command may do that: then nobody would end it
+                    os.kill(ended[0], signal.SIGKILL)
+                    continue
+                self._supervisors.discard(ended[0])
+                self._has_orphans = self._has_orphans or ended[1] != 0
         except ChildProcessError:
             self._has_orphans = False
             return False

@@ -501,7 +501,7 @@ export interface paths {
         /**
          * Add Schedule
          * @description Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
-         *     headers need an admin, and so does it to replace a schedule that has one of them.
+         *     headers need an admin, and so does replacing a schedule that has one of them.
          */
         post: operations["add_schedule"];
         delete?: never;

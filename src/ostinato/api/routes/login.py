@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ostinato.api.access import (
-    COOKIE,
     Admin,
     House,
     Served,
     Viewer,
     Visitor,
     address_of,
+    cookie_of,
     doorkeeper_of,
     visitor_of,
 )
@@ -36,7 +36,7 @@ async def log_in(body: NewLogin, request: Request, house: House) -> Response:
     visitor = await doorkeeper_of(request).log_in(body.code, body.token, address_of(request))
     answer = json_answer(_me(visitor, house) | {"origin_key": visitor.origin_key})
     answer.set_cookie(
-        COOKIE,
+        cookie_of(request),
         visitor.secret or "",
         max_age=int(house.settings.login_lifetime.total_seconds()),
         path="/",
@@ -54,7 +54,7 @@ async def log_out(request: Request, services: Served, _: Viewer) -> Response:
     if visitor.secret is not None:
         await services.access.logout(visitor.secret)
     answer = empty_answer()
-    answer.delete_cookie(COOKIE, path="/", secure=_is_https(request), httponly=True, samesite="strict")
+    answer.delete_cookie(cookie_of(request), path="/", secure=_is_https(request), httponly=True, samesite="strict")
     return answer
 
 

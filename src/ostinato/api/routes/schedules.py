@@ -74,7 +74,7 @@ async def add_schedule(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
-    headers need an admin, and so does it to replace a schedule that has one of them."""
+    headers need an admin, and so does replacing a schedule that has one of them."""
     work = make_work(body.work)
     check_powers(login, work, body.policy)
 
