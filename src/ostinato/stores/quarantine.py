@@ -13,7 +13,7 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.quarantine import BadRow, Quarantined
-from ostinato.stores.rules import KEYS, MENDS, NUMBERED, SECRETS, Dialect
+from ostinato.stores.rules import KEYS, MENDS, NAMED, NUMBERED, SECRETS, UNDECODABLE, Dialect
 
 __all__ = ["QUARANTINE_COLUMNS", "QuarantineStore", "Queries", "content_of", "find_all", "load_quarantined"]
 
@@ -46,12 +46,18 @@ class QuarantineStore(Protocol):
 
 
 class Queries:
-    """The SQL for one table, in the words of one database; `mark` is how it writes a value by its name."""
+    """The SQL for one table, in the words of one database; `mark` is how it writes a value by its name.
 
-    def __init__(self, dialect: Dialect, table: str, mark: str) -> None:
-        key, now, row = KEYS[table], mark % "now", mark % "row"
-        rules = [(dialect.write(rule.holds), rule.says) for rule in dialect.rules(table)]
-        whens = " ".join(f"WHEN NOT ({holds}) THEN '{says}'" for holds, says in rules)
+    `texts` are the columns whose bytes are looked at, where the database takes any."""
+
+    def __init__(self, dialect: Dialect, table: str, mark: str, texts: Sequence[str] = ()) -> None:
+        now, row = mark % "now", mark % "row"
+        key = dialect.readable.replace("EXPRESSION", KEYS[table]) if table in NAMED else f"CAST({KEYS[table]} AS text)"
+        wrong = [(f"NOT ({dialect.write(rule.holds)})", rule.says) for rule in dialect.rules(table)]
+        undecodable = dialect.undecodable and dialect.undecodable.replace("COLUMNS", ", ".join(texts))
+        if undecodable:
+            wrong.append((undecodable, UNDECODABLE))
+        whens = " ".join(f"WHEN {broken} THEN '{says}'" for broken, says in wrong)
         bad = f"CASE {whens} END"
         after, until = mark % "after", mark % "until"
         # Runs by their ids, some at a time; of everything else there is little, and one look at all of it.
@@ -62,10 +68,8 @@ class Queries:
             if table == "runs"
             else f"SELECT CASE WHEN CAST({after} AS bigint) < 0 THEN 0 END"
         )
-        self.find = (
-            f"SELECT CAST({key} AS text), {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
-        )
-        own = f"CAST({key} AS text) = {row}" if table not in NUMBERED else f"id = CAST({row} AS bigint)"
+        self.find = f"SELECT {key}, {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
+        own = f"{key} = {row}" if table not in NUMBERED else f"id = CAST({row} AS bigint)"
         self._where = f"{own} AND {bad} IS NOT NULL"
         self.read = f"SELECT * FROM {table} WHERE {self._where}"
         mend = MENDS[table]
@@ -74,6 +78,8 @@ class Queries:
             if mend is None
             else f"UPDATE {table} SET {dialect.write(mend)} WHERE {self._where}"
         )
+        decoded = ", ".join(f"{column} = {dialect.readable.replace('EXPRESSION', column)}" for column in texts)
+        self.decode = f"UPDATE {table} SET {decoded} WHERE {own} AND {undecodable}" if undecodable else None
         self.keep = (
             "INSERT INTO quarantine (table_name, row_key, reason, at, content) "
             f"VALUES ('{table}', {row}, {mark % 'reason'}, {now}, {mark % 'content'}) RETURNING {QUARANTINE_COLUMNS}"

@@ -26,6 +26,8 @@ DIALECT = Dialect(
     json_kind="json_kind(COLUMN)",
     now="%(now)s",
     why="%(why)s",
+    readable="CAST(EXPRESSION AS text)",
+    undecodable=None,
     is_sqlite=False,
 )
 _QUERIES = {table: Queries(DIALECT, table, "%%(%s)s") for table in KEYS}

@@ -15,7 +15,7 @@ from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation
 from ostinato.stores.sqlite.locks import close, opening, protect
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.query import add_functions, fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
@@ -116,6 +116,7 @@ class Database:
         """
         with opening:
             connection = apsw.Connection(self.path)
+        add_functions(connection)
         tries = 0
         while True:
             try:
