@@ -142,13 +142,17 @@ def _install() -> None:
             return -1
 
     def ofd_open(path: bytes, flags: int, mode: int) -> int:
+        descriptor = -1
         try:
             descriptor = int(open_file(path, flags, mode))
             if descriptor >= 0 and path in _table.names:
                 _table.add(descriptor)
             return descriptor
-        except BaseException:
-            ctypes.set_errno(errno.EIO)
+        except BaseException as error:  # too many open files, say: SQLite is told that, and has none to close
+            if descriptor >= 0:
+                _table.drop(descriptor)
+                close(descriptor)
+            ctypes.set_errno(getattr(error, "errno", None) or errno.EIO)
             return -1
 
     def ofd_close(descriptor: int) -> int:
