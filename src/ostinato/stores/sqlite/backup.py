@@ -13,7 +13,7 @@ from contextlib import suppress
 import apsw
 
 from ostinato.errors import Conflict, StoreError
-from ostinato.stores.sqlite.locks import close, opening
+from ostinato.stores.sqlite.locks import close, connect
 from ostinato.stores.sqlite.query import fetch, snapshot
 
 __all__ = ["back_up"]
@@ -61,8 +61,7 @@ def _check_target(path: str, target: str, overwrite: bool) -> None:
 
 
 def _copy(connection: apsw.Connection, partial: str, told: Callable[[int, int], None]) -> None:
-    with opening:
-        copy = apsw.Connection(partial)
+    copy = connect(partial)
     try:
         # A read that stays open: whatever others write meanwhile, it is one state, and the copy never begins anew.
         with snapshot(connection):

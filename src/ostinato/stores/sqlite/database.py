@@ -14,7 +14,7 @@ from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation, named_error
-from ostinato.stores.sqlite.locks import close, opening, protect
+from ostinato.stores.sqlite.locks import close, connect, opening, protect
 from ostinato.stores.sqlite.query import add_functions, fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
@@ -114,8 +114,7 @@ class Database:
 
         SQLite does not wait for another that turns the file to WAL just now; and nobody waits while he holds `opening`.
         """
-        with opening:
-            connection = apsw.Connection(self.path)
+        connection = connect(self.path)
         add_functions(connection)
         tries = 0
         while True:
