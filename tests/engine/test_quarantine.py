@@ -9,10 +9,11 @@ import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.engine.node import Engine
-from ostinato.engine.quarantine import PAUSE
+from ostinato.engine.quarantine import PAUSE, WHOLE
 from ostinato.models.live import Mark
 from ostinato.models.run import RunFilter
 from ostinato.service.services import Services
+from ostinato.stores.quarantine import Seen
 from ostinato.stores.rules import KEYS, UNREADABLE
 from ostinato.testing import FakeClock, drain
 from tests.stores.places import raw, switch_checks_off
@@ -90,10 +91,10 @@ def test_an_error_of_another_kind_is_raised_and_the_ledger_is_not_gone_through_e
         looks = 0
         find_bad = engine.store.quarantine.find_bad
 
-        async def counted(limit: int) -> Any:
+        async def counted(limit: int, seen: Seen | None = None) -> Any:
             nonlocal looks
             looks += 1
-            return await find_bad(limit)
+            return await find_bad(limit, seen)
 
         async def fails() -> None:
             raise ValueError("no row is at fault")
@@ -111,7 +112,30 @@ def test_an_error_of_another_kind_is_raised_and_the_ledger_is_not_gone_through_e
     app.with_engine(look)
 
 
-WHOLE = [HUGE, -HUGE, 0, -1, 7]
+def test_what_is_new_is_looked_at_in_an_hour_and_everything_in_a_day(app: Ostinato, fake_clock: FakeClock) -> None:
+    job = app.task("job")(lambda: None)
+    old = [job.enqueue() for _ in range(2)]
+
+    async def look(engine: Engine) -> None:
+        async def spoil(id: int) -> None:
+            await raw(engine.store, f"UPDATE runs SET count = 0 WHERE id = {id}")
+
+        await switch_checks_off(engine.store)
+        await spoil(old[0].id)
+        assert await engine.quarantine.sweep_new() == 1, "the first looks at everything"
+        await spoil(old[1].id)
+        new = max(await raw(engine.store, "SELECT max(id) + 1 FROM runs"))[0]
+        await raw(engine.store, _filled(GOOD, {"{now}": str(engine.clock.now())}))
+        await spoil(new)
+        await raw(engine.store, "UPDATE lanes SET rate_count = 0, rate_per = 0 WHERE name = 'cron'")
+        assert await engine.quarantine.sweep_new() == 2, "the new run and the lane"
+        fake_clock.advance(WHOLE / 1_000_000)
+        assert await engine.quarantine.sweep_new() == 1, "the old run"
+
+    app.with_engine(look)
+
+
+WHOLE_NUMBERS = [HUGE, -HUGE, 0, -1, 7]
 TEXT = [
     "",
     "garbage",
@@ -150,7 +174,7 @@ def columns(app: Ostinato, table: str) -> dict[str, str]:
 
 def hostile(kind: str) -> list[str]:
     if kind in ("integer", "bigint"):
-        return [str(value) for value in WHOLE]
+        return [str(value) for value in WHOLE_NUMBERS]
     return ["'" + value + "'" for value in TEXT] if kind == "text" else []
 
 

@@ -1,7 +1,7 @@
 """Rows that break the rules of rules.py: found, set aside, listed. A part of base.py, answered in each quarantine.py.
 
 The queries are made here, once for each database. Nothing of it is on the way of a run: the engine asks when a service
-meets a row that it cannot work with, and once in an hour.
+meets a row that it cannot work with, and once in an hour for what is new.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.quarantine import BadRow, Quarantined
-from ostinato.stores.rules import KEYS, MENDS, NAMED, NUMBERED, SECRETS, UNDECODABLE, Dialect
+from ostinato.stores.rules import GROWING, KEYS, MENDS, NAMED, NUMBERED, SECRETS, STEPS, UNDECODABLE, Dialect
 
-__all__ = ["QUARANTINE_COLUMNS", "QuarantineStore", "Queries", "content_of", "find_all", "load_quarantined"]
+__all__ = ["QUARANTINE_COLUMNS", "QuarantineStore", "Queries", "Seen", "content_of", "find_all", "load_quarantined"]
 
 QUARANTINE_COLUMNS = "id, table_name, row_key, reason, at, content"
 _STEP = 50_000
-"""So many runs are looked at in one read: a ledger has millions."""
+"""So many rows are looked at in one read: a ledger has millions."""
+Seen = dict[str, int]
+"""How far the tables that grow have been looked at."""
 
 
 class QuarantineStore(Protocol):
     """Rows that nobody can work with."""
 
-    async def find_bad(self, limit: int) -> list[BadRow]:
-        """Rows of every table that break a rule, at most so many; changes nothing."""
+    async def find_bad(self, limit: int, seen: Seen | None = None) -> list[BadRow]:
+        """Rows of every table that break a rule, at most so many; changes nothing. Of the tables that grow only what
+        is beyond `seen`, which is moved on."""
         ...
 
     async def set_aside(self, bad: Sequence[BadRow], now: Micros) -> list[Quarantined]:
@@ -60,12 +63,13 @@ class Queries:
         whens = " ".join(f"WHEN {broken} THEN '{says}'" for broken, says in wrong)
         bad = f"CASE {whens} END"
         after, until = mark % "after", mark % "until"
-        # Runs by their ids, some at a time; of everything else there is little, and one look at all of it.
-        span = f" AND id > {after} AND id <= {until}" if table == "runs" else ""
-        next_ones = f"SELECT id FROM runs WHERE id > {after} ORDER BY id LIMIT {_STEP}"
+        # Of what has no numbers there is little, and one look at all of it.
+        step = STEPS.get(table)
+        span = f" AND {step} > {after} AND {step} <= {until}" if step else ""
+        next_ones = f"SELECT {step} FROM {table} WHERE {step} > {after} ORDER BY {step} LIMIT {_STEP}"
         self.until = (
-            f"SELECT max(id) FROM ({next_ones}) next_ones"
-            if table == "runs"
+            f"SELECT max({step}) FROM ({next_ones}) next_ones"
+            if step
             else f"SELECT CASE WHEN CAST({after} AS bigint) < 0 THEN 0 END"
         )
         self.find = f"SELECT {key}, {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
@@ -87,12 +91,15 @@ class Queries:
 
 
 async def find_all(
-    queries: Mapping[str, Queries], ask: Callable[[str, Mapping[str, Any]], Awaitable[list[Any]]], limit: int
+    queries: Mapping[str, Queries],
+    ask: Callable[[str, Mapping[str, Any]], Awaitable[list[Any]]],
+    limit: int,
+    seen: Seen | None,
 ) -> list[BadRow]:
     """Rows of every table that break a rule; `ask` answers the rows of a query."""
     found: list[BadRow] = []
     for table, query in queries.items():
-        after = -(2**63)
+        after = (seen or {}).get(table, -(2**63))
         while len(found) < limit:
             ((until,),) = await ask(query.until, {"after": after})
             if until is None:
@@ -100,6 +107,8 @@ async def find_all(
             rows = await ask(query.find, {"after": after, "until": until, "limit": limit - len(found)})
             found += [BadRow(table, *row) for row in rows]
             after = until
+            if seen is not None and table in GROWING and len(found) < limit:
+                seen[table] = until
     return found
 
 

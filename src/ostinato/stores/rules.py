@@ -15,7 +15,20 @@ from ostinato.models.event import EventKind
 from ostinato.models.session import Mode
 from ostinato.models.states import ENDS, RunState, Trigger
 
-__all__ = ["KEYS", "MENDS", "NAMED", "NUMBERED", "RULES", "SECRETS", "UNDECODABLE", "UNREADABLE", "Dialect", "Rule"]
+__all__ = [
+    "GROWING",
+    "KEYS",
+    "MENDS",
+    "NAMED",
+    "NUMBERED",
+    "RULES",
+    "SECRETS",
+    "STEPS",
+    "UNDECODABLE",
+    "UNREADABLE",
+    "Dialect",
+    "Rule",
+]
 
 UNREADABLE = "its row could not be read: "
 """How the reason of whatever was set aside begins."""
@@ -202,6 +215,12 @@ KEYS = {
 
 NUMBERED = frozenset({"runs", "schedules", "events", "logins", "audit"})
 """Tables whose rows are called by a number."""
+
+STEPS = {**dict.fromkeys(NUMBERED, "id"), "attempts": "run_id"}
+"""By what a table is gone through, some rows at a time."""
+
+GROWING = frozenset({"runs", "attempts", "events", "audit"})
+"""Tables that may have millions of rows."""
 
 NAMED = frozenset({"lanes", "sessions", "nodes", "projects", "tokens", "login_codes"})
 """Tables whose rows are called by a text."""

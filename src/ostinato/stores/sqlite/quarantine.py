@@ -16,7 +16,7 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.states import ENDS
-from ostinato.stores.quarantine import QUARANTINE_COLUMNS, Queries, content_of, find_all, load_quarantined
+from ostinato.stores.quarantine import QUARANTINE_COLUMNS, Queries, Seen, content_of, find_all, load_quarantined
 from ostinato.stores.rules import KEYS, UNREADABLE, Dialect
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import count_from_finish
@@ -60,11 +60,11 @@ class SqliteQuarantine:
             self._queries = await self._database.read(look)
         return self._queries
 
-    async def find_bad(self, limit: int) -> list[BadRow]:
+    async def find_bad(self, limit: int, seen: Seen | None = None) -> list[BadRow]:
         async def ask(query: str, values: Mapping[str, Any]) -> list[Any]:
             return await self._database.read(lambda connection: fetch(connection, query, values))
 
-        return await find_all(await self._prepare(), ask, limit)
+        return await find_all(await self._prepare(), ask, limit, seen)
 
     async def set_aside(self, bad: Sequence[BadRow], now: Micros) -> list[Quarantined]:
         queries = await self._prepare()
