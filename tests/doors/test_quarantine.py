@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from ostinato.stores.rules import UNREADABLE
+from ostinato.stores.rules import UNDECODABLE, UNREADABLE
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
 from tests.stores.places import raw, switch_checks_off
@@ -40,6 +40,18 @@ def test_doctor_tells_of_a_bad_row_and_then_of_what_became_of_it(cli: CommandLin
     assert cli("db", "quarantine", "--json").json == [shape]
     assert cli("db", "quarantine", "--clear", "--json").json == {"removed": 1}
     assert cli("db", "quarantine").err.strip() == "nothing is quarantined"
+
+
+def test_a_text_that_is_not_utf_8_is_listed_and_told_by_doctor_and_check(cli: CommandLine, tmp_path: Path) -> None:
+    cli("schedule", "add", "hello", "every 1h", "--shell", "true")
+    cli.ok("schedule", "trigger", "hello")
+    for table, column in (("schedules", "note"), ("runs", "work")):
+        past_the_checks(tmp_path / "ostinato.db", f"UPDATE {table} SET {column} = CAST(x'7bff7d' AS TEXT)")
+    assert [schedule["name"] for schedule in cli("schedule", "ls", "--json").json] == ["hello"]
+    assert [run["id"] for run in cli("run", "ls", "--json").json] == [1]
+    told = [f"runs 1: {UNDECODABLE}", f"schedules 1: {UNDECODABLE}"]
+    assert rows_of(cli) == [("warn", text) for text in told]
+    assert cli("db", "check", "--json").json == {"ok": False, "problems": told}
 
 
 def test_the_overview_tells_what_is_quarantined_without_what_it_said(web: Web, admin: Client) -> None:

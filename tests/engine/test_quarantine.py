@@ -9,10 +9,11 @@ import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.engine.node import Engine
-from ostinato.engine.quarantine import PAUSE
+from ostinato.engine.quarantine import PAUSE, WHOLE
 from ostinato.models.live import Mark
 from ostinato.models.run import RunFilter
 from ostinato.service.services import Services
+from ostinato.stores.quarantine import Seen
 from ostinato.stores.rules import KEYS, UNREADABLE
 from ostinato.testing import FakeClock, drain
 from tests.stores.places import raw, switch_checks_off
@@ -90,10 +91,10 @@ def test_an_error_of_another_kind_is_raised_and_the_ledger_is_not_gone_through_e
         looks = 0
         find_bad = engine.store.quarantine.find_bad
 
-        async def counted(limit: int) -> Any:
+        async def counted(limit: int, seen: Seen | None = None) -> Any:
             nonlocal looks
             looks += 1
-            return await find_bad(limit)
+            return await find_bad(limit, seen)
 
         async def fails() -> None:
             raise ValueError("no row is at fault")
@@ -111,7 +112,30 @@ def test_an_error_of_another_kind_is_raised_and_the_ledger_is_not_gone_through_e
     app.with_engine(look)
 
 
-WHOLE = [HUGE, -HUGE, 0, -1, 7]
+def test_what_is_new_is_looked_at_in_an_hour_and_everything_in_a_day(app: Ostinato, fake_clock: FakeClock) -> None:
+    job = app.task("job")(lambda: None)
+    old = [job.enqueue() for _ in range(2)]
+
+    async def look(engine: Engine) -> None:
+        async def spoil(id: int) -> None:
+            await raw(engine.store, f"UPDATE runs SET count = 0 WHERE id = {id}")
+
+        await switch_checks_off(engine.store)
+        await spoil(old[0].id)
+        assert await engine.quarantine.sweep_new() == 1, "the first looks at everything"
+        await spoil(old[1].id)
+        new = max(await raw(engine.store, "SELECT max(id) + 1 FROM runs"))[0]
+        await raw(engine.store, _filled(GOOD, {"{now}": str(engine.clock.now())}))
+        await spoil(new)
+        await raw(engine.store, "UPDATE lanes SET rate_count = 0, rate_per = 0 WHERE name = 'cron'")
+        assert await engine.quarantine.sweep_new() == 2, "the new run and the lane"
+        fake_clock.advance(WHOLE / 1_000_000)
+        assert await engine.quarantine.sweep_new() == 1, "the old run"
+
+    app.with_engine(look)
+
+
+WHOLE_NUMBERS = [HUGE, -HUGE, 0, -1, 7]
 TEXT = [
     "",
     "garbage",
@@ -150,7 +174,7 @@ def columns(app: Ostinato, table: str) -> dict[str, str]:
 
 def hostile(kind: str) -> list[str]:
     if kind in ("integer", "bigint"):
-        return [str(value) for value in WHOLE]
+        return [str(value) for value in WHOLE_NUMBERS]
     return ["'" + value + "'" for value in TEXT] if kind == "text" else []
 
 
@@ -254,10 +278,21 @@ VICTIM = {
 
 
 @pytest.mark.parametrize("table", list(KEYS))
+def test_no_text_that_is_not_utf_8_stops_a_service_or_a_list(app: Ostinato, table: str) -> None:
+    if "postgres" in app.settings.db or ":memory:" in app.settings.db:
+        pytest.skip("only a file of SQLite can have such texts from elsewhere")
+    app.task("job")(lambda: None)
+    # Also in the middle of JSON that is valid otherwise.
+    texts = ("CAST(x'7bff7d' AS TEXT)", "CAST(x'7b2261223a22ff227d' AS TEXT)")
+    names = [name for name, kind in sorted(columns(app, table).items()) if kind == "text"]
+    given = [(name, texts[number % 2]) for number, name in enumerate(names) if name not in LEFT_ALONE[table]]
+    spoil_each(app, table, given)
+
+
+@pytest.mark.parametrize("table", list(KEYS))
 def test_no_value_of_any_column_stops_a_service_or_a_list(app: Ostinato, table: str) -> None:
     """Columns are set to hostile values in turn; all lists are read, and what is enqueued meanwhile succeeds."""
     app.task("job")(lambda: None)
-    is_sqlite = "postgres" not in app.settings.db
     spoilt = [
         (column, value)
         for column, kind in sorted(columns(app, table).items())
@@ -266,6 +301,11 @@ def test_no_value_of_any_column_stops_a_service_or_a_list(app: Ostinato, table: 
     ]
     # A part of them, the same each time: in memory that is quick.
     chosen = random.Random(7).sample(spoilt, min(len(spoilt), 24 if ":memory:" in app.settings.db else 5))
+    spoil_each(app, table, chosen)
+
+
+def spoil_each(app: Ostinato, table: str, chosen: list[tuple[str, str]]) -> None:
+    is_sqlite = "postgres" not in app.settings.db
     fills = {"{yes}": "1" if is_sqlite else "true", "{no}": "0" if is_sqlite else "false", "{far}": str(4 * 10**18)}
     victims = [_filled(statement, fills) for statement in VICTIMS[table]]
 

@@ -136,6 +136,41 @@ def test_a_backup_by_the_sqlite3_program_takes_nothing_away(tmp_path: Path) -> N
     assert len(app.acknowledged) == 80
 
 
+NO_ROOM = """
+import os, resource, sys
+import apsw
+from ostinato.stores.sqlite.locks import protect
+path = sys.argv[1]
+protect(path)
+def count():
+    return len(os.listdir("/proc/self/fd"))
+connection = apsw.Connection(path)  # whatever is loaded at the first time
+connection.close()
+before = count()
+free = os.open(os.devnull, os.O_RDONLY)
+os.close(free)
+limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+for _ in range(5):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, limits[1]))  # room for SQLite's descriptor, none for its twin
+    try:
+        apsw.Connection(path)
+    except apsw.CantOpenError:
+        pass
+    else:
+        sys.exit("it could be opened")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    print(count() - before)
+apsw.Connection(path).execute("SELECT count(*) FROM sqlite_schema").fetchall()
+"""
+
+
+def test_an_open_that_finds_no_room_leaves_no_descriptor_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", NO_ROOM, str(tmp_path / "jobs.db")]
+    ended = subprocess.run(command, capture_output=True, check=False, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["0"] * 5), ended.stderr
+
+
 NAMES = [f"s{number}" for number in range(8)]
 
 

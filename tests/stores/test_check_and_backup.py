@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import stat
 import threading
@@ -144,6 +145,27 @@ async def test_a_backup_overwrites_only_when_it_is_told_to(file_store: SqliteSto
     await file_store.upkeep.back_up(str(target), nobody, overwrite=True)
     assert target.read_bytes().startswith(b"SQLite format 3")
     await file_store.close()
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP])
+async def test_a_backup_needs_no_hard_links(
+    file_store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    target = tmp_path / "copy.db"
+
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("ostinato.stores.sqlite.backup.os.link", refuse)
+    assert await file_store.upkeep.back_up(str(target), nobody, overwrite=False) == os.stat(target).st_size
+    assert not any("partial" in name for name in os.listdir(tmp_path))
+
+    def told(done: int, total: int) -> None:
+        (tmp_path / "another.db").touch()
+
+    with pytest.raises(Conflict, match="made by somebody else just now"):
+        await file_store.upkeep.back_up(str(tmp_path / "another.db"), told, overwrite=False)
+    assert os.stat(tmp_path / "another.db").st_size == 0
 
 
 @pytest.mark.parametrize("name", ["jobs.db", "jobs.db-wal", "link.db"])

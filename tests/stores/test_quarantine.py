@@ -260,7 +260,7 @@ INSERT INTO audit (at, who, door, verb, object, detail) VALUES ({huge}, 'a', 'b'
 async def test_bad_rows_of_an_older_version_do_not_stop_the_migration_and_are_set_aside_by_it(
     shared_place: StorePlace,
 ) -> None:
-    bring_to(shared_place, 4)
+    bring_to(shared_place, 6)
     yes, no = ("1", "0") if shared_place.kind == "sqlite" else ("true", "false")
     shared_place.execute(OLD.format(yes=yes, no=no, huge=HUGE))
     store = shared_place.store()

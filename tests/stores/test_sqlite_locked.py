@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,20 @@ async def test_opening_and_reading_take_no_lock(path: Path, caplog: pytest.LogCa
         await watch.close()
         await store.close()
     assert caplog.records == []
+
+
+async def test_a_migration_that_waited_says_for_how_long(
+    tmp_path: Path, short: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ostinato.stores.sqlite.database._MIGRATION_SECONDS", 1.5)
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA journal_mode = WAL")
+    with locked(path):
+        store = SqliteStore(str(path))
+        with pytest.raises(StoreUnavailable, match=r"held the lock of .* for 1\.5 s"):
+            await store.open()
+        await store.close()
 
 
 async def test_a_request_is_let_in_though_its_use_cannot_be_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

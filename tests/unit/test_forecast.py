@@ -33,7 +33,7 @@ class _Schedules:
     def schedules(self) -> _Schedules:
         return self
 
-    async def due_schedules(self, horizon: Micros, limit: int) -> Due:
+    async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
         self.reads += 1
         found = sorted((one for one in self.due if one.next_at <= horizon), key=lambda one: one.next_at)
         return Due(found[:limit], None)

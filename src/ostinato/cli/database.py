@@ -55,7 +55,10 @@ def status(*, common: Common = NO_COMMON) -> None:
 
 @app.command
 def check(*, common: Common = NO_COMMON) -> int:
-    """Look for damage, and for rows that break what must hold. Exit code 1 if something is found."""
+    """Look for damage, and for rows that break what must hold. Exit code 1 if something is found.
+
+    A database of an older version, an old copy say, is migrated first, as by every command.
+    """
     _require_file(common)
     with opened(common) as visit:
         problems = visit.ask(visit.services.upkeep.check())

@@ -126,7 +126,7 @@ async def soonest(
     """The first due times in (since, until], of all schedules; and whether there may be more of them."""
     asked = max(limit + 1, _OVERDUE)
     while True:
-        schedules = (await store.schedules.due_schedules(until, asked)).schedules
+        schedules = (await store.schedules.due_schedules(until, asked, shown=True)).schedules
         times, more = await soonest_of(map(_of_due, schedules), now, until, limit, since=since)
         if len(schedules) < asked:
             return times, more
@@ -224,7 +224,7 @@ class Forecast:
 
     async def _read(self, now: Micros, end: Micros) -> None:
         """Which schedules are due, and what of the hours that were counted is still ahead."""
-        found = (await self._store.schedules.due_schedules(end - 1, _MOST + 1)).schedules
+        found = (await self._store.schedules.due_schedules(end - 1, _MOST + 1, shown=True)).schedules
         coming = [_of_due(due) for due in found[:_MOST]]
         is_cut = len(found) > _MOST
         beyond = await self._count_beyond(coming, now, end) if is_cut else {}

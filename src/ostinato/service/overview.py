@@ -84,7 +84,7 @@ class OverviewService:
         nodes, counts, due, hours, activity = await asyncio.gather(
             self._store.nodes.list_nodes(now),
             runs.count_runs(now, now - _LATE),
-            self._store.schedules.due_schedules(now + HOUR, _DUE),
+            self._store.schedules.due_schedules(now + HOUR, _DUE, shown=True),
             self._forecast.hours(now),
             self._activity(now),
         )

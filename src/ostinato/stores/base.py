@@ -256,7 +256,10 @@ class ScheduleStore(Protocol):
         """Mark schedules of this app's code that it no longer declares; answers their names."""
         ...
 
-    async def due_schedules(self, horizon: Micros, limit: int) -> Due: ...
+    async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
+        """What is due up to the horizon. Where it is only shown, a text that is not UTF-8 is shown as far as it can
+        be; where it is to fire, that is an error."""
+        ...
 
     async def count_due(self, edges: Sequence[Micros]) -> list[int]:
         """How many schedules have their next due time from each edge up to the next one: one number less than edges."""

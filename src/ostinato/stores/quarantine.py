@@ -1,7 +1,7 @@
 """Rows that break the rules of rules.py: found, set aside, listed. A part of base.py, answered in each quarantine.py.
 
 The queries are made here, once for each database. Nothing of it is on the way of a run: the engine asks when a service
-meets a row that it cannot work with, and once in an hour.
+meets a row that it cannot work with, and once in an hour for what is new.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.quarantine import BadRow, Quarantined
-from ostinato.stores.rules import KEYS, MENDS, NUMBERED, SECRETS, Dialect
+from ostinato.stores.rules import GROWING, KEYS, MENDS, NAMED, NUMBERED, SECRETS, STEPS, UNDECODABLE, Dialect
 
-__all__ = ["QUARANTINE_COLUMNS", "QuarantineStore", "Queries", "content_of", "find_all", "load_quarantined"]
+__all__ = ["QUARANTINE_COLUMNS", "QuarantineStore", "Queries", "Seen", "content_of", "find_all", "load_quarantined"]
 
 QUARANTINE_COLUMNS = "id, table_name, row_key, reason, at, content"
 _STEP = 50_000
-"""So many runs are looked at in one read: a ledger has millions."""
+"""So many rows are looked at in one read: a ledger has millions."""
+Seen = dict[str, int]
+"""How far the tables that grow have been looked at."""
 
 
 class QuarantineStore(Protocol):
     """Rows that nobody can work with."""
 
-    async def find_bad(self, limit: int) -> list[BadRow]:
-        """Rows of every table that break a rule, at most so many; changes nothing."""
+    async def find_bad(self, limit: int, seen: Seen | None = None) -> list[BadRow]:
+        """Rows of every table that break a rule, at most so many; changes nothing. Of the tables that grow only what
+        is beyond `seen`, which is moved on."""
         ...
 
     async def set_aside(self, bad: Sequence[BadRow], now: Micros) -> list[Quarantined]:
@@ -46,26 +49,31 @@ class QuarantineStore(Protocol):
 
 
 class Queries:
-    """The SQL for one table, in the words of one database; `mark` is how it writes a value by its name."""
+    """The SQL for one table, in the words of one database; `mark` is how it writes a value by its name.
 
-    def __init__(self, dialect: Dialect, table: str, mark: str) -> None:
-        key, now, row = KEYS[table], mark % "now", mark % "row"
-        rules = [(dialect.write(rule.holds), rule.says) for rule in dialect.rules(table)]
-        whens = " ".join(f"WHEN NOT ({holds}) THEN '{says}'" for holds, says in rules)
+    `texts` are the columns whose bytes are looked at, where the database takes any."""
+
+    def __init__(self, dialect: Dialect, table: str, mark: str, texts: Sequence[str] = ()) -> None:
+        now, row = mark % "now", mark % "row"
+        key = dialect.readable.replace("EXPRESSION", KEYS[table]) if table in NAMED else f"CAST({KEYS[table]} AS text)"
+        wrong = [(f"NOT ({dialect.write(rule.holds)})", rule.says) for rule in dialect.rules(table)]
+        undecodable = dialect.undecodable and dialect.undecodable.replace("COLUMNS", ", ".join(texts))
+        if undecodable:
+            wrong.append((undecodable, UNDECODABLE))
+        whens = " ".join(f"WHEN {broken} THEN '{says}'" for broken, says in wrong)
         bad = f"CASE {whens} END"
         after, until = mark % "after", mark % "until"
-        # Runs by their ids, some at a time; of everything else there is little, and one look at all of it.
-        span = f" AND id > {after} AND id <= {until}" if table == "runs" else ""
-        next_ones = f"SELECT id FROM runs WHERE id > {after} ORDER BY id LIMIT {_STEP}"
+        # Of what has no numbers there is little, and one look at all of it.
+        step = STEPS.get(table)
+        span = f" AND {step} > {after} AND {step} <= {until}" if step else ""
+        next_ones = f"SELECT {step} FROM {table} WHERE {step} > {after} ORDER BY {step} LIMIT {_STEP}"
         self.until = (
-            f"SELECT max(id) FROM ({next_ones}) next_ones"
-            if table == "runs"
+            f"SELECT max({step}) FROM ({next_ones}) next_ones"
+            if step
             else f"SELECT CASE WHEN CAST({after} AS bigint) < 0 THEN 0 END"
         )
-        self.find = (
-            f"SELECT CAST({key} AS text), {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
-        )
-        own = f"CAST({key} AS text) = {row}" if table not in NUMBERED else f"id = CAST({row} AS bigint)"
+        self.find = f"SELECT {key}, {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
+        own = f"{key} = {row}" if table not in NUMBERED else f"id = CAST({row} AS bigint)"
         self._where = f"{own} AND {bad} IS NOT NULL"
         self.read = f"SELECT * FROM {table} WHERE {self._where}"
         mend = MENDS[table]
@@ -74,6 +82,8 @@ class Queries:
             if mend is None
             else f"UPDATE {table} SET {dialect.write(mend)} WHERE {self._where}"
         )
+        decoded = ", ".join(f"{column} = {dialect.readable.replace('EXPRESSION', column)}" for column in texts)
+        self.decode = f"UPDATE {table} SET {decoded} WHERE {own} AND {undecodable}" if undecodable else None
         self.keep = (
             "INSERT INTO quarantine (table_name, row_key, reason, at, content) "
             f"VALUES ('{table}', {row}, {mark % 'reason'}, {now}, {mark % 'content'}) RETURNING {QUARANTINE_COLUMNS}"
@@ -81,12 +91,15 @@ class Queries:
 
 
 async def find_all(
-    queries: Mapping[str, Queries], ask: Callable[[str, Mapping[str, Any]], Awaitable[list[Any]]], limit: int
+    queries: Mapping[str, Queries],
+    ask: Callable[[str, Mapping[str, Any]], Awaitable[list[Any]]],
+    limit: int,
+    seen: Seen | None,
 ) -> list[BadRow]:
     """Rows of every table that break a rule; `ask` answers the rows of a query."""
     found: list[BadRow] = []
     for table, query in queries.items():
-        after = -(2**63)
+        after = (seen or {}).get(table, -(2**63))
         while len(found) < limit:
             ((until,),) = await ask(query.until, {"after": after})
             if until is None:
@@ -94,6 +107,8 @@ async def find_all(
             rows = await ask(query.find, {"after": after, "until": until, "limit": limit - len(found)})
             found += [BadRow(table, *row) for row in rows]
             after = until
+            if seen is not None and table in GROWING and len(found) < limit:
+                seen[table] = until
     return found
 
 

@@ -15,10 +15,26 @@ from ostinato.models.event import EventKind
 from ostinato.models.session import Mode
 from ostinato.models.states import ENDS, RunState, Trigger
 
-__all__ = ["KEYS", "MENDS", "NUMBERED", "RULES", "SECRETS", "UNREADABLE", "Dialect", "Rule"]
+__all__ = [
+    "GROWING",
+    "KEYS",
+    "MENDS",
+    "NAMED",
+    "NUMBERED",
+    "RULES",
+    "SECRETS",
+    "STEPS",
+    "UNDECODABLE",
+    "UNREADABLE",
+    "Dialect",
+    "Rule",
+]
 
 UNREADABLE = "its row could not be read: "
 """How the reason of whatever was set aside begins."""
+
+UNDECODABLE = "one of its texts is not UTF-8"
+"""What is wrong with a row that has such a text: SQLite takes any bytes for one, PostgreSQL refuses them."""
 
 _FAR = 4 * 10**18
 """No instant, duration or token is beyond it: what is added to one still fits into 64 bits."""
@@ -49,6 +65,10 @@ class Dialect:
     """What a text COLUMN is: 'array', 'object', or another word for whatever else."""
     now: str
     why: str
+    readable: str
+    """A text EXPRESSION, readable whatever its bytes are."""
+    undecodable: str | None
+    """Whether one of the texts COLUMNS is not UTF-8; None where the database refuses such."""
     is_sqlite: bool
 
     def write(self, sql: str) -> str:
@@ -196,7 +216,16 @@ KEYS = {
 NUMBERED = frozenset({"runs", "schedules", "events", "logins", "audit"})
 """Tables whose rows are called by a number."""
 
-SECRETS = frozenset({"hash"})
+STEPS = {**dict.fromkeys(NUMBERED, "id"), "attempts": "run_id"}
+"""By what a table is gone through, some rows at a time."""
+
+GROWING = frozenset({"runs", "attempts", "events", "audit"})
+"""Tables that may have millions of rows."""
+
+NAMED = frozenset({"lanes", "sessions", "nodes", "projects", "tokens", "login_codes"})
+"""Tables whose rows are called by a text."""
+
+SECRETS = frozenset({"hash", "origin_hash"})
 """Columns that are not copied."""
 
 _RUN = ", ".join(

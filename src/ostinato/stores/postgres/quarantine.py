@@ -15,7 +15,7 @@ from ostinato.stores.postgres.ends import count_from_finish, lock_ends
 from ostinato.stores.postgres.events import note_runs
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
 from ostinato.stores.postgres.turns import give_turns
-from ostinato.stores.quarantine import QUARANTINE_COLUMNS, Queries, content_of, find_all, load_quarantined
+from ostinato.stores.quarantine import QUARANTINE_COLUMNS, Queries, Seen, content_of, find_all, load_quarantined
 from ostinato.stores.rules import KEYS, UNREADABLE, Dialect
 
 __all__ = ["DIALECT", "PostgresQuarantine"]
@@ -26,6 +26,8 @@ DIALECT = Dialect(
     json_kind="json_kind(COLUMN)",
     now="%(now)s",
     why="%(why)s",
+    readable="CAST(EXPRESSION AS text)",
+    undecodable=None,
     is_sqlite=False,
 )
 _QUERIES = {table: Queries(DIALECT, table, "%%(%s)s") for table in KEYS}
@@ -38,11 +40,11 @@ class PostgresQuarantine:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def find_bad(self, limit: int) -> list[BadRow]:
+    async def find_bad(self, limit: int, seen: Seen | None = None) -> list[BadRow]:
         async def ask(query: str, values: Mapping[str, Any]) -> list[Any]:
             return await self._database.read(lambda connection: fetch(connection, query, values))
 
-        return await find_all(_QUERIES, ask, limit)
+        return await find_all(_QUERIES, ask, limit, seen)
 
     async def set_aside(self, bad: Sequence[BadRow], now: Micros) -> list[Quarantined]:
         ids = [int(row.row) for row in bad if row.table == "runs"]

@@ -303,7 +303,8 @@ class PostgresSchedules:
 
         return await self._database.write(mark)
 
-    async def due_schedules(self, horizon: Micros, limit: int) -> Due:
+    async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
+        # Shown or not: every text of PostgreSQL is UTF-8.
         async def look(connection: Connection) -> Due:
             rows = await fetch(connection, _DUE, (horizon, limit))
             due = [load_due(row[:-2], tuple(map(RunId, row[-2])), tuple(map(RunId, row[-1]))) for row in rows]

@@ -5,6 +5,7 @@ Called by upkeep.py, inside a read.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,13 +13,15 @@ from contextlib import suppress
 import apsw
 
 from ostinato.errors import Conflict, StoreError
-from ostinato.stores.sqlite.locks import close, opening
+from ostinato.stores.sqlite.locks import close, connect
 from ostinato.stores.sqlite.query import fetch, snapshot
 
 __all__ = ["back_up"]
 
 _PAGES = 1000
 """How many are copied between two words about how far it is."""
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS)
+"""What a file system without hard links answers."""
 
 
 def back_up(
@@ -58,8 +61,7 @@ def _check_target(path: str, target: str, overwrite: bool) -> None:
 
 
 def _copy(connection: apsw.Connection, partial: str, told: Callable[[int, int], None]) -> None:
-    with opening:
-        copy = apsw.Connection(partial)
+    copy = connect(partial)
     try:
         # A read that stays open: whatever others write meanwhile, it is one state, and the copy never begins anew.
         with snapshot(connection):
@@ -77,12 +79,24 @@ def _publish(partial: str, target: str, overwrite: bool) -> None:
     if overwrite:
         os.replace(partial, target)
     else:
-        try:
-            os.link(partial, target)
-        except FileExistsError as error:
-            raise Conflict(f"{target!r} was made by somebody else just now: choose another name") from error
+        _publish_new(partial, target)
     folder = os.open(os.path.dirname(target), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _publish_new(partial: str, target: str) -> None:
+    """A link is refused where there is a file already; where there are no links, it is looked for once more."""
+    taken = f"{target!r} was made by somebody else just now: choose another name"
+    try:
+        os.link(partial, target)
+    except FileExistsError as error:
+        raise Conflict(taken) from error
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(target):
+            raise Conflict(taken) from error
+        os.rename(partial, target)

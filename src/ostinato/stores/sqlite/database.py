@@ -13,9 +13,9 @@ from ostinato.errors import StoreError
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sqlite.identity import FileIdentity
-from ostinato.stores.sqlite.jobs import Operation
-from ostinato.stores.sqlite.locks import close, opening, protect
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.jobs import Operation, named_error
+from ostinato.stores.sqlite.locks import close, connect, opening, protect
+from ostinato.stores.sqlite.query import add_functions, fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
@@ -114,8 +114,8 @@ class Database:
 
         SQLite does not wait for another that turns the file to WAL just now; and nobody waits while he holds `opening`.
         """
-        with opening:
-            connection = apsw.Connection(self.path)
+        connection = connect(self.path)
+        add_functions(connection)
         tries = 0
         while True:
             try:
@@ -139,7 +139,10 @@ class Database:
         if not pending(MIGRATIONS, schema_version(connection), self.url):
             return
         connection.set_busy_handler(LockWait(self.path, _MIGRATION_SECONDS))
-        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except apsw.BusyError as error:
+            raise named_error(error, self.path, _MIGRATION_SECONDS) from error
         connection.set_busy_handler(self._wait)
         try:
             connection.execute(

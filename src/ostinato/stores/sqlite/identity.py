@@ -27,9 +27,9 @@ class FileIdentity:
     """The file and the log behind a connection that has read from them. Once they are lost, they stay so."""
 
     def __init__(self, connection: apsw.Connection, path: str) -> None:
-        self._path = path
-        self._file = _identity(path)
-        self._log = _identity(f"{path}-wal")
+        # SQLite follows a symbolic link: the log is beside the file that it points at.
+        paths = (path, f"{os.path.realpath(path)}-wal")
+        self._files = [(one, was) for one in paths if (was := _identity(one)) is not None]
         moved = ctypes.c_int()
         connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
         if moved.value:
@@ -54,9 +54,12 @@ class FileIdentity:
         return self.look()
 
     def _compare(self) -> str | None:
-        for path, was in ((self._path, self._file), (f"{self._path}-wal", self._log)):
-            now = _identity(path)
-            if was is not None and now != was:
+        for path, was in self._files:
+            try:
+                now = _identity(path)
+            except OSError:  # a network that is away, a folder that is closed to us: nobody knows, and nothing is lost
+                continue
+            if now != was:
                 how = "deleted" if now is None else "replaced"
                 return (
                     f"{path} was {how} while it was open here: nothing is read from it or written to it any more; "
@@ -66,8 +69,9 @@ class FileIdentity:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
+    """None if there is no such file."""
     try:
         found = os.stat(path)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     return found.st_dev, found.st_ino

@@ -61,12 +61,12 @@ def _resolve(jobs: list[Job]) -> None:
             job.future.set_result(job.result)
 
 
-def named_error(error: BaseException, path: str) -> BaseException:
-    """SQLite's error about this file as one of ours, with the fix."""
+def named_error(error: BaseException, path: str, waited: float | None = None) -> BaseException:
+    """SQLite's error about this file as one of ours, with the fix; `waited`: how long a lock was, if not as always."""
     if isinstance(error, apsw.BusyError):
         named: StoreError = StoreUnavailable(
-            f"another process held the lock of {path} for {waiting.BUSY_SECONDS:g} s: 'fuser {path}' names who has it "
-            "open; let its transaction end, or end it, and try again"
+            f"another process held the lock of {path} for {waited or waiting.BUSY_SECONDS:g} s: 'fuser {path}' names "
+            "who has it open; let its transaction end, or end it, and try again"
         )
     elif isinstance(error, apsw.FullError):
         named = StoreUnavailable("the disk is full: make room; nothing was written")

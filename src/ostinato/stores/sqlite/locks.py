@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import logging
 import os
 import platform
 import sys
 import threading
 from typing import Any
+from weakref import WeakSet
 
 import apsw
 
-__all__ = ["are_safe", "close", "opening", "protect"]
+__all__ = ["are_safe", "close", "connect", "opening", "protect", "report_foreign"]
+
+log = logging.getLogger("ostinato.stores")
 
 _GETLK, _SETLK, _SETLKW = 5, 6, 7
 _TO_OFD = 31
@@ -86,6 +90,8 @@ _private = _table.private
 _kept: list[Any] = []
 """What SQLite points at, for as long as the process lives."""
 _install_once = threading.Lock()
+_ours: WeakSet[apsw.Connection] = WeakSet()
+_foreign_reported = threading.Event()
 
 
 def are_safe() -> bool:
@@ -105,8 +111,44 @@ def protect(path: str) -> None:
         return
     with _install_once:
         if not _kept:
+            report_foreign()
             _install()
     _table.names.update(os.fsencode(path + suffix) for suffix in ("", "-shm"))
+
+
+def connect(path: str) -> apsw.Connection:
+    """A connection of ours."""
+    with opening:
+        connection = apsw.Connection(path)
+        _ours.add(connection)
+    return connection
+
+
+def report_foreign() -> None:
+    """Say once if other code of this process has a file open by apsw: it closes that without holding `opening`."""
+    if not are_safe() or _foreign_reported.is_set():
+        return
+    # Whoever opens just now has one that is not known yet: then the next beat looks.
+    if opening.acquire(blocking=False):
+        try:
+            foreign = [name for one in apsw.connections() if one not in _ours and (name := _file_of(one))]
+        finally:
+            opening.release()
+        if foreign:
+            _foreign_reported.set()
+            log.error(
+                "other code of this process has %s open by apsw: the process can freeze when it closes that while "
+                "Ostinato opens or closes its own; use Python's sqlite3 for it, or another process",
+                foreign[0],
+            )
+
+
+def _file_of(connection: apsw.Connection) -> str:
+    """Empty for one in memory, which closes no file."""
+    try:
+        return connection.filename
+    except apsw.ConnectionClosedError:
+        return ""
 
 
 def close(connection: apsw.Connection) -> None:
@@ -142,13 +184,17 @@ def _install() -> None:
             return -1
 
     def ofd_open(path: bytes, flags: int, mode: int) -> int:
+        descriptor = -1
         try:
             descriptor = int(open_file(path, flags, mode))
             if descriptor >= 0 and path in _table.names:
                 _table.add(descriptor)
             return descriptor
-        except BaseException:
-            ctypes.set_errno(errno.EIO)
+        except BaseException as error:  # too many open files, say: SQLite is told that, and has none to close
+            if descriptor >= 0:
+                _table.drop(descriptor)
+                close(descriptor)
+            ctypes.set_errno(getattr(error, "errno", None) or errno.EIO)
             return -1
 
     def ofd_close(descriptor: int) -> int:

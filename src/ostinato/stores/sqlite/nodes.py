@@ -13,6 +13,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.rows import NODE_COLUMNS, load_all, load_node, load_statistics
 from ostinato.stores.sqlite.database import Database
+from ostinato.stores.sqlite.locks import report_foreign
 from ostinato.stores.sqlite.query import fetch
 
 __all__ = ["SqliteNodes"]
@@ -61,6 +62,7 @@ class SqliteNodes:
             owned = tuple(OwnedRun(*row) for row in fetch(connection, _OWNED, (beat.id,)))
             return Renewed(held=True, drain=bool(rows[0][0]), owned=owned)
 
+        report_foreign()
         return await self._database.write(renew)
 
     async def leave(self, id: NodeId) -> None:

@@ -65,7 +65,8 @@ class SqliteProjects:
         return load_all(load_project, rows)
 
     async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
-        rows = await self._database.read(lambda connection: fetch(connection, _GROUND, (project, conversation)))
+        asked = (project, conversation)
+        rows = await self._database.read(lambda connection: fetch(connection, _GROUND, asked, exact=True))
         return load_ground(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:

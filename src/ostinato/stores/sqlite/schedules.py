@@ -231,12 +231,13 @@ class SqliteSchedules:
 
         return await self._database.write(mark)
 
-    async def due_schedules(self, horizon: Micros, limit: int) -> Due:
+    async def due_schedules(self, horizon: Micros, limit: int, *, shown: bool = False) -> Due:
         def look(connection: apsw.Connection) -> Due:
             rows = fetch(
                 connection,
                 f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.next_at <= ? ORDER BY s.next_at LIMIT ?",
                 (horizon, limit),
+                exact=not shown,
             )
             active, waiting = _active_runs(connection, [row[0] for row in rows])
             due = [load_due(row, active.get(row[0], ()), waiting.get(row[0], ())) for row in rows]

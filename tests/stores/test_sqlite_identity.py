@@ -1,0 +1,55 @@
+"""A file that is deleted or replaced while it is open is noticed, also behind a link; what is unknown is no loss."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato.errors import StoreError
+from ostinato.models.lane import DEFAULT_LANES
+from ostinato.stores.sqlite.store import SqliteStore
+from tests.stores.builders import new_run
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(str(path))
+    await store.open()
+    await store.lanes.ensure_lanes(DEFAULT_LANES, [])
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("lost", ["real.db", "real.db-wal", "link.db"])
+async def test_what_is_deleted_behind_a_link_is_noticed(tmp_path: Path, lost: str) -> None:
+    (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+    async with opened(tmp_path / "link.db") as store:
+        await store.runs.insert_runs([new_run()])
+        assert store.fault is None
+        (tmp_path / lost).unlink()
+        with pytest.raises(StoreError, match="was deleted while it was open here"):
+            await store.runs.insert_runs([new_run()])
+        assert store.fault is not None
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE])
+async def test_a_file_that_cannot_be_looked_at_for_a_while_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    async with opened(tmp_path / "jobs.db") as store:
+
+        def refuse(path: Any) -> os.stat_result:
+            raise OSError(number, os.strerror(number), path)
+
+        with monkeypatch.context() as away:
+            away.setattr("ostinato.stores.sqlite.identity.os.stat", refuse)
+            assert store.fault is None
+        assert len(await store.runs.insert_runs([new_run()])) == 1
