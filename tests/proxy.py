@@ -31,6 +31,8 @@ class Proxy:
         self._asks = self._answers = True
         self._until_sync = False
         self._refuses = False
+        self.swallowed = threading.Event()
+        """Set when something did not get through."""
         self._lines: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="test-proxy", daemon=True)
@@ -105,6 +107,8 @@ class Proxy:
                 if self._asks if asks else self._answers:
                     writer.write(data)
                     await writer.drain()
+                else:
+                    self.swallowed.set()
         except OSError:
             pass
         finally:

@@ -6,8 +6,9 @@ Each execution appends `began KEY` to the file `executions` of the folder, waits
 
 from __future__ import annotations
 
-import asyncio
 import os
+import time
+from pathlib import Path
 
 from ostinato import Ostinato, RunContext
 
@@ -16,9 +17,9 @@ LOG = os.open("executions", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
 
 @app.task("gated")
-async def gated(run: RunContext) -> str:
+def gated(run: RunContext) -> str:
     os.write(LOG, f"began {run.key}\n".encode())
-    while not os.access("gate", os.F_OK):
-        await asyncio.sleep(0.02)
+    while not Path("gate").exists():
+        time.sleep(0.02)
     os.write(LOG, f"ended {run.key}\n".encode())
     return "done"

@@ -11,6 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -25,11 +26,19 @@ BOUND = 60.0
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.fixture(params=["refuse", "black_hole"])
-def go_away(request: pytest.FixtureRequest) -> Callable[[Proxy], None]:
-    """How the database goes away: nobody is let in, or nobody answers."""
-    way: Callable[[Proxy], None] = getattr(Proxy, request.param)
-    return way
+class Outage(NamedTuple):
+    """How the database goes away, and how often a worker is seen to try again in a reasonable time."""
+
+    begin: Callable[[Proxy], None]
+    tries: int
+
+
+OUTAGES = {"nobody is let in": Outage(Proxy.refuse, 3), "nobody answers": Outage(Proxy.black_hole, 1)}
+
+
+@pytest.fixture(params=OUTAGES)
+def outage(request: pytest.FixtureRequest) -> Outage:
+    return OUTAGES[request.param]
 
 
 @pytest.fixture
@@ -82,10 +91,10 @@ def enqueue(reader: Ostinato) -> list[RunHandle]:
     return [gated.using(key=f"r{retry}-{number}", retry=retry).enqueue() for retry in (0, 2) for number in range(RUNS)]
 
 
-def end_without_database(folder: Folder, line: Proxy, go_away: Callable[[Proxy], None], runs: list[RunHandle]) -> None:
+def end_without_database(folder: Folder, line: Proxy, outage: Outage, runs: list[RunHandle]) -> None:
     """All runs begin, the database goes away, and then they end."""
     eventually(lambda: len(folder.count("began")) == len(runs), "all runs began", BOUND)
-    go_away(line)
+    outage.begin(line)
     folder.open_gate()
     eventually(lambda: len(folder.count("ended")) == len(runs), "all runs ended", BOUND)
 
@@ -100,16 +109,16 @@ def test_finishes_are_kept_for_all_of_the_grace_and_written_when_the_database_is
     folder: Folder,
     line: Proxy,
     reader: Ostinato,
-    go_away: Callable[[Proxy], None],
+    outage: Outage,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OSTINATO_GRACE", "10m")
     with folder.worker("worker") as worker:
         runs = enqueue(reader)
-        end_without_database(folder, line, go_away, runs)
+        end_without_database(folder, line, outage, runs)
         worker.signal(signal.SIGTERM)
         waits = f"{len(runs)} finishes wait for the database"
-        eventually(lambda: worker.err.count(waits) >= 3, "it goes on trying", BOUND)
+        eventually(lambda: worker.err.count(waits) >= outage.tries, "it goes on trying", BOUND)
         assert [run.get().state for run in runs] == [RunState.RUNNING] * len(runs)
         line.cut()
         assert worker.wait(BOUND) == 0
@@ -122,15 +131,17 @@ def test_finishes_are_spooled_at_the_end_of_the_grace_and_the_next_worker_writes
     folder: Folder,
     line: Proxy,
     reader: Ostinato,
-    go_away: Callable[[Proxy], None],
+    outage: Outage,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OSTINATO_GRACE", "3s")
+    # So long that a transaction on a silent line takes longer than this test waits: the grace alone ends it.
+    monkeypatch.setenv("OSTINATO_LEASE", "3m")
     with folder.worker("first") as first:
         runs = enqueue(reader)
-        end_without_database(folder, line, go_away, runs)
+        end_without_database(folder, line, outage, runs)
         first.signal(signal.SIGTERM)
-        first.wait(BOUND)
+        assert first.wait(BOUND) == 0
         (path,) = folder.spooled
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert f"{len(runs)} finishes are spooled to {path}" in first.err
@@ -145,3 +156,17 @@ def test_finishes_are_spooled_at_the_end_of_the_grace_and_the_next_worker_writes
         second.signal(signal.SIGTERM)
         assert second.wait(BOUND) == 0
     check_all_succeeded_once(folder, runs)
+
+
+def test_a_worker_that_has_nothing_to_write_ends_too(
+    folder: Folder, line: Proxy, outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OSTINATO_GRACE", "1s")
+    monkeypatch.setenv("OSTINATO_LEASE", "3m")
+    with folder.worker("worker") as worker:
+        eventually(lambda: "tasks gated" in worker.err, "it says what runs here", BOUND)
+        outage.begin(line)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait(BOUND) == 0
+        assert "could not say that it left" in worker.err
+    assert folder.spooled == []

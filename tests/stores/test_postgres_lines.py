@@ -196,3 +196,38 @@ async def test_a_beat_on_a_dead_line_ends_and_the_next_one_is_written(
     line.forward()
     assert (await far.nodes.renew(beat(now=NOW + 2))).held
     assert await postgres_store.nodes.signs_of_life() == [(NodeId("node-1"), NOW + 2)]
+
+
+async def test_a_call_that_is_cancelled_on_a_silent_line_is_cancelled_and_nothing_else(
+    far: PostgresStore, line: Proxy
+) -> None:
+    """An error of the line in its place would let a service of the engine go on that was told to end."""
+    await far.nodes.renew(beat("far"))
+    await far.lanes.list_lanes()
+    for call in (far.nodes.renew(beat("far")), far.lanes.list_lanes()):
+        line.swallowed.clear()
+        line.black_hole()
+        calling = asyncio.ensure_future(call)
+        assert await asyncio.to_thread(line.swallowed.wait, PATIENCE)
+        calling.cancel()
+        await asyncio.wait({calling}, timeout=PATIENCE)
+        assert calling.cancelled()
+        line.cut()
+    assert (await far.nodes.renew(beat("far"))).held
+
+
+async def test_a_close_does_not_wait_for_a_write_that_its_caller_gave_up(
+    line: Proxy, postgres_store: PostgresStore
+) -> None:
+    store = PostgresStore(line.url)
+    store._database.server.transaction_seconds = 10 * PATIENCE
+    await store.open()
+    line.black_hole()
+    writing = asyncio.ensure_future(store.runs.insert_runs([new_run()]))
+    assert await asyncio.to_thread(line.swallowed.wait, PATIENCE)
+    writing.cancel()
+    closing = asyncio.ensure_future(store.close())
+    await asyncio.wait({closing}, timeout=PATIENCE)
+    line.cut()
+    assert closing.done()
+    assert writing.cancelled()

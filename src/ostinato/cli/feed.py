@@ -24,6 +24,8 @@ __all__ = ["Event", "Feed"]
 log = logging.getLogger("ostinato")
 
 LOOK_SECONDS, LONG_PAUSE = 0.25, 5.0
+LAST_SECONDS = 2.0
+"""How long the last look may take: the engine has stopped, and the process shall end."""
 WINDOW = 100
 """How many runs one look reads, and how many it keeps an eye on."""
 
@@ -65,6 +67,15 @@ class Feed:
                 log.warning("the ledger cannot be read just now: %s", error)
                 await asyncio.sleep(LONG_PAUSE)
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def end(self) -> None:
+        """Tell how the last runs ended, if the database is there."""
+        try:
+            async with asyncio.timeout(LAST_SECONDS):
+                await self.look()
+        except (StoreError, TimeoutError) as error:
+            reason = str(error) or f"no answer within {LAST_SECONDS:g} s"
+            log.warning("the ledger cannot be read, so that the last ends are not told here: %s", reason)
 
     async def look(self) -> None:
         """Tell what has happened since the last look."""

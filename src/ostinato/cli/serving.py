@@ -56,7 +56,7 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
                 served.engine = None
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-            await feed.look()
+            await feed.end()
     finally:
         await view.close()
     is_alone = await end_strays()

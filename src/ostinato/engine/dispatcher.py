@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -197,11 +198,14 @@ class Dispatcher:
         while self._is_claiming:
             await self._unclaimed.wait()
 
-    async def close(self) -> list[ClaimedRun]:
-        """Claim no more; answers what was held and never started."""
+    async def close(self, until: float | None = None) -> list[ClaimedRun]:
+        """Claim no more; answers what was held and never started. `until` is an instant of the loop."""
         self.is_open = False
-        # Given up now, a claim would leave behind runs that are claimed and that nobody executes.
-        await self.rest()
+        # Given up now, a claim would leave behind runs that are claimed and that nobody executes. But a database that
+        # is silent must not take the time in which the finishes are to be written.
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self.rest()
         held = [loaded.claimed for _, _, loaded in self._held]
         self._held.clear()
         return held

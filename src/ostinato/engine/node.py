@@ -191,7 +191,7 @@ class Engine:
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
         await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine")
-        self._put_back(await self.dispatcher.close())
+        self._put_back(await self.dispatcher.close(until))
         await self.watchdog.stop("dispatcher")
         try:
             async with asyncio.timeout_at(until):
@@ -202,12 +202,10 @@ class Engine:
             await self.runner.idle.wait()
         try:
             if await self._write_rest(until):
-                await self.budgets.look()
-                await self.watchdog.stop()
-                await self._put_back_unknown()
-                await self.store.nodes.leave(self.id)
-        except StoreError:
-            log.exception("node %s could not say that it left: others will find it lost", self.id)
+                async with asyncio.timeout(self._patience(until)):
+                    await self._leave()
+        except (StoreError, TimeoutError) as error:
+            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, one_line(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
@@ -217,13 +215,12 @@ class Engine:
         """Write what has ended, and go on trying while there is grace; False if the rest had to be spooled."""
         clock = asyncio.get_running_loop().time
         while self.recorder.pending:
-            patience = _FORCED_WRITE if self._is_forced else max(until - clock(), _LAST_WRITE)
             try:
-                async with asyncio.timeout(patience) as self._writing:
+                async with asyncio.timeout(self._patience(until)) as self._writing:
                     await self.recorder.flush(claim=False)
             except (StoreError, TimeoutError) as error:
                 if self._is_forced or clock() >= until:
-                    await self.watchdog.stop()  # nobody else writes them meanwhile
+                    await self.watchdog.stop("recorder", "reporter")  # nobody else writes them meanwhile
                     self._keep_rest(error)
                     return False
                 log.warning("%d finishes wait for the database: %s", self.recorder.pending, one_line(error))
@@ -231,6 +228,19 @@ class Engine:
             finally:
                 self._writing = None
         return True
+
+    def _patience(self, until: float) -> float:
+        """How many seconds the database has to take what is left."""
+        if self._is_forced:
+            return _FORCED_WRITE
+        return max(until - asyncio.get_running_loop().time(), _LAST_WRITE)
+
+    async def _leave(self) -> None:
+        """All is written: tell the others that this node is gone."""
+        await self.budgets.look()
+        await self.watchdog.stop()
+        await self._put_back_unknown()
+        await self.store.nodes.leave(self.id)
 
     def _keep_rest(self, error: Exception) -> None:
         """The database did not take them: a file does, until the next start here."""

@@ -20,7 +20,8 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
-from psycopg.waiting import Ready, Wait
+from psycopg.pq import TransactionStatus
+from psycopg.waiting import Ready, Wait, wait_async
 
 from ostinato import failpoints
 from ostinato.config import without_password
@@ -38,6 +39,8 @@ _LEAST_TRANSACTION_SECONDS = 5.0
 _OPENING_SECONDS = 10.0
 """How long a new connection may take to be set up, the end of the one before it included."""
 _ENDING_SECONDS = 5.0
+_CANCEL_SECONDS = 1.0
+"""How long the server has to take a cancellation, and once more to end the query."""
 _DEFAULTS: dict[str, str | int] = {"application_name": "ostinato", "connect_timeout": 5}
 _SETTINGS = {
     # Each statement must see what others committed before it: claims rely on it.
@@ -100,7 +103,26 @@ class _EagerConnection(psycopg.AsyncConnection[Row]):
         except StopIteration as end:
             result: T = end.value
             return result
-        return await super().wait(_resumed(gen, wanted), interval, timeout)
+        resumed = _resumed(gen, wanted)
+        try:
+            return await wait_async(resumed, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            if self.pgconn.transaction_status == TransactionStatus.ACTIVE:
+                await self._cancel_query(resumed, interval)
+            raise
+
+    async def _cancel_query(self, gen: PQGen[T], interval: float) -> None:
+        """Ask the server to end what nobody waits for, and give the connection up if it does not answer.
+
+        psycopg asks for longer than a process has that is told to stop while the server is silent; and the error of a
+        line that breaks meanwhile would take the place of the cancellation, so that its task never ended.
+        """
+        with suppress(psycopg.Error, OSError):
+            await self.cancel_safe(timeout=_CANCEL_SECONDS)
+            with suppress(errors.QueryCanceled):
+                await wait_async(gen, self.pgconn.socket, interval=interval, timeout=_CANCEL_SECONDS)
+            return
+        self.pgconn.finish()
 
 
 def _resumed(gen: PQGen[T], wanted: Wait) -> PQGen[T]:

@@ -39,6 +39,8 @@ _GROUP = 256
 """How many operations share one transaction at most: bounds how long others wait for its locks."""
 _EFFORT_SECONDS = 3.0
 """How long a group waits for a server that is gone before its callers learn it."""
+_LAST_SECONDS = 1.0
+"""How long a close waits for writes whose callers have given up."""
 _TRIES = 5
 """How often a transaction is begun that meets deadlocks or breaking connections."""
 _ANSWER_SECONDS = 2.0
@@ -51,6 +53,8 @@ class Writer:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._jobs: deque[_Job] = deque()
+        self._group: list[_Job] = []
+        """What is being committed."""
         self._signal = Signal()
         self._task: asyncio.Task[None] | None = None
         self._closing = False
@@ -100,13 +104,17 @@ class Writer:
         return job.future
 
     async def stop(self) -> None:
-        """Finish what is queued, then close."""
+        """Finish what is queued, then close. What nobody waits for any more has a moment, and no more than that."""
         if self._task is not None and not self._closing:
             self._closing = True
             self._signal.set()
-            await self._task
-            self._task = None
+            while not (await asyncio.wait({self._task}, timeout=_LAST_SECONDS))[0]:
+                if all(job.future.done() for job in (*self._group, *self._jobs)):
+                    self._task.cancel()
+            task, self._task = self._task, None
             await self._disconnect()
+            if not task.cancelled():
+                task.result()
 
     async def _run(self) -> None:
         while True:
@@ -116,9 +124,11 @@ class Writer:
                 await self._signal.wait()
                 continue
             group = [self._jobs.popleft() for _ in range(min(len(self._jobs), _GROUP))]
+            self._group = group
             await self._commit(group, asyncio.get_running_loop().time() + _EFFORT_SECONDS)
             for job in group:
                 job.deliver()
+            self._group = []
 
     async def _commit(self, group: list[_Job], deadline: float) -> None:
         """Bring the group through; each job has its result or its error afterwards."""
