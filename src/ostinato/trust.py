@@ -19,7 +19,14 @@ from pathlib import Path
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["VARIABLE", "require_trust", "require_trusted_database", "require_trusted_folder", "trusted_places"]
+__all__ = [
+    "VARIABLE",
+    "owners",
+    "require_trust",
+    "require_trusted_database",
+    "require_trusted_folder",
+    "trusted_places",
+]
 
 VARIABLE = "OSTINATO_TRUST"
 """Paths that are trusted with all that is below them, separated as in PATH; `*` is everything."""
@@ -88,7 +95,7 @@ def _why_not(path: str, *, follow: bool = True, sticky: bool = True) -> str | No
     except OSError:
         return None  # whoever opens it says what is wrong
     name = path if stat.S_ISDIR(found.st_mode) else "it"
-    if found.st_uid not in _owners():
+    if found.st_uid not in owners():
         return f"{name} belongs to {_user(found.st_uid)}"
     if stat.S_ISLNK(found.st_mode) or (sticky and stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX):
         return None  # in a sticky folder, files can be replaced by their owner alone
@@ -99,17 +106,17 @@ def _why_not(path: str, *, follow: bool = True, sticky: bool = True) -> str | No
     return None
 
 
-def _owners() -> set[int]:
+def owners() -> set[int]:
     """Root and this user; for root by sudo also who called it, whose files those are."""
-    owners = {0, os.geteuid()}
+    found = {0, os.geteuid()}
     if os.geteuid() == 0 and (caller := os.environ.get("SUDO_UID", "")).isdigit():
-        owners.add(int(caller))
-    return owners
+        found.add(int(caller))
+    return found
 
 
 def _others_in(group: int) -> Iterator[str]:
     """Members of a group that are not trusted anyway."""
-    trusted = _owners()
+    trusted = owners()
     try:
         members = grp.getgrgid(group).gr_mem
     except KeyError:  # a number without a name has no members that anybody knows

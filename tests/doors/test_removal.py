@@ -15,6 +15,8 @@ from ostinato.config import Settings
 from ostinato.errors import Conflict, NotFound
 from ostinato.execution import runner
 from ostinato.service import schedules
+from ostinato.stores.base import Claim
+from ostinato.wiring import House
 from tests.doors.command_line import eventually
 
 
@@ -103,6 +105,25 @@ def test_a_run_of_a_lost_node_holds_up_no_removal(app: Ostinato) -> None:
 
     assert app._home.run(claim) == 1
     assert list(app.schedules.remove("nightly")) == []
+
+
+@on_both
+def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `ostinato exec` is one: it has a lease and no slots."""
+    monkeypatch.setattr(schedules, "STOP_SECONDS", 0.2)
+    body = Body(app)
+    app.schedules.add("nightly", "every 1h", body.task)
+    run = app.schedules.trigger("nightly")
+
+    async def claim(house: House) -> int:
+        engine = house.make_engine()
+        await engine.prepare(takes_work=False)
+        now = house.clock.now()
+        return len((await house.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))).runs)
+
+    assert app._home.run(claim) == 1
+    with pytest.raises(Conflict, match=f"run {run.id} of it was told to stop"):
+        app.schedules.remove("nightly")
 
 
 @on_both

@@ -15,10 +15,11 @@ from ostinato.termination import _terminate
 from tests.doors.command_line import eventually
 
 SCRIPT = """
-import asyncio, signal, sys, time
+import asyncio, logging, os, signal, sys, time
 from pathlib import Path
 from ostinato import Ostinato
 
+logging.basicConfig()
 app = Ostinato("sqlite:///jobs.db")
 
 
@@ -27,6 +28,7 @@ def work():
     Path("begun").touch()
     while not Path("open").exists():
         time.sleep(0.01)
+    logging.error("the work is done")
     return "done"
 
 
@@ -44,6 +46,23 @@ if sys.argv[2:] == ["own"]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 app.start()
 {"work": work, "swallow": swallow}[sys.argv[1]].enqueue()
+match sys.argv[2:]:
+    case ["home" | "logging"]:
+        with app._home._lock if sys.argv[2] == "home" else logging.getLogger().handlers[0].lock:
+            while not Path("begun").exists():
+                time.sleep(0.01)
+            Path("open").touch()
+            signal.raise_signal(signal.SIGTERM)
+    case ["ends"]:
+        while not Path("begun").exists():
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGTERM)
+        sys.exit()
+    case ["forks"]:
+        if (child := os.fork()) == 0:
+            signal.raise_signal(signal.SIGTERM)
+            os._exit(3)
+        Path("ended").write_text(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 while True:
     time.sleep(3600)
 """
@@ -92,6 +111,47 @@ def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path) 
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
     app.stop()
+
+
+@pytest.mark.parametrize("lock", ["home", "logging"])
+def test_a_signal_that_comes_while_the_script_holds_a_lock_drains_all_the_same(tmp_path: Path, lock: str) -> None:
+    with Script(tmp_path, "work", lock) as script:
+        assert script.process.wait(60) == -signal.SIGTERM
+    app = reader(tmp_path)
+    (run,) = app.runs.list()
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+    app.stop()
+
+
+def test_a_script_that_comes_to_its_end_while_it_drains_ends_after_that(tmp_path: Path) -> None:
+    app = reader(tmp_path)
+    with Script(tmp_path, "work", "ends") as script:
+        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        (tmp_path / "open").touch()
+        assert script.process.wait(60) == -signal.SIGTERM
+    (run,) = app.runs.list()
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+    app.stop()
+
+
+def test_a_forked_child_without_an_engine_ends_by_the_signal(tmp_path: Path) -> None:
+    with Script(tmp_path, "work", "forks"):
+        eventually((tmp_path / "ended").exists, "the child has ended")
+        eventually(lambda: (tmp_path / "ended").read_text() == str(-signal.SIGTERM), "by the signal")
+
+
+def test_every_started_app_is_drained(tmp_path: Path) -> None:
+    script = (
+        "import signal, time\nfrom ostinato import Ostinato\n"
+        "apps = [Ostinato(f'sqlite:///{name}.db').start() for name in 'abc']\nsignal.raise_signal(signal.SIGTERM)\n"
+        "time.sleep(3600)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGTERM
+    for name in "abc":
+        app = Ostinato(f"sqlite:///{tmp_path / name}.db")
+        assert app.nodes.list() == []
+        app.stop()
 
 
 def test_a_handler_of_the_script_is_left_alone(tmp_path: Path) -> None:

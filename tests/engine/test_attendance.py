@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.engine import attendance
+from ostinato.engine import attendance, ticker
 from ostinato.engine.attendance import Attendance
 from ostinato.engine.node import Engine
 from ostinato.engine.plan import NOBODY
@@ -42,6 +42,49 @@ def test_nobody_was_there_before_the_first_look(app: Ostinato, fake_clock: FakeC
     fake_clock.advance("3m")
     drain(app)
     assert [run.reason for run in app.runs.list()] == ["due while no engine was running, and catch_up is none"] * 2
+
+
+def test_what_does_not_fit_into_one_pass_was_missed_for_the_same_reason(
+    app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ticker, "BATCH", 2)
+    app.task("job")(lambda: None)
+    for number in range(5):
+        app.schedules.add(f"job{number}", "every 1m", "job", catch_up="none")
+    fake_clock.advance("3m30s")
+    drain(app)
+    assert {run.reason for run in app.runs.list()} == {"due while no engine was running, and catch_up is none"}
+    app.start()
+    app.with_engine(_looked)
+    fake_clock.advance("3m30s")
+    eventually(lambda: len(app.runs.list(state=RunState.MISSED)) == 10)
+    told = [run.reason or "" for run in app.runs.list(state=RunState.MISSED)]
+    assert sum("the engine was held up (stopped, blocked or suspended) for about 3m30s" in each for each in told) == 5
+
+
+def test_what_could_not_be_recorded_was_missed_because_of_that(
+    app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_minute(app)
+    app.start()
+    app.with_engine(_looked)
+
+    async def away(engine: Engine) -> None:
+        await engine.watchdog.stop("ticker")
+
+        async def fails(*_: Any) -> None:
+            raise StoreUnavailable("the cable was pulled")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(engine.store.schedules, "record_fires", fails)
+            fake_clock.advance("1m")
+            with pytest.raises(StoreUnavailable):
+                await engine.ticker.tick()
+        fake_clock.advance("2m30s")
+        await engine.ticker.tick()
+
+    app.with_engine(away)
+    assert "the database could not be reached for about 3m30s" in missed(app)
 
 
 def test_an_engine_that_was_held_up_says_so(app: Ostinato, fake_clock: FakeClock) -> None:
@@ -107,11 +150,11 @@ def test_a_slow_answer_is_the_database_s_only_if_the_loop_turned_meanwhile(
 
     async def looks() -> str:
         seen = Attendance(lambda: turning[0])
-        assert seen.look(fake_clock.now(), fake_clock.steady()) == NOBODY
         asked = fake_clock.now(), fake_clock.steady()
+        assert seen.why(asked) == NOBODY
         await seen.ask(slow())
-        seen.look(*asked)
-        return seen.look(fake_clock.now(), fake_clock.steady())
+        seen.recorded(asked)
+        return seen.why((fake_clock.now(), fake_clock.steady()))
 
     assert asyncio.run(looks()).startswith(says)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 from ostinato import Ostinato, RunState, Trigger
@@ -44,6 +46,32 @@ def test_each_failed_check_is_named(app: Ostinato) -> None:
     assert refused.value.failures["disk"] == "full"
     assert refused.value.failures["network"] == "OSError: unplugged"
     assert "no check of this name is registered here (known: disk, network)" in refused.value.failures["nobody"]
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.ENOMEM, errno.EMFILE])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_an_error_of_the_check_itself_is_its_answer_and_no_want_of_the_node(
+    app: Ostinato, is_async: bool, number: int
+) -> None:
+    broken: list[int] = []
+
+    def look() -> None:
+        if broken:
+            raise OSError(number, "not now")
+
+    async def alook() -> None:
+        look()
+
+    app.check("lock")(alook if is_async else look)
+    app.task("job")(lambda: None)
+    app.schedules.add("job", "every 1h", "job", checks=["lock"])
+    broken.append(1)
+    simulate(app, lasting="1h")
+    (run,) = app.runs.list()
+    assert run.state is RunState.SKIPPED
+    assert "check failed: lock: " in (run.reason or "")
+    with pytest.raises(ChecksFailed, match="not now"):
+        app.schedules.add("other", "every 1h", "job", checks=["lock"])
 
 
 def _unplugged() -> bool:

@@ -312,6 +312,38 @@ def test_what_was_stopped_is_tried_again_and_does_not_count_for_the_breaker(
     assert "attempt 1 of 2 failed" in (again.reason or "")
 
 
+@pytest.mark.usefixtures("never_held_up")
+def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
+    app: Ostinato, fake_clock: FakeClock, uptime: Uptime
+) -> None:
+    """Its check was being asked: without retries too, the work is still to be done."""
+    ran: list[int] = []
+    asked: list[int] = []
+    app.task("job")(lambda: ran.append(1))
+    begun = threading.Event()
+
+    @app.check("ready")
+    async def ready() -> bool:
+        asked.append(1)
+        if len(asked) == 2:  # the first time it is added
+            begun.set()
+            await asyncio.Event().wait()
+        return True
+
+    app.schedules.add("job", "every 1h", "job", checks=["ready"], retry=0, run_once=True)
+    app.start()
+    fake_clock.advance("1h")
+    assert begun.wait(PATIENCE)
+    line = cut(app)
+    uptime.now += LEASE
+    eventually(lambda: app.health()["lease"]["stopped_runs"])
+    mend(app, line)
+    eventually(lambda: ran)
+    eventually(lambda: app.runs.list(state=RunState.SUCCEEDED))
+    (run,) = app.runs.list()
+    assert (run.attempt, [attempt.state for attempt in run.attempts], ran) == (1, ["succeeded"], [1])
+
+
 @on_shared
 @pytest.mark.usefixtures("never_held_up")
 def test_what_others_rescued_meanwhile_is_not_written(shared_db: str, make_app: MakeApp, uptime: Uptime) -> None:

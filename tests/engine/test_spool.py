@@ -210,6 +210,23 @@ def test_what_another_user_could_have_written_is_not_believed(
 
 
 @on_shared
+def test_a_file_of_another_user_is_left_to_that_user(
+    shared_db: str, make_app: MakeApp, gate: Gate, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    id = ended_during_an_outage(make_app(shared_db), gate)
+    before = files_of(shared_db)
+    with monkeypatch.context() as patch:
+        patch.setattr("ostinato.engine.spool.owners", lambda: {54_321})
+        other = make_app(shared_db)
+        assert other.with_engine(_write_spool) == 0
+        other.stop(grace=0)
+    assert files_of(shared_db) == before
+    assert "are another user's" in caplog.text
+    own = make_app(shared_db).start()
+    assert (own.runs.get(id).state, files_of(shared_db)) == (RunState.SUCCEEDED, [])
+
+
+@on_shared
 def test_another_database_at_the_same_address_takes_nothing(
     shared_db: str, make_app: MakeApp, gate: Gate, tmp_path: Path
 ) -> None:
@@ -240,6 +257,8 @@ def test_where_it_is(tmp_path: Path, state_home: Path) -> None:
         return spool_prefix(replace(Settings(), db=db))
 
     assert place(f"sqlite:///{tmp_path}/jobs.db") == tmp_path / "jobs.db.spool-"
+    (tmp_path / "link.db").symlink_to(tmp_path / "jobs.db")
+    assert place(f"sqlite:///{tmp_path}/link.db") == tmp_path / "jobs.db.spool-"
     assert place("sqlite://:memory:") is None
     first, second = place("postgresql://me:secret@host/a"), place("postgresql://me:changed@host/a")
     assert first == second

@@ -286,6 +286,21 @@ def test_without_retries_a_lost_run_fails_and_is_executed_at_most_once(
     eventually(lambda: later.advance("100ms") and other.runs.get(run.id).state is RunState.FAILED)
 
 
+@on_shared
+def test_a_schedule_whose_last_run_was_lost_is_not_deleted_with_the_row_that_says_so(
+    shared_db: str, make_app: MakeApp, gate: Gate, fake_clock: FakeClock
+) -> None:
+    app, other = make_app(shared_db), other_node(make_app, shared_db, later := FakeClock())
+    app.schedules.add("once", "in 1ms", app.task("job", retry=0)(gate.wait), delete_after_run=True)
+    app.start()
+    fake_clock.advance("100ms")
+    gate.entered()
+    other.start()
+    later.advance("15s")
+    eventually(lambda: later.advance("100ms") and other.runs.list(schedule="once", state=RunState.FAILED))
+    assert other.schedules.get("once").next_run_at is None
+
+
 def rescue(app: Ostinato) -> int:
     """One look of a started node for runs of nodes that are gone."""
 

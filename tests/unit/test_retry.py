@@ -157,11 +157,10 @@ def test_a_caught_up_run_counts_as_scheduled() -> None:
     assert decided(OutcomeKind.ABORTED, trigger=Trigger.CATCH_UP).breaks is True
 
 
-def test_delete_after_run_waits_for_the_end() -> None:
-    policy = make_policy({"delete_after_run": True})
-    assert decided(OutcomeKind.FAILED, policy=policy).delete_schedule is False
-    assert decided(OutcomeKind.FAILED, attempt=4, policy=policy).delete_schedule is True
-    assert decided(OutcomeKind.RETURNED, policy=policy).delete_schedule is True
+@pytest.mark.parametrize("kind", OutcomeKind)
+def test_delete_after_run_deletes_after_a_success_and_after_nothing_else(kind: OutcomeKind) -> None:
+    policy = make_policy({"retry": 0, "delete_after_run": True})
+    assert decided(kind, policy=policy).delete_schedule is (kind is OutcomeKind.RETURNED)
 
 
 @pytest.mark.parametrize("kind", OutcomeKind)

@@ -218,7 +218,7 @@ class PolicyFlags:
     remaining: str | None = None
     """Run so many times, then it is finished. [default: none]"""
     delete_after_run: Annotated[bool | None, Parameter(negative="--no-delete-after-run")] = None
-    """Remove the schedule after its last run."""
+    """Remove the schedule after its last run, if that succeeded."""
     on_lost_lease: Literal["stop", "continue"] | None = None
     """When its node cannot renew its lease, and others may start the run anew. [default: stop]"""
 

@@ -13,9 +13,11 @@ from ostinato.clock import SECOND, Micros, uptime
 from ostinato.durations import duration_text
 from ostinato.engine.plan import NOBODY
 
-__all__ = ["Attendance"]
+__all__ = ["Attendance", "Instant"]
 
 T = TypeVar("T")
+Instant = tuple[Micros, Micros]
+"""When a look was: by the wall clock, and by the steady one."""
 
 JUMP: Micros = SECOND
 """How far the wall clock and the steady one may drift apart between two looks."""
@@ -29,8 +31,8 @@ class Attendance:
     def __init__(self, turning: Callable[[], float]) -> None:
         self._turning = turning
         """For how many seconds the event loop has turned so far: while it stands, nobody waits for a database."""
-        self._looked: tuple[Micros, Micros] | None = None
-        """When the last look was, by the wall clock and by the steady one; None if nobody looked before."""
+        self._looked: Instant | None = None
+        """The last look whose finds are all recorded; None if nobody looked before."""
         self._held_up_by: str | None = None
         self._will_have_held_up: str | None = None
         """What came after the instant of the look that follows: only the one after that may have missed something."""
@@ -52,18 +54,22 @@ class Attendance:
             self._will_have_held_up = "the database did not answer"
         return found
 
-    def look(self, now: Micros, steady: Micros) -> str:
-        """The ticker has looked at what was due at this instant, by both clocks; answers why what was due since its
-        last look was not seen in time."""
-        before, self._looked = self._looked, (now, steady)
-        held_up_by, self._held_up_by, self._will_have_held_up = self._held_up_by, self._will_have_held_up, None
+    def why(self, look: Instant, since: Instant | None = None) -> str:
+        """Why this look did not see in time what was due since the last one whose finds are all recorded; or since
+        one before it, of the same tick."""
+        before, held_up_by = (self._looked, self._held_up_by) if since is None else (since, self._will_have_held_up)
         if before is None:
             return NOBODY
-        passed = steady - before[1]
-        jumped = now - before[0] - passed
+        passed = look[1] - before[1]
+        jumped = look[0] - before[0] - passed
         if jumped > JUMP:
             return f"the clock was set forward by {_text(jumped)}"
         return f"{held_up_by or 'the engine was held up (stopped, blocked or suspended)'} for about {_text(passed)}"
+
+    def recorded(self, look: Instant) -> None:
+        """All that was due at this look is recorded."""
+        self._looked = look
+        self._held_up_by, self._will_have_held_up = self._will_have_held_up, None
 
 
 def _text(length: Micros) -> str:

@@ -27,6 +27,7 @@ from ostinato.models.project import Conversation
 from ostinato.models.run import Finish, unstorable
 from ostinato.models.states import RunState
 from ostinato.stores.base import RunStore
+from ostinato.trust import owners
 
 __all__ = ["Spool", "spool_prefix"]
 
@@ -34,6 +35,10 @@ log = get_logger("ostinato.engine")
 
 _BATCH = 500
 _UNREADABLE = ".unreadable"
+
+
+class _NotOurs(Exception):
+    """A file of another user."""
 
 
 class _Spooled(msgspec.Struct):
@@ -49,7 +54,8 @@ def spool_prefix(settings: Settings) -> Path | None:
         return None
     place = absolute_db(settings.db)
     if place is not None:
-        return Path(place.removeprefix("sqlite:///") + ".spool-")
+        # Beside the file, and not beside a link to it: whoever opens it by another name finds them.
+        return Path(os.path.realpath(place.removeprefix("sqlite:///")) + ".spool-")
     named = f"{without_password(settings.db)} {settings.schema}"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "ostinato" / f"{hashlib.blake2b(named.encode(), digest_size=8).hexdigest()}.spool-"
@@ -90,6 +96,9 @@ class Spool:
                 spooled, finishes = _read(path)
             except FileNotFoundError:
                 continue  # another process was faster
+            except _NotOurs:
+                log.warning("spooled finishes in %s are another user's: a node of that user is to write them", path)
+                continue
             except Exception as error:  # whatever is wrong with it: it must not keep a node from starting
                 _put_aside(path, error)
                 continue
@@ -129,9 +138,15 @@ class Spool:
 
 def _read(path: Path) -> tuple[str, list[Finish]]:
     """The node that wrote a file, and what it holds. What another user could have written is not believed."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+    if path.lstat().st_uid not in owners():
+        raise _NotOurs
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except PermissionError:
+        raise _NotOurs from None
+    with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        if not stat.S_ISREG(status.st_mode) or status.st_uid not in owners() or status.st_mode & 0o022:
             raise PermissionError("it is not a file that only this user can write")
         spooled = msgspec.json.decode(file.read(), type=_Spooled)
     return spooled.node, [_finish(row) for row in spooled.finishes]

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
-from ostinato.engine.attendance import Attendance
+from ostinato.engine.attendance import Attendance, Instant
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
@@ -74,15 +74,20 @@ class Ticker:
 
     async def _tick(self, lookahead: Micros) -> Micros | None:
         wake_at: Micros | None = None
+        first: Instant | None = None
         for _ in range(PASSES):
-            now, steady = self._clock.now(), self._clock.steady()
+            now = self._clock.now()
+            look = (now, self._clock.steady())
             due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH))
-            absence = self.attendance.look(now, steady)
+            # What did not fit into the first pass was missed for the same reason as what did.
+            first = first or look
+            absence, since_then = self.attendance.why(first), self.attendance.why(look, first)
             wake_at = None if due.next_at is None else max(due.next_at - (LEAD if lookahead else 0), now)
             self._known_at = due.next_at
             plans = []
             for schedule in due.schedules:
-                plan = plan_fires(schedule, now, grace=self._grace, random=random.random, absence=absence)
+                why = absence if schedule.next_at <= first[0] else since_then
+                plan = plan_fires(schedule, now, grace=self._grace, random=random.random, absence=why)
                 if plan is not None:
                     plans.append(plan)
                     if plan.broken:
@@ -92,6 +97,7 @@ class Ticker:
                     self._known_at = min(schedule.next_at, self._known_at or schedule.next_at)
             if not plans:
                 if len(due.schedules) < BATCH or not lookahead:
+                    self.attendance.recorded(look)
                     return wake_at
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0

@@ -13,7 +13,6 @@ from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.context import current_context
 from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
-from ostinato.execution.resources import is_exhausted
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import RunId
@@ -120,16 +119,11 @@ class Registry:
         if check is None:
             known = ", ".join(sorted(self.checks)) or "none"
             return f"no check of this name is registered here (known: {known})"
-        limit = asyncio.timeout(CHECK_SECONDS)
         try:
-            async with limit:
+            async with asyncio.timeout(CHECK_SECONDS):
                 verdict = await _verdict(check)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            raise
-        except BaseException as error:  # a check that raises has said no; SystemExit too must not end the node
-            if is_exhausted(error):
-                raise  # nobody was asked
-            return f"took longer than {CHECK_SECONDS:g}s" if limit.expired() else one_line(error)
+        except TimeoutError:  # what a check raises itself is its verdict
+            return f"took longer than {CHECK_SECONDS:g}s"
         if isinstance(verdict, str):
             return verdict
         return "said no" if verdict is False else None
@@ -154,8 +148,16 @@ class Registry:
 
 
 async def _verdict(check: Check) -> object:
-    verdict = check() if inspect.iscoroutinefunction(check) else await on_own_thread(lambda: _ask(check))
-    return await verdict if inspect.isawaitable(verdict) else verdict
+    """What a check says. Raised is only what keeps it from being asked: there was no room for a thread."""
+    verdict = _ask(check) if inspect.iscoroutinefunction(check) else await on_own_thread(lambda: _ask(check))
+    if not inspect.isawaitable(verdict):
+        return verdict
+    try:
+        return await verdict
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # SystemExit too must not end the node
+        return one_line(error)
 
 
 def _ask(check: Check) -> object:

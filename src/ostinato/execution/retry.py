@@ -74,9 +74,8 @@ def decide(
         case _:
             assert_never(outcome.kind)
     check_transition(RunState.RUNNING, finish.state)
-    ended = finish.state is not RunState.QUEUED
-    # With the schedule goes the row that says that it was cut off, and its work is not done.
-    is_done = ended and outcome.kind is not OutcomeKind.CUT_OFF
+    # With the schedule goes the row: of work that was not done, it must stay and say so.
+    is_done = finish.state is RunState.SUCCEEDED
     finish.delete_schedule = policy.delete_after_run and is_done and run.trigger in _SCHEDULED
     return finish
 

@@ -195,7 +195,8 @@ class Runner:
     def stop_unleased(self, reason: str) -> int:
         """The node cannot renew its lease: stop what may not go on without one; answers how many runs.
 
-        Each is a failed attempt, written if the lease is renewed before others declare the node lost.
+        Each is a failed attempt, or none if its work had not begun; written if the lease is renewed before others
+        declare the node lost.
         """
         stopped = [
             active
@@ -377,6 +378,8 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
             return Outcome(OutcomeKind.FAILED, reason)
         case Stop.CUT_OFF if active.executor is None:
             return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")
+        case Stop.UNLEASED if active.executor is None:
+            return Outcome(OutcomeKind.PUT_OFF, f"{reason}, and the work had not begun")
         case Stop.CUT_OFF:
             return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
         case Stop.UNLEASED:

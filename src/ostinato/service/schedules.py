@@ -497,7 +497,9 @@ class ScheduleService:
         runs = await self._store.runs.list_runs(wanted)
         if not runs:
             return [], []
-        living = {node.id for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state != "lost"}
+        # Not only engines: `ostinato exec` has a lease, too.
+        living = {id for id, _ in await self._store.nodes.signs_of_life()}
+        living -= {node.id for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state == "lost"}
         own = self._code.own_run()
         spared = [run.id for run in runs if run.id == own or run.node not in living]
         return [run.id for run in runs if run.id not in spared], spared

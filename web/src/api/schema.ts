@@ -1927,7 +1927,7 @@ export interface components {
             checks?: string[];
             /**
              * Delete After Run
-             * @description Delete it when its last run has ended.
+             * @description Delete it when its last run has succeeded.
              * @default false
              */
             delete_after_run?: boolean;

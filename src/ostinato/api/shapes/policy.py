@@ -168,7 +168,7 @@ class NewPolicy(Asked):
     notify: Annotated[list[Text], Field(default_factory=list, description="Who is told.")]
     keep: Annotated[NewKeep, Field(description="How long ended runs stay.")] = NewKeep()
     remaining: Annotated[int | None, Field(description="It runs so many times more, then it is finished.")] = None
-    delete_after_run: Annotated[bool, Field(description="Delete it when its last run has ended.")] = False
+    delete_after_run: Annotated[bool, Field(description="Delete it when its last run has succeeded.")] = False
     on_lost_lease: Annotated[
         OnLostLease, Field(description="What becomes of running work when its node cannot renew its lease.")
     ] = "stop"

@@ -221,7 +221,7 @@ export const POLICY_GROUPS: PolicyGroup[] = [
       {
         path: "delete_after_run",
         label: "Delete after run",
-        explain: "Remove the schedule when it has finished.",
+        explain: "Remove the schedule when its last run has succeeded.",
         standard: "off",
         flag: true,
       },

@@ -140,7 +140,7 @@ export function policyWords(policy: Policy, kind: Work["kind"]): PolicyWords {
     ),
     line(
       "Afterwards",
-      policy.delete_after_run ? "It is removed when it has finished." : "It stays when it has finished.",
+      policy.delete_after_run ? "It is removed when its last run has succeeded." : "It stays when it has finished.",
       policy.delete_after_run,
     ),
   ];
