@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import logging
 import os
 import platform
 import sys
@@ -21,9 +20,11 @@ from weakref import WeakSet
 
 import apsw
 
+from ostinato.logs import get_logger
+
 __all__ = ["are_safe", "close", "connect", "opening", "protect", "report_foreign"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 _GETLK, _SETLK, _SETLKW = 5, 6, 7
 _TO_OFD = 31

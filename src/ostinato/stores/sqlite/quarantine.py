@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import apsw
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
+from ostinato.logs import get_logger
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.quarantine import BadRow, Quarantined
@@ -26,7 +26,7 @@ from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["DIALECT", "SqliteQuarantine"]
 
-log = logging.getLogger("ostinato.stores")
+log = get_logger("ostinato.stores")
 
 DIALECT = Dialect(
     yes="1",
