@@ -50,6 +50,22 @@ def flaky():
 """
 
 
+BLOCKING = """
+import time
+from pathlib import Path
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("block", retry=0)
+async def block():
+    Path("begun").touch()
+    while True:
+        time.sleep(0.01)
+"""
+
+
 class _Answers(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         body = f"GET {self.path}\n".encode()
@@ -211,6 +227,15 @@ def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: Com
     pid = int((cli.folder / "pid").read_text())
     eventually(lambda: not _is_alive(pid), "the command is gone")
     assert cli.ok("run", "show", "1", "--json").json["state"] == "cancelled"
+
+
+def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine) -> None:
+    (cli.folder / "blocking.py").write_text(BLOCKING)
+    with cli.start("exec", "--task", "block", "--app", "blocking:app") as running:
+        eventually((cli.folder / "begun").exists, "the task runs")
+        running.signal(signal.SIGINT)
+        running.signal(signal.SIGTERM)  # another one: two of the same may become one
+        assert running.wait(60) == 130
 
 
 def test_a_reader_that_goes_away_ends_the_command(cli: CommandLine) -> None:

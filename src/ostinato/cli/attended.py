@@ -52,16 +52,16 @@ class Attended:
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
             numbers.append(signal.SIGHUP)
-        for number in numbers:
-            loop.add_signal_handler(number, self._interrupted, house)
+        # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
+        before = {number: signal.signal(number, partial(self._signalled, house, loop)) for number in numbers}
         try:
             await engine.prepare(takes_work=False)
             return await house.execute(draft, partial(self._begun, house), partial(self._printed, house))
         finally:
             house.engine = None
             await engine.stop(grace=0)
-            for number in numbers:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def _begun(self, house: House, id: RunId) -> None:
         self._run = id
@@ -84,14 +84,19 @@ class Attended:
             self.is_unread = True
             self._stop(house, "nobody reads its output any more")
 
-    def _interrupted(self, house: House) -> None:
+    def _signalled(self, house: House, loop: asyncio.AbstractEventLoop, *_: object) -> None:
+        """In the signal handler: a third one ends the process at once."""
         self.signals += 1
-        if self.signals == 1:
+        if self.signals > 1:
+            self._ending.arm()
+        loop.call_soon_threadsafe(self._interrupted, house, self.signals)
+
+    def _interrupted(self, house: House, count: int) -> None:
+        if count == 1:
             say("interrupted: it is told to stop (once more to force)")
             self._stop(house, "interrupted")
-        elif self.signals == 2 and house.engine is not None:
+        elif count == 2 and house.engine is not None:
             say("forcing")
-            self._ending.arm()
             house.engine.force()
             if self._main is not None:
                 # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.
