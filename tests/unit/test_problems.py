@@ -37,7 +37,7 @@ STATUSES = {
     "TimingError": 422,
     "TooManyAttempts": 429,
     "VersionConflict": 409,
-    "WaitTimeout": 500,
+    "WaitTimeout": 503,
 }
 SPECIAL: dict[str, OstinatoError] = {
     "ChecksFailed": errors.ChecksFailed("nightly", {"disk": "it is full"}),

@@ -7,7 +7,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
 
   await logIn();
   expect(!page.url().includes("code"), "the code does not stay in the address");
-  const cookie = (await context.cookies()).find((each) => each.name === "ostinato");
+  const cookie = (await context.cookies()).find((each) => each.name.startsWith("ostinato-"));
   expect(cookie.httpOnly && cookie.sameSite === "Strict", "no script reads the cookie, and no other page sends it");
 
   // In a browser that knows nothing yet, the used link says so, and a token opens.
@@ -29,7 +29,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.getByRole("combobox", { name: "Search and commands" }).fill("log out");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Log in" }).waitFor();
-  await eventually("the cookie is gone", async () => !(await context.cookies()).some((each) => each.name === "ostinato"));
+  await eventually("the cookie is gone", async () => !(await context.cookies()).some((each) => each.name.startsWith("ostinato-")));
   await page.goto("/");
   await page.getByRole("heading", { name: "Log in" }).waitFor();
 });

@@ -118,9 +118,10 @@ def protect(path: str) -> None:
 
 
 def connect(path: str) -> apsw.Connection:
-    """A connection of ours."""
+    """A connection of ours. It makes no file: one that was deleted must be missed, and not be there again, empty."""
+    create = apsw.SQLITE_OPEN_CREATE if path == ":memory:" else 0
     with opening:
-        connection = apsw.Connection(path)
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | create)
         _ours.add(connection)
     return connection
 
