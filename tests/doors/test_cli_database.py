@@ -78,3 +78,12 @@ def test_a_write_that_waits_says_so_and_ends(cli: CommandLine) -> None:
     finally:
         writer.execute("ROLLBACK")
         writer.close()
+
+
+def test_a_backup_into_a_folder_names_the_fix(cli: CommandLine) -> None:
+    cli.ok("db", "migrate")
+    (cli.folder / "copies").mkdir()
+    answer = cli("db", "backup", "copies", "--force")
+    assert answer.code != 0
+    assert "is a folder: name a file in it" in answer.err
+    assert list((cli.folder / "copies").iterdir()) == []

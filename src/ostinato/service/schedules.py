@@ -465,7 +465,7 @@ class ScheduleService:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
 
         What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed. Forced, it is
-        removed at once; the answer are the runs whose work goes on.
+        removed at once. Returns the runs whose work goes on.
         """
         schedule = await self._stored(name, version)
         wanted = None if version is None else schedule.version

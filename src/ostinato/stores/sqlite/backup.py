@@ -49,6 +49,8 @@ def _check_target(path: str, target: str, overwrite: bool) -> None:
     real = os.path.realpath(path)
     if os.path.realpath(target) in {real + suffix for suffix in ("", "-wal", "-shm", "-journal")}:
         raise Conflict(f"{target!r} is the database itself: choose another file")
+    if os.path.isdir(target):
+        raise Conflict(f"{target!r} is a folder: name a file in it")
     if not os.path.lexists(target):
         return
     if not overwrite:

@@ -197,7 +197,8 @@ def _prepare_writer(connection: apsw.Connection) -> None:
 def _make_private_file(path: str) -> None:
     """Only where there is none: to open and close a file that is in use drops the locks that SQLite has on it."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        # Where a link points at, which O_EXCL does not follow: else a link without its file would count as one.
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
     except OSError as error:
