@@ -153,7 +153,7 @@ def _wrap_engine(watch: Stopwatch) -> None:
     watch.wrap(runner.Runner, "start", "start: load policy and work, context, call")
     watch.wrap(AsyncFunctions, "start", "start: create the task of the loop")
     watch.wrap_step(AsyncFunctions, "_call", "execute: the function's call and its outcome")
-    watch.wrap(runner.Runner, "_complete", "complete: from outcome to record")
+    watch.wrap(runner.Runner, "complete", "complete: from outcome to record")
     watch.wrap(runner, "decide", "decide: retry, end, or snooze")
     watch.wrap(Recorder, "add", "record: into the recorder's buffer")
 

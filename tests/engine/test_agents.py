@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ostinato import Agent, Ostinato, Run, RunState
@@ -18,6 +17,7 @@ from ostinato.execution.executors.agent import report as agent_report
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import MakeApp, eventually
 from tests.engine.stand_in import StandIn
+from tests.processes import lives
 
 MakeAgentApp = Callable[..., Ostinato]
 
@@ -362,7 +362,7 @@ def test_a_drain_puts_it_back_and_leaves_nothing(
 
 def _left(folder: Path) -> list[int]:
     pids = [int(pid) for pid in (folder / "pids").read_text().split()]
-    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
+    return [pid for pid in pids if lives(pid)]
 
 
 def test_a_missing_program_says_what_was_looked_for_and_how_to_get_it(make_app: MakeApp, folder: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ostinato import Gate, Ostinato, Run, RunContext, RunState, Shell
 from ostinato.execution.executors import group
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import eventually
+from tests.processes import lives
 
 YES = """echo '{"wake": true}'"""
 
@@ -21,10 +21,6 @@ def asked(app: Ostinato, gate: str | Gate | list[str], command: str = "echo work
     run = app.enqueue(Shell(command, **more), gate=gate, retry=0)
     drain(app)
     return run.get()
-
-
-def lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from ostinato import Ostinato, RunState
@@ -13,6 +12,7 @@ from ostinato.models.run import Progress
 from ostinato.testing import FakeClock, drain
 from tests.engine import process_tasks
 from tests.engine.conftest import eventually
+from tests.processes import lives
 
 
 def test_it_answers_from_another_process(memory_app: Ostinato) -> None:
@@ -41,7 +41,7 @@ def test_on_timeout_it_is_killed_with_all_that_it_started(
     ended = run.wait(timeout=60)
     assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 5m")
     pids = [int(pid) for pid in note.read_text().split()]
-    eventually(lambda: not any(_lives(pid) for pid in pids))
+    eventually(lambda: not any(lives(pid) for pid in pids))
 
 
 def test_a_cancel_kills_it_too(memory_app: Ostinato, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_cancel_kills_it_too(memory_app: Ostinato, tmp_path: Path) -> None:
     eventually(note.exists)
     run.cancel()
     assert run.wait(timeout=60).state is RunState.CANCELLED
-    eventually(lambda: not any(_lives(int(pid)) for pid in note.read_text().split()))
+    eventually(lambda: not any(lives(int(pid)) for pid in note.read_text().split()))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,3 @@ def test_a_function_that_the_process_cannot_import_says_where_to_put_it(memory_a
     drain(memory_app)
     assert run.get().state is RunState.FAILED
     assert "define the task at the top of a module" in (run.get().reason or "")
-
-
-def _lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE

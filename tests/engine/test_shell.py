@@ -12,13 +12,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState, Shell
 from ostinato.execution.executors import group, shell, starting
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, engine_of, eventually, on_shared
+from tests.processes import lives
 
 
 def ended(app: Ostinato, command: str | list[str], **fields: Any) -> Run:
@@ -34,10 +34,6 @@ def output_of(app: Ostinato, command: str | list[str], **fields: Any) -> str:
     run = ended(app, command, **fields)
     assert run.state is RunState.SUCCEEDED, run.reason
     return app.runs.output(run.id)
-
-
-def lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
 
 
 def begun(app: Ostinato, run_id: int, words: str) -> list[int]:

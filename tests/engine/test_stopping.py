@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
@@ -21,6 +20,7 @@ from ostinato.stores.base import Claim
 from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
+from tests.processes import lives
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -579,10 +579,7 @@ def engine_is_draining(node: Ostinato) -> bool:
 
 def is_alive(process: int) -> bool:
     """Whether it can still do something. What SIGKILL was sent to cannot, though a busy machine buries it later."""
-    try:
-        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE and not is_killed(process)
-    except psutil.NoSuchProcess:
-        return False
+    return lives(process) and not is_killed(process)
 
 
 def is_killed(process: int) -> bool:

@@ -18,6 +18,7 @@ import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.config import Settings
+from tests.processes import lives
 
 PATIENCE = 60.0
 NODE = """
@@ -39,13 +40,6 @@ print(guard.GUARD.process, *[word for word in words if word.isdigit()], flush=Tr
 sys.stdin.read()
 app.stop(grace=0)
 """
-
-
-def lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def soon(look: Callable[[], bool]) -> bool:

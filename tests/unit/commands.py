@@ -10,12 +10,10 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import psutil
-
 from ostinato.execution.executors.group import ProcessGroup
 from ostinato.execution.guard import Guard
 
-__all__ = ["PATIENCE", "Heard", "bounded", "closing", "ended", "is_gone", "soon", "started"]
+__all__ = ["PATIENCE", "Heard", "bounded", "closing", "ended", "soon", "started"]
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -71,13 +69,6 @@ def closing(guard: Guard) -> Iterator[Guard]:
         if process is not None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(process, 0)
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def soon(look: Callable[[], bool]) -> bool:

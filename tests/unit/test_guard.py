@@ -19,7 +19,8 @@ from ostinato.execution import guard
 from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import UNKNOWN, NotStarted
 from ostinato.execution.guard import GUARD, Guard
-from tests.unit.commands import Heard, bounded, closing, ended, is_gone, soon, started
+from tests.processes import lives
+from tests.unit.commands import Heard, bounded, closing, ended, soon, started
 
 
 @pytest.fixture
@@ -38,13 +39,13 @@ def test_the_guard_is_restarted_with_the_next_command_when_it_died(
     first = fresh.process
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    assert soon(lambda: is_gone(first))
+    assert soon(lambda: not lives(first))
     ended("true")
     ended("true")
     second = fresh.process
     assert second is not None
     assert second != first
-    assert not is_gone(second)
+    assert lives(second)
     assert not psutil.pid_exists(first), "the first was buried"
 
 
@@ -151,7 +152,7 @@ def test_no_supervisor_outlives_its_guard_for_another_command(monkeypatch: pytes
         old = {each.pid for each in psutil.Process(fresh.process).children()}
         assert len(old) == 2
         os.kill(fresh.process, signal.SIGKILL)
-        while not is_gone(fresh.process):  # noqa: ASYNC110  # the system ends it
+        while lives(fresh.process):  # noqa: ASYNC110  # the system ends it
             await asyncio.sleep(0.005)
         for _ in range(2):
             group = await started("sleep 600", Heard())

@@ -21,7 +21,8 @@ from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import UNKNOWN, NotStarted, end_of
 from ostinato.execution.guard import Guard
 from ostinato.execution.guard_child import READY
-from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, is_gone, soon, started
+from tests.processes import lives
+from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, soon, started
 
 LONG_GRACE = 100.0
 """So long that no slow machine is taken for one that waited for its end."""
@@ -114,7 +115,7 @@ def test_its_end_is_told_in_words(command: str, status: int, words: str) -> None
 def test_what_it_leaves_in_the_background_goes_with_it(background: str) -> None:
     status, said = ended(["/bin/bash", "-c", f"{background} echo $!; exit 0"])
     assert status == 0
-    assert is_gone(int(said))
+    assert not lives(int(said))
 
 
 DAEMON = """
@@ -131,7 +132,7 @@ os.wait()
 
 def daemons(marker: str) -> list[int]:
     found = psutil.process_iter(["cmdline"])
-    return [each.pid for each in found if marker in (each.info["cmdline"] or []) and not is_gone(each.pid)]
+    return [each.pid for each in found if marker in (each.info["cmdline"] or []) and lives(each.pid)]
 
 
 def test_a_daemon_that_forks_twice_goes_with_its_command() -> None:
@@ -216,7 +217,7 @@ def test_a_status_that_nobody_knows_is_no_success_and_nothing_is_left() -> None:
     status, left = bounded(main())
     assert status == UNKNOWN
     assert "the process that supervised it was killed" in end_of(UNKNOWN)
-    assert all(soon(lambda pid=pid: is_gone(pid)) for pid in left)  # type: ignore[misc]
+    assert all(soon(lambda pid=pid: not lives(pid)) for pid in left)  # type: ignore[misc]
     assert ended("echo hi") == (0, b"hi\n")
 
 
@@ -232,7 +233,7 @@ def test_when_the_guard_and_the_supervisor_are_killed_the_group_is_ended_from_he
 
     status, left = bounded(main())
     assert status == UNKNOWN
-    assert all(soon(lambda pid=pid: is_gone(pid)) for pid in left)  # type: ignore[misc]
+    assert all(soon(lambda pid=pid: not lives(pid)) for pid in left)  # type: ignore[misc]
 
 
 async def stopped(command: str) -> tuple[int, bytes, list[int]]:
@@ -267,7 +268,7 @@ def test_a_grandchild_that_ignores_sigterm_has_its_grace_and_is_killed(monkeypat
     status, _, (grandchild,) = bounded(stopped(stubborn))
     assert status == -15
     assert time.monotonic() - begun >= 0.3
-    assert is_gone(grandchild)
+    assert not lives(grandchild)
 
 
 @pytest.mark.usefixtures("long_grace")
@@ -275,7 +276,7 @@ def test_a_grandchild_in_a_group_of_its_own_is_stopped_too() -> None:
     command = "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $!; echo ready; wait"
     begun = time.monotonic()
     _, _, (grandchild,) = bounded(stopped(command))
-    assert is_gone(grandchild)
+    assert not lives(grandchild)
     assert time.monotonic() - begun < groups.KILL_SECONDS / 2
 
 
@@ -305,7 +306,7 @@ def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
         group.kill()
         end = time.monotonic() + PATIENCE / 2
         pid = int(heard.data.split()[0])
-        while not is_gone(pid):
+        while lives(pid):
             assert time.monotonic() < end, "it outlived the kill"
             await asyncio.sleep(0.005)
         return await group.wait()
@@ -388,11 +389,11 @@ def test_without_a_subreaper_a_stop_reaches_the_session_or_at_least_the_group(
     assert status == -15
     status, said = ended("sleep 600 >/dev/null 2>&1 & echo $!")
     assert status == 0
-    assert is_gone(int(said))
+    assert not lives(int(said))
     assert time.monotonic() - begun < groups.KILL_SECONDS / 2
     monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
     _, _, (grandchild,) = bounded(stopped("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"))
-    assert soon(lambda: is_gone(grandchild))
+    assert soon(lambda: not lives(grandchild))
     for each in poor:
         assert each.wait(PATIENCE) == 0
 
@@ -437,7 +438,7 @@ def test_a_cancel_of_who_waits_kills_the_group() -> None:
             await waiting
         return [int(word) for word in heard.data.split()[:2]]
 
-    assert all(soon(lambda pid=pid: is_gone(pid)) for pid in bounded(main()))  # type: ignore[misc]
+    assert all(soon(lambda pid=pid: not lives(pid)) for pid in bounded(main()))  # type: ignore[misc]
 
 
 def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:

@@ -1,0 +1,21 @@
+"""The bench looks into the engine by name: a step that was renamed must not break it unseen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.profile import profile
+
+
+def test_the_profile_of_a_run_names_every_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert profile(tmp_path, ["sqlite"], n=1_000, rounds=1) == 0
+    told = capsys.readouterr().out
+    for step in (
+        "claim, lanes and room",
+        "claim, pick rows",
+        "complete: from outcome to record",
+        "finish_runs with the next claim",
+    ):
+        assert step in told
