@@ -396,4 +396,4 @@ def _force(house: House) -> None:
 
 
 async def _health(house: House) -> dict[str, Any]:
-    return house.health()
+    return await house.health()

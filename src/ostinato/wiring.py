@@ -4,56 +4,94 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.execution.context import current_context
+from ostinato.execution.guard import interpreter
 from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.registry import Registry
-from ostinato.models.ids import RunId
+from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.run import NewRun, Run
 from ostinato.service.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 
-__all__ = ["House", "has_subreaper", "open_house", "open_store"]
+__all__ = [
+    "NO_ENGINE",
+    "Beside",
+    "House",
+    "has_subreaper",
+    "interpreter",
+    "open_house",
+    "open_house_beside",
+    "open_store",
+]
 
+NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is started in this process"}
+"""The health of a process without one."""
 
 _PATIENCE = 60
 """Seconds for which whoever executes a run here waits for the ledger to take its end."""
 
 
+class Beside(Code, Protocol):
+    """An engine in another process, and the code there, for a server that stands beside it."""
+
+    @property
+    def is_started(self) -> bool: ...
+
+    @property
+    def is_draining(self) -> bool: ...
+
+    async def health(self) -> dict[str, Any]:
+        """WaitTimeout if it does not answer."""
+        ...
+
+    async def statistics(self) -> dict[NodeId, dict[str, Any]]: ...
+
+
 class House:
-    """An open database, the services on it, and the engine once it is started."""
+    """An open database, the services on it, and the engine once it is started: here, or `beside` this process."""
 
     def __init__(
-        self, store: Store, clock: Clock, settings: Settings, registry: Registry, code: Code | None = None
+        self, store: Store, clock: Clock, settings: Settings, registry: Registry, beside: Beside | None = None
     ) -> None:
-        """`code` is asked in place of the registry, where that belongs to another loop."""
         self.store = store
         self.clock = clock
         self.settings = settings
         self.registry = registry
         self.engine: Engine | None = None
-        self.services = Services(store, clock, settings.tz, code or registry, self._is_draining, settings.login_limits)
+        self._beside = beside
+        code = beside or registry
+        self.services = Services(store, clock, settings.tz, code, self._is_draining, settings.login_limits)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""
+        if self._beside is not None:
+            return self._beside.is_draining
         return self.engine is not None and self.engine.is_draining and current_context.get(None) is None
 
-    def health(self) -> dict[str, Any]:
-        """How the engine of this process is; `ok` is False when none is started."""
-        if self.engine is None:
-            return {"ok": False, "node": None, "reason": "no engine is started in this process"}
-        return self.engine.health()
+    @property
+    def has_engine(self) -> bool:
+        """Whether an engine is started."""
+        return self.engine is not None if self._beside is None else self._beside.is_started
 
-    def statistics(self) -> dict[str, Any]:
-        """What the engine of this process has counted so far."""
-        return {} if self.engine is None else self.engine.statistics.shape()
+    async def health(self) -> dict[str, Any]:
+        """How the engine is; `ok` is False when none is started."""
+        if self._beside is not None:
+            return await self._beside.health()
+        return NO_ENGINE if self.engine is None else self.engine.health()
+
+    async def statistics(self) -> dict[NodeId, dict[str, Any]]:
+        """What the engine has counted so far, by its node."""
+        if self._beside is not None:
+            return await self._beside.statistics()
+        return {} if self.engine is None else {self.engine.id: self.engine.statistics.shape()}
 
     def make_engine(self) -> Engine:
         """A new engine, not yet started; call on the loop that it shall live on."""
@@ -134,8 +172,17 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0) -> Store
     )
 
 
-async def open_house(settings: Settings, clock: Clock, registry: Registry, code: Code | None = None) -> House:
+async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
     """Open and migrate the database, make its lanes, and put the services on it."""
+    return House(await _opened(settings), clock, settings, registry)
+
+
+async def open_house_beside(settings: Settings, clock: Clock, beside: Beside) -> House:
+    """The same for a server whose engine, and whose code, are in another process."""
+    return House(await _opened(settings), clock, settings, Registry(), beside)
+
+
+async def _opened(settings: Settings) -> Store:
     store = open_store(settings.db, settings.schema, settings.lease.total_seconds())
     try:
         await store.open()
@@ -144,4 +191,4 @@ async def open_house(settings: Settings, clock: Clock, registry: Registry, code:
     except BaseException:
         await store.close()
         raise
-    return House(store, clock, settings, registry, code)
+    return store

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from ostinato.api.access import House
-from ostinato.errors import OstinatoError
+from ostinato.errors import OstinatoError, WaitTimeout
 
 __all__ = ["router"]
 
@@ -22,13 +22,19 @@ DATABASE_SECONDS = 3.0
 @router.get("/healthz", include_in_schema=False)
 async def healthz(house: House) -> Response:
     """200 while this process serves; 503 if an engine was started here and is not well."""
-    return _answer(_why_not_healthy(house.health()))
+    try:
+        return _answer(_why_not_healthy(await house.health()))
+    except WaitTimeout as error:
+        return _answer(str(error))
 
 
 @router.get("/readyz", include_in_schema=False)
 async def readyz(house: House) -> Response:
     """200 when work can be sent here: the database answers, and an engine of this process has its lease."""
-    health = house.health()
+    try:
+        health = await house.health()
+    except WaitTimeout as error:
+        return _answer(str(error))
     if health["node"] is not None and health["draining"]:
         return _answer("this node is draining")
     try:

@@ -1,4 +1,4 @@
-"""What the server needs of the process that it is in; `wiring.House` answers it."""
+"""What the server needs of the process that it is in: `wiring.House` answers it, alone or beside an engine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
+from ostinato.models.ids import NodeId
 from ostinato.service.services import Services
 
 __all__ = ["ApiHouse"]
@@ -23,10 +24,15 @@ class ApiHouse(Protocol):
     @property
     def clock(self) -> Clock: ...
 
-    def health(self) -> dict[str, Any]:
-        """How the engine of this process is; `ok` is False when none is started."""
+    @property
+    def has_engine(self) -> bool:
+        """Whether this server stands beside an engine."""
         ...
 
-    def statistics(self) -> dict[str, Any]:
-        """What the engine of this process has counted so far; empty when none is started."""
+    async def health(self) -> dict[str, Any]:
+        """How that engine is; `ok` is False when there is none. WaitTimeout if it does not answer."""
+        ...
+
+    async def statistics(self) -> dict[NodeId, dict[str, Any]]:
+        """What that engine has counted so far, by its node; nothing if there is none, or if it does not answer."""
         ...

@@ -1,4 +1,4 @@
-"""/metrics in Prometheus' text format: every node as its last beat counted, this process's own engine as it is now.
+"""/metrics in Prometheus' text format: every node as its last beat counted, the engine beside this server as it is now.
 
 It needs a viewer's token, or a client on this machine where only such can come. docs/reference/metrics.md says more.
 """
@@ -46,14 +46,9 @@ async def metrics(request: Request, house: House) -> Response:
     if not _is_on_this_machine(request, house.settings):
         await doorkeeper_of(request).identify(request)
     services = house.services
-    own = house.health()["node"]
     nodes = await services.nodes.list()
-    counted = await services.nodes.statistics()
-    statistics = {
-        str(node.id): house.statistics() if node.id == own else counted.get(node.id, {})
-        for node in nodes
-        if node.state != "lost"
-    }
+    counted = {**await services.nodes.statistics(), **await house.statistics()}
+    statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
     schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
     lanes = await services.lanes.list()
     text = metrics_text(nodes, statistics, lanes, schedules, request.app.state.connections)

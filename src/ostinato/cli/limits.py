@@ -1,7 +1,7 @@
 """How many connections the server may hold, and how many descriptors this process may: the first from the second.
 
-The engine needs descriptors for every process that it starts. The server gets a quarter of them, and the rest is kept
-back. `connections.py` keeps to these limits.
+Connections get a quarter of the descriptors: the database, and what is just being answered, need some too.
+`connections.py` keeps to these limits.
 """
 
 from __future__ import annotations

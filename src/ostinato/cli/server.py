@@ -1,5 +1,4 @@
-"""The server in the foreground, alone (`web`) or on a thread beside an engine (`up`): bind, refuse what is unsafe,
-serve, end.
+"""The server, alone (`web`) or in a process beside an engine (`up`): bind, refuse what is unsafe, serve, end.
 
 It lives on the loop of its house; who called it looks after signals. `connections.py` says who gets in.
 """

@@ -1,6 +1,6 @@
 """The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells.
 
-`server_thread.py` serves the page beside it.
+`server_process.py` serves the page beside it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ostinato.app import Ostinato
+    from ostinato.cli.server_process import ServerProcess
     from ostinato.service.services import Services
-    from ostinato.wiring import House
 
 __all__ = ["serve", "settle"]
 
@@ -48,12 +48,14 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
             async with app:
                 engine = await app.aio.with_engine(_itself)
                 if served is not None:
-                    served.engine = engine  # so that the page tells how it is
+                    served.tell_engine(engine)  # so that the page tells how it is
                 await _introduce(app, view.services, talk, quiet=not page)
                 settle()
                 await signals.first.wait()
+                if served is not None:
+                    served.tell_engine(engine, is_draining=True)
             if served is not None:
-                served.engine = None
+                served.tell_engine(None)
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await feed.end()
@@ -73,8 +75,8 @@ def settle() -> None:
     gc.freeze()
 
 
-def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextManager[House]:
-    from ostinato.cli.server_thread import serving_apart
+def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextManager[ServerProcess]:
+    from ostinato.cli.server_process import serving_apart
 
     return serving_apart(app, talk)
 

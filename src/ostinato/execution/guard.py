@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ostinato.execution import guard_child
 
-__all__ = ["GUARD", "Guard"]
+__all__ = ["GUARD", "Guard", "interpreter"]
 
 RESTART_SECONDS = 1.0
 """Between two starts of a guard that dies."""
@@ -172,7 +172,7 @@ class Guard:
         ours, theirs = self._pair()
         try:
             self.process = os.posix_spawn(
-                program := _interpreter(),
+                program := interpreter(),
                 [program, "-I", "-S", str(Path(guard_child.__file__)), str(os.getpid())],
                 os.environ,
                 file_actions=[
@@ -211,7 +211,7 @@ def _is_there(other: socket.socket) -> bool:
     return False
 
 
-def _interpreter() -> str:
+def interpreter() -> str:
     """A Python: in a server that embeds one, sys.executable may be the server."""
     places = [sys.executable or "", f"{sys.exec_prefix}/bin/python3", f"{sys.base_exec_prefix}/bin/python3"]
     for place in places:

@@ -50,6 +50,8 @@ class Registry:
     tasks: dict[str, TaskDefinition] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)
     throttle: Throttle = field(default_factory=Throttle)
+    on_new_task: Callable[[str], None] | None = None
+    """Told the name of a task that was added."""
 
     def add_task(
         self,
@@ -86,6 +88,8 @@ class Registry:
             requeue_on_drain,
         )
         self.tasks[name] = definition
+        if self.on_new_task is not None:
+            self.on_new_task(name)
         return definition
 
     def add_check(self, name: str, function: Check) -> None:
@@ -104,7 +108,12 @@ class Registry:
             for parameter in parameters
         )
 
-    def throttled(self, session: str) -> bool | None:
+    @property
+    def has_throttle(self) -> bool:
+        """Whether the code says how full sessions are."""
+        return self.throttle.usage is not None
+
+    async def throttled(self, session: str) -> bool | None:
         """Whether this session goes one at a time now; None if nobody here knows."""
         return self.throttle.look(session)
 

@@ -53,7 +53,7 @@ class Code(Protocol):
         """Whether a task can be called with `payloads`; None if it is not known here."""
         ...
 
-    def throttled(self, session: str) -> bool | None:
+    async def throttled(self, session: str) -> bool | None:
         """Whether this session goes one at a time now; None if nobody here knows."""
         ...
 

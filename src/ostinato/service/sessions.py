@@ -86,7 +86,7 @@ class SessionService:
             drop=check_choice(Drop, "drop", drop),
             **_timers(debounce, debounce_max),
             payload=text,
-            throttled=self._code.throttled(session),
+            throttled=await self._code.throttled(session),
         )
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, message)

@@ -19,4 +19,4 @@ router = routes_of("overview")
 async def get_overview(house: House, _: Viewer) -> Response:
     """What runs, what is late, what is broken, what comes, and how the last day went."""
     found = await house.services.overview.look()
-    return json_answer(overview_shape(found, is_here=bool(house.health().get("node"))))
+    return json_answer(overview_shape(found, is_here=house.has_engine))

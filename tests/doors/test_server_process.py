@@ -1,0 +1,448 @@
+"""The server beside the engine: neither holds up the other, one survives the other's faults, and the page tells how the
+engine is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from ostinato import Ostinato, RunState
+from ostinato.cli import server_child, server_process
+from ostinato.cli.server_child import _EngineBeside
+from ostinato.cli.server_link import Answer, Ask, Begin, engines_link, servers_link
+from ostinato.cli.server_process import ServerProcess, serving_apart
+from ostinato.config import Settings
+from ostinato.engine.node import Engine
+from ostinato.errors import Conflict, OstinatoError, WaitTimeout
+from ostinato.models.access import Role
+from tests.doors.command_line import PROGRAM, CommandLine, eventually
+from tests.processes import lives
+
+PATIENCE = 60.0
+
+
+@asynccontextmanager
+async def up(app: Ostinato) -> AsyncIterator[tuple[ServerProcess, httpx.AsyncClient]]:
+    """What `ostinato up` puts together, on this loop; the client has an admin's token."""
+    told: list[str] = []
+    async with serving_apart(app, told.append) as server, app:
+        server.tell_engine(await app.aio.with_engine(_itself))
+        address = re.search(r"http://\S+", told[0])
+        assert address is not None
+        made = app._home.house
+        assert made is not None
+        _, token = await made.services.access.make_token("tests", Role.ADMIN, "tests", None)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx.AsyncClient(base_url=address[0], headers=headers, timeout=PATIENCE) as client:
+            yield server, client
+        server.tell_engine(None)
+
+
+async def _itself(engine: Engine) -> Engine:
+    return engine
+
+
+@pytest.fixture(params=["file", "postgres"])
+def app(request: pytest.FixtureRequest, tmp_path: Path) -> Ostinato:
+    url = f"sqlite:///{tmp_path / 'jobs.db'}" if request.param == "file" else request.getfixturevalue("postgres_url")
+    return Ostinato(settings=Settings(db=url, port=0))
+
+
+async def _ended(app: Ostinato, id: int) -> RunState:
+    async with asyncio.timeout(PATIENCE):
+        while not (run := await app.aio.runs.get(id)).ended:  # noqa: ASYNC110  # another loop ends it
+            await asyncio.sleep(0.01)
+    return run.state
+
+
+def process_of(server: ServerProcess) -> int:
+    assert server.process is not None
+    return server.process
+
+
+def no_server_is_left() -> bool:
+    return not [thread for thread in threading.enumerate() if thread.name.startswith("ostinato-server")]
+
+
+def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
+    @app.task("quick")
+    async def quick() -> None: ...
+
+    async def all_of_it() -> None:
+        async with up(app) as (server, client):
+            os.kill(process_of(server), signal.SIGSTOP)
+            try:
+                asking = asyncio.create_task(client.get("/api/overview"))
+                assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
+                assert not asking.done()
+            finally:
+                os.kill(process_of(server), signal.SIGCONT)
+            assert (await asking).status_code == 200
+
+    asyncio.run(all_of_it())
+
+
+def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None:
+    released = threading.Event()
+    found: list[httpx.Response] = []
+
+    def look(address: str) -> None:
+        """From a thread: the loop of this test is the engine's."""
+        try:
+            with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+
+                def is_told() -> bool:
+                    found.append(client.get("/healthz"))
+                    return found[-1].status_code == 503
+
+                eventually(is_told, "the block is told", PATIENCE)
+        finally:
+            released.set()
+
+    @app.task("blocking")
+    async def blocking() -> None:
+        released.wait(PATIENCE)
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+            looking = threading.Thread(target=look, args=(str(client.base_url),))
+            run = await blocking.aio.enqueue()
+            looking.start()
+            await _ended(app, run)
+            await asyncio.to_thread(looking.join)
+            assert (await client.get("/metrics")).status_code == 200
+
+    asyncio.run(all_of_it())
+    assert found[-1].json()["reason"] == "the event loop is blocked"
+
+
+def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
+    asked: list[object] = []
+
+    @app.check("fine")
+    async def fine() -> bool:
+        asked.append(asyncio.get_running_loop())
+        return True
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+            work = {"kind": "function", "task": "hello"}
+            body = {"name": "s", "timing": "every 1h", "work": work, "policy": {"checks": ["fine"]}}
+            assert (await client.post("/api/schedules", json=body)).status_code == 201
+            assert asked == [asyncio.get_running_loop()]
+
+    asyncio.run(all_of_it())
+
+
+def test_code_that_does_not_answer_holds_up_no_request_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_child, "_CODE_SECONDS", 0.05)
+
+    async def all_of_it() -> None:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            beside = _EngineBeside(servers_link(theirs), None, Begin(Settings(), {}, has_throttle=True))
+            beside.listen(lambda: None)
+            with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
+                await beside.failed_checks(["fine"])
+            asked = engines_link(ours).receive()
+            assert asked == Ask(1, "checks", ["fine"])
+            # Too late, and what was never asked: nobody minds.
+            engines_link(ours).send(Answer(1, {"fine": "no"}))
+            engines_link(ours).send(Answer(7, {}))
+            with pytest.raises(WaitTimeout):
+                await beside.throttled("dm:1")
+
+    asyncio.run(all_of_it())
+
+
+def test_what_cannot_be_asked_is_told_and_the_rest_goes_on(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> dict[str, str]:
+        raise RuntimeError("no room for a thread")
+
+    def worse(_: object) -> dict[str, str]:
+        raise RuntimeError("nobody knows")
+
+    monkeypatch.setattr(Engine, "health", worse)
+    monkeypatch.setattr(type(app.registry), "failed_checks", broken)
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+            body = {"name": "s", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
+            answer = await client.post("/api/schedules", json=body | {"policy": {"checks": ["fine"]}})
+            assert answer.status_code >= 500
+            assert (await client.get("/healthz")).status_code >= 500
+            assert (await client.get("/api/overview")).status_code == 200
+
+    asyncio.run(all_of_it())
+
+
+def test_what_the_code_says_of_tasks_holds_at_the_server_too(app: Ostinato) -> None:
+    """Also of a task that is registered later."""
+
+    @app.task("patient", retry=7, timeout="90s")
+    async def patient() -> None: ...
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+
+            async def policy_of(task: str) -> dict[str, object]:
+                body = {"name": task, "timing": "every 1h", "work": {"kind": "function", "task": task}}
+                made = await client.post("/api/schedules", json=body)
+                assert made.status_code == 201
+                policy: dict[str, object] = made.json()["policy"]
+                return policy
+
+            def later() -> None: ...
+
+            app.task("later", priority=9)(later)
+            policy = await policy_of("patient")
+            assert policy["timeout"] == "1m30s"
+            assert isinstance(policy["retry"], dict)
+            assert policy["retry"]["max"] == 7
+            async with asyncio.timeout(PATIENCE):
+                number = 0
+                while (await policy_of(f"later{number}" if number else "later"))["priority"] != 9:
+                    number += 1
+                    app.task(f"later{number}", priority=9)(later)
+            sent = await client.post("/api/sessions/chat/messages", json={"task": "patient", "payload": 1})
+            assert (sent.status_code, sent.json()["detail"].split(";")[0]) == (422, "task 'patient' takes no payloads")
+
+    asyncio.run(all_of_it())
+
+
+def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
+    asked: list[tuple[str, object]] = []
+
+    @app.task("answer")
+    async def answer(payloads: list[object]) -> None: ...
+
+    def usage(session: str) -> tuple[float, float]:
+        asked.append((session, asyncio.get_running_loop()))
+        return 1, 100
+
+    app.sessions.throttle(usage)
+
+    async def all_of_it() -> None:
+        async with up(app) as (_, client):
+            sent = await client.post("/api/sessions/chat/messages", json={"task": "answer", "payload": 1})
+            assert sent.status_code == 201
+            assert asked[0] == ("chat", asyncio.get_running_loop())
+
+    asyncio.run(all_of_it())
+
+
+def test_a_server_that_is_killed_is_started_again_at_its_port(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server_process, "_RESTART_SECONDS", (0.01, 0.01))
+
+    @app.task("quick")
+    async def quick() -> None: ...
+
+    async def all_of_it() -> None:
+        async with up(app) as (server, client):
+            first = process_of(server)
+            os.kill(first, signal.SIGKILL)
+            async with asyncio.timeout(PATIENCE):
+                while server.process in (first, None):  # noqa: ASYNC110  # another thread starts it
+                    await asyncio.sleep(0.01)
+                while True:
+                    with contextlib.suppress(httpx.TransportError):
+                        health = await client.get("/readyz")
+                        if health.status_code == 200:
+                            break
+                    await asyncio.sleep(0.01)
+            assert (await client.get("/api/overview")).status_code == 200
+            assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
+
+    asyncio.run(all_of_it())
+    assert [text for text in caplog.messages if "the server has ended by itself: it was killed by SIGKILL" in text]
+    assert no_server_is_left()
+
+
+def test_what_hinders_the_start_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
+    async def all_of_it() -> None:
+        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+            settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=taken.getsockname()[1])
+            with pytest.raises(Conflict, match="is taken"):
+                async with serving_apart(Ostinato(settings=settings), lambda _: None):
+                    pass
+
+    asyncio.run(all_of_it())
+    assert no_server_is_left()
+
+
+def test_a_server_that_cannot_even_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_process, "_START", "raise SystemExit(7)")
+
+    async def all_of_it() -> None:
+        app = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=0))
+        with pytest.raises(OstinatoError, match="the server did not start: it exited with status 7"):
+            async with serving_apart(app, lambda _: None):
+                pass
+
+    asyncio.run(all_of_it())
+    assert no_server_is_left()
+
+
+def test_a_start_that_is_given_up_leaves_nothing_behind(app: Ostinato) -> None:
+    async def all_of_it() -> None:
+        async def serve() -> None:
+            async with serving_apart(app, lambda _: None):
+                raise AssertionError("it was to be cancelled before")
+
+        for turns in range(6):
+            starting = asyncio.create_task(serve())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+
+    asyncio.run(all_of_it())
+    assert no_server_is_left()
+    assert not [one for one in psutil.Process().children() if "server_child" in " ".join(one.cmdline())]
+
+
+class Up:
+    """A real `ostinato up`, and the process of its server."""
+
+    def __init__(self, cli: CommandLine, *words: str) -> None:
+        self.log = cli.folder / "up.err"
+        with self.log.open("w") as stderr:
+            self.process = subprocess.Popen(
+                [*PROGRAM, "up", *words], cwd=cli.folder, stdout=subprocess.DEVNULL, stderr=stderr
+            )
+        eventually(lambda: "Ctrl-C to stop" in self.log.read_text(), "up is ready", PATIENCE)
+        found = re.search(r"page +(http://\S+)", self.log.read_text())
+        assert found is not None
+        self.address = found[1]
+        (self.server,) = [
+            child.pid
+            for child in psutil.Process(self.process.pid).children()
+            if "server_child" in " ".join(child.cmdline())
+        ]
+
+    def end(self) -> None:
+        for process in (self.process.pid, self.server):
+            if lives(process):
+                os.kill(process, signal.SIGKILL)
+        self.process.wait()
+
+
+HOLDING = """
+import os, time
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("hold")
+def hold() -> None:
+    if not os.fork():  # with every descriptor of its parent
+        open("held", "w").write(str(os.getpid()))
+        time.sleep(600)
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("forked", [False, True], ids=["alone", "a fork holds the link"])
+def test_it_ends_with_an_engine_that_is_killed(cli: CommandLine, forked: bool) -> None:
+    (cli.folder / "holding.py").write_text(HOLDING)
+    held = cli.folder / "held"
+    if forked:
+        cli.ok("schedule", "add", "fork", "every 1h", "--task", "hold")
+        cli.ok("schedule", "trigger", "fork")
+    running = Up(cli, "--app", "holding:app")
+    try:
+        eventually(lambda: not forked or (held.exists() and held.read_text()), "a fork holds the link", PATIENCE)
+        os.kill(running.process.pid, signal.SIGKILL)
+        eventually(lambda: not lives(running.server), "the server is gone", PATIENCE)
+    finally:
+        running.end()
+        if held.exists():
+            os.kill(int(held.read_text()), signal.SIGKILL)
+
+
+def test_a_stopped_engine_is_told_and_the_page_goes_on(cli: CommandLine) -> None:
+    running = Up(cli)
+    token = cli.ok("token", "add", "tests", "--role", "viewer", "--json").json["token"]
+    try:
+        os.kill(running.process.pid, signal.SIGSTOP)
+        try:
+            with httpx.Client(base_url=running.address, timeout=PATIENCE) as client:
+                health = client.get("/healthz")
+                assert (health.status_code, health.json()["reason"]) == (503, "the engine does not answer")
+                headers = {"Authorization": f"Bearer {token}"}
+                assert client.get("/api/overview", headers=headers).status_code == 200
+                assert client.get("/metrics", headers=headers).status_code == 200
+        finally:
+            os.kill(running.process.pid, signal.SIGCONT)
+        eventually(lambda: httpx.get(f"{running.address}/healthz").status_code == 200, "it is well", PATIENCE)
+    finally:
+        running.end()
+
+
+def test_signals_for_all_end_the_server_last(cli: CommandLine) -> None:
+    """A service manager signals every process: the page still tells how the drain ends."""
+    cli.ok("schedule", "add", "slow", "every 1h", "--shell", "echo on; while [ ! -e go ]; do sleep 0.02; done")
+    cli.ok("schedule", "trigger", "slow")
+    running = Up(cli)
+    try:
+        eventually(lambda: cli.ok("run", "ls", "--state", "running", "--json").json, "it runs", PATIENCE)
+        for process in (running.server, running.process.pid):
+            os.kill(process, signal.SIGTERM)
+        ready = f"{running.address}/readyz"
+        eventually(lambda: httpx.get(ready).json().get("reason") == "this node is draining", "the drain", PATIENCE)
+        (cli.folder / "go").touch()
+        assert running.process.wait(PATIENCE) == 0
+        assert not lives(running.server)
+    finally:
+        running.end()
+
+
+def test_half_open_connections_leave_room_for_work_and_for_others(cli: CommandLine) -> None:
+    """More of them than the process may have descriptors: who asks is answered, and what is due runs."""
+    cli.ok("schedule", "add", "greet", "every 1s", "--shell", "true", "--retry", "0", "--break-after", "1")
+    out, err = cli.folder / "up.out", cli.folder / "up.err"
+    few = ["sh", "-c", 'ulimit -n 256 && exec "$@"', "sh"]
+    with out.open("w") as stdout, err.open("w") as stderr:
+        process = subprocess.Popen([*few, *PROGRAM, "up"], cwd=cli.folder, stdout=stdout, stderr=stderr)
+    lines: list[socket.socket] = []
+    try:
+        eventually(lambda: "Ctrl-C to stop" in err.read_text(), "up is ready", PATIENCE)
+        found = re.search(r"page +(http://\S+)", err.read_text())
+        assert found is not None
+        port = int(found[1].rpartition(":")[2])
+        for _ in range(400):
+            line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            lines.append(line)
+            if len(lines) % 100 == 0:
+                assert httpx.get(f"{found[1]}/healthz", timeout=PATIENCE).status_code == 200
+        before = out.read_text().count("succeeded")
+        eventually(lambda: out.read_text().count("succeeded") > before + 2, "work goes on", PATIENCE)
+        runs = cli.ok("schedule", "runs", "greet", "--json").json
+        assert "failed" not in {run["state"] for run in runs}
+        assert cli.ok("schedule", "show", "greet", "--json").json["broken"] is None
+        assert err.stat().st_size < 20_000
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        for line in lines:
+            line.close()
+        process.kill()
+        process.wait()
