@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
@@ -132,8 +134,10 @@ class ServerProcess:
 
     def _run(self) -> None:
         """On a thread of its own: it answers how the engine is while the engine's loop is blocked."""
-        pause, longest = _RESTART_SECONDS
+        first, longest = _RESTART_SECONDS
+        pause = first
         while True:
+            begun = time.monotonic()
             try:
                 ending = self._serve_once()
             except OSError as error:
@@ -142,6 +146,8 @@ class ServerProcess:
                 self._serving.set_exception(OstinatoError(f"the server did not start: it {ending}"))
             if self._stopped.is_set() or self._serving.exception() is not None:
                 return
+            if time.monotonic() - begun > longest:
+                pause = first
             log.error("the server has ended by itself: it %s; it is started again in %g s", ending, pause)
             if self._stopped.wait(pause):
                 return
@@ -263,14 +269,19 @@ def _spawn(link: socket.socket) -> int:
     """The process; its end of the link is its standard input."""
     program = interpreter()
     root = str(Path(ostinato.__file__).parents[1])
-    return os.posix_spawn(
-        program,
-        # Not from the current folder: what lies there may be a stranger's.
-        [program, "-P", "-c", _START, str(os.getpid()), root],
-        os.environ,
-        file_actions=[(os.POSIX_SPAWN_DUP2, link.fileno(), 0)],
-        setsigmask=_DEAF_TO,  # from its first moment, and for good
-    )
+    # Not a low number, as where somebody closed ours: a DUP2 to its own number would leave it to be closed.
+    end = fcntl.fcntl(link.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    try:
+        return os.posix_spawn(
+            program,
+            # Not from the current folder: what lies there may be a stranger's.
+            [program, "-P", "-c", _START, str(os.getpid()), root],
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, end, 0)],
+            setsigmask=_DEAF_TO,  # from its first moment, and for good
+        )
+    finally:
+        os.close(end)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
