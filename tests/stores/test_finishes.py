@@ -170,6 +170,31 @@ async def test_one_lost_end_does_not_hold_up_the_others(store: Store) -> None:
     assert states == {one.id: "succeeded", two.id: "running", three.id: "succeeded"}
 
 
+@pytest.mark.parametrize("count", [19, 20, 21, 45])
+async def test_of_many_ends_each_is_written_with_its_own_values_and_only_the_lost_are_lost(
+    store: Store, count: int
+) -> None:
+    """However many rows one statement takes."""
+    await store.lanes.ensure_lanes({"wide": 100}, [])
+    await store.runs.insert_runs([new_run(lane="wide")] * count)
+    runs = (await store.runs.claim_runs(claim(room=count))).runs
+    assert len(runs) == count
+    late = {runs[0].id, runs[count // 2].id, runs[-1].id}
+    ends = [finish(run, finished_at=NOW + number, result=str(number)) for number, run in enumerate(runs)]
+    for end in ends:
+        end.token += end.id in late
+    done = await store.runs.finish_runs(ends)
+    assert set(done.lost) == late
+    shown = {run.id: run for run in await store.runs.list_runs(RunFilter(limit=count))}
+    for number, run in enumerate(runs):
+        if run.id in late:
+            assert (shown[run.id].state, shown[run.id].result) == (RunState.RUNNING, None)
+        else:
+            assert (shown[run.id].state, shown[run.id].result) == (RunState.SUCCEEDED, number)
+            assert shown[run.id].finished_at == from_micros(NOW + number)
+    assert list((await store.runs.finish_runs([finish(run) for run in runs if run.id in late])).lost) == []
+
+
 async def test_an_end_makes_room_for_a_claim_in_the_same_call(store: Store) -> None:
     await store.lanes.ensure_lanes({"narrow": 1}, [])
     inserted = await store.runs.insert_runs([new_run(lane="narrow")] * 2)

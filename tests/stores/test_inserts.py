@@ -23,6 +23,18 @@ async def test_a_batch_is_inserted_whole_and_its_ids_ascend_in_its_order(store: 
     assert [run.due_at for run in reversed(runs)] == [from_micros(NOW + n) for n in range(1000)]
 
 
+@pytest.mark.parametrize("count", [1, 19, 20, 21, 45])
+async def test_each_row_of_a_batch_has_its_own_values_and_its_own_id(store: Store, count: int) -> None:
+    """However many rows one statement takes."""
+    given = [new_run(due_at=NOW + n, reason=None if n % 3 else f'{n} "\\') for n in range(count)]
+    inserted = await store.runs.insert_runs(given)
+    assert len(inserted) == count
+    for id, run in zip(inserted, given, strict=True):
+        shown = await store.runs.get_run(id)
+        assert shown is not None
+        assert (shown.due_at, shown.reason) == (from_micros(run.due_at), run.reason)
+
+
 async def test_inserting_nothing_is_not_an_error(store: Store) -> None:
     assert await store.runs.insert_runs([]) == []
 

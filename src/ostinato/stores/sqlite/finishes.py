@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import apsw
 import msgspec
@@ -13,6 +14,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.access_rows import REMOVED_AFTER_RUN
+from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
@@ -24,11 +26,19 @@ from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["finish_now"]
 
-_END = """
-UPDATE runs SET state = ?, reason = ?, started_at = coalesce(?, started_at), finished_at = ?, error = ?, result = ?,
-                totals = coalesce(?, totals), progress = coalesce(?, progress)
-WHERE id = ? AND token = ? AND state = 'running'
+# The plus keeps the index on what runs away: each row is to be found by its id, however few the planner believes are
+# running.
+_END = f"""
+WITH f (id, token, state, reason, started_at, finished_at, error, result, totals, progress) AS (
+    VALUES {placeholders(10)}
+)
+UPDATE runs SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, runs.started_at),
+                finished_at = f.finished_at, error = f.error, result = f.result,
+                totals = coalesce(f.totals, runs.totals), progress = coalesce(f.progress, runs.progress)
+FROM f WHERE runs.id = f.id AND runs.token = f.token AND +runs.state = 'running'
 """
+_NO_END = (None,) * 10
+"""Fills a statement up: it has no run's id."""
 _KEEP_ATTEMPT = """
 INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
 SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run_id = runs.id),
@@ -73,8 +83,10 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
 
 def _end(connection: apsw.Connection, ended: Sequence[Finish]) -> set[RunId]:
     """Write these ends; answers whose token held. To count the changes is cheaper than to let each row answer."""
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (
+            finish.id,
+            finish.token,
             finish.state,
             finish.reason,
             finish.started_at,
@@ -83,18 +95,17 @@ def _end(connection: apsw.Connection, ended: Sequence[Finish]) -> set[RunId]:
             finish.result,
             finish.totals,
             finish.progress,
-            finish.id,
-            finish.token,
         )
         for finish in ended
     ]
+    values = batched(rows + [_NO_END] * (-len(rows) % ROWS))
     before = connection.total_changes()
     with suppress(_SomeLost), connection:
-        connection.executemany(_END, rows)
+        connection.executemany(_END, values)
         if connection.total_changes() - before != len(rows):
             raise _SomeLost  # takes the writes back
         return {finish.id for finish in ended}
-    return {RunId(id) for (id,) in connection.executemany(f"{_END} RETURNING id", rows)}
+    return {RunId(id) for (id,) in connection.executemany(f"{_END} RETURNING id", values)}
 
 
 class _SomeLost(Exception):

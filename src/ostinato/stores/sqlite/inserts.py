@@ -12,24 +12,26 @@ from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
 from ostinato.models.states import ENDS, RunState
+from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.turns import arrived, is_cut_off
 
 __all__ = ["insert_all", "insert_fires", "insert_one", "let_in"]
 
-_INSERT = """
+_INTO = """
 INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
                   count, priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_INSERT = f"{_INTO} VALUES {placeholders(23, 1)}"
+_INSERT_BATCH = f"{_INTO} VALUES {placeholders(23)}"
 
 
 def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
     """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
     plain = [run for run in runs if run.session is None]
     if plain:
-        connection.executemany(f"{_INSERT} ON CONFLICT DO NOTHING", [_values(run) for run in plain])
+        _insert(connection, plain, "ON CONFLICT DO NOTHING")
     for run in runs:
         if run.session is not None:
             run.later = run.mode is not None and run.ready_at > now
@@ -51,10 +53,17 @@ def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunI
         return []
     if any(run.key is not None for run in runs):
         return [_insert_keyed(connection, run) for run in runs]
-    connection.executemany(_INSERT, [_values(run) for run in runs])
+    _insert(connection, runs)
     # Nobody else writes during the transaction, so the ids are consecutive.
     last = connection.last_insert_rowid()
     return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
+
+
+def _insert(connection: apsw.Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
+    rows = [_values(run) for run in runs]
+    rest = len(rows) // ROWS * ROWS
+    connection.executemany(f"{_INSERT_BATCH} {on_conflict}", batched(rows[:rest]))
+    connection.executemany(f"{_INSERT} {on_conflict}", rows[rest:])
 
 
 def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:

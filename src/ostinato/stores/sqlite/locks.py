@@ -31,6 +31,9 @@ _TO_OFD = 31
 """F_OFD_GETLK is F_GETLK + 31, and so on."""
 _PID_OFFSET = 24
 """Where `l_pid` is in a 64-bit `struct flock`: it must be 0 for OFD locks, and SQLite leaves there what it finds."""
+_STATEMENTS = 512
+"""How many places apsw has for prepared statements, the most that it takes. It puts one back into the *next* place,
+whoever is there: a hundred rows by `executemany` would drop all others of its usual hundred, in each transaction."""
 
 opening = threading.Lock()
 """Held from a connection's making to the end of its first read, and while one is closed.
@@ -121,7 +124,7 @@ def connect(path: str) -> apsw.Connection:
     """A connection of ours. It makes no file: one that was deleted must be missed, and not be there again, empty."""
     create = apsw.SQLITE_OPEN_CREATE if path == ":memory:" else 0
     with opening:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | create)
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | create, statementcachesize=_STATEMENTS)
         _ours.add(connection)
     return connection
 
