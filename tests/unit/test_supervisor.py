@@ -175,3 +175,27 @@ def test_no_supervisor_waits_for_an_engine_that_is_gone(engine: Engine, before: 
     engine.control.sendall(before)
     engine.process.kill()
     assert engine.supervisor.wait(PATIENCE) == 0
+
+
+REUSED = """
+import signal, socket, subprocess, sys
+from ostinato.execution import guard_child
+
+signal.signal(signal.SIGCHLD, lambda *_: None)
+supervisor = guard_child.Supervisor(socket.socket(fileno=int(sys.argv[1])), None)
+orphan = subprocess.Popen(["sh", "-c", "exit 9"])
+orphan.returncode = 0  # as if it were the command, which has ended, and its number another's by now
+while supervisor._bury(orphan):
+    supervisor._waits.wait(None)
+"""
+
+
+def test_an_orphan_with_the_number_of_the_command_does_not_change_its_exit_status() -> None:
+    ours, theirs = socket.socketpair()
+    ours.settimeout(PATIENCE)
+    with ours, theirs:
+        words = [sys.executable, "-c", REUSED, str(theirs.fileno())]
+        with subprocess.Popen(words, pass_fds=[theirs.fileno()]) as supervisor:
+            theirs.close()
+            assert ours.recv(1_024) == b""
+            assert supervisor.wait(PATIENCE) == 0

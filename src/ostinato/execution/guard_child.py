@@ -272,7 +272,7 @@ class Supervisor:
         """Take the exit status of all that has ended; whether anybody is left."""
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == process.pid:
+                if ended[0] == process.pid and process.returncode is None:  # its number may be given out again
                     process.returncode = os.waitstatus_to_exitcode(ended[1])
                     self._say(b"X %d\n" % process.returncode)
         except ChildProcessError:
