@@ -415,7 +415,7 @@ def test_a_cancel_while_it_starts_leaves_nothing_behind(more: int) -> None:
                 waiting.cancel()
 
     bounded(main())
-    assert soon(lambda: daemons(marker) == [])
+    assert soon(lambda: daemons(marker) == []), [psutil.Process(pid).parents() for pid in daemons(marker)]
 
 
 @pytest.mark.usefixtures("long_grace")
