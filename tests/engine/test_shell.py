@@ -366,12 +366,12 @@ def test_what_is_told_to_stop_before_its_turn_has_come_is_stopped(
 
     async def late(_: object) -> None:
         begun.set()
-        await asyncio.to_thread(go.wait, 10)
+        await asyncio.to_thread(go.wait, 60)
 
     monkeypatch.setattr(starting._Turns, "wait", late)
     memory_app.start()
     run = memory_app.enqueue(Shell("sleep 600"))
-    assert begun.wait(10)
+    assert begun.wait(60)
     run.cancel()
     runner = engine_of(memory_app).runner
     eventually(lambda: any(active.stop for active in runner._active.values()))
@@ -406,7 +406,7 @@ def test_a_drain_puts_it_back_and_the_next_node_starts_it_from_the_beginning(sha
     pids = begun(reader, run.id, "ready")
     stopping = threading.Thread(target=app.stop, kwargs={"grace": "100ms"})
     stopping.start()
-    stopping.join(15)
+    stopping.join(60)
     assert not stopping.is_alive()
     assert reader.runs.get(run.id).state is RunState.QUEUED
     assert not any(lives(pid) for pid in pids)

@@ -165,14 +165,16 @@ def test_work_that_is_cut_off_may_say_itself_what_becomes_of_it(shared_db: str, 
 
 
 @on_shared
-def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(shared_db: str, make_app: MakeApp) -> None:
+def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
+    shared_db: str, make_app: MakeApp, tmp_path: Path
+) -> None:
     """Its gate was being asked: the work itself is still to be done."""
     app = make_app(shared_db)
     ran: list[int] = []
     job = app.task("job", retry=0)(lambda: ran.append(1))
     app.start()
-    run = job.using(gate="sleep 60").enqueue()
-    eventually(lambda: app.runs.get(run.id).state is RunState.RUNNING)
+    run = job.using(gate=f"touch {tmp_path}/asked; sleep 60").enqueue()
+    eventually((tmp_path / "asked").exists)  # its row says that it runs before this node knows of it
     app.stop(grace=0)
     back = app.runs.get(run.id)
     assert (back.state, back.attempt, back.attempts, ran) == (RunState.QUEUED, 0, (), [])

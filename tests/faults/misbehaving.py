@@ -16,6 +16,8 @@ from ostinato import Ostinato, RunContext
 app = Ostinato("sqlite://:memory:", name="misbehaving")
 released = threading.Event()
 """Lets hung threads go at the end of the tests."""
+SLEEPS = "import time; time.sleep(600)"
+"""What tasks start that hang or leave something behind: longer than anybody waits."""
 
 
 @app.task(retry=0)
@@ -38,16 +40,16 @@ def hangs_in_a_thread() -> None:
     released.wait(60)
 
 
-@app.task(retry=0, timeout="3s", isolation="process")
+@app.task(retry=0, isolation="process")
 def hangs_in_a_process() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.Popen([sys.executable, "-c", SLEEPS])
     time.sleep(600)
 
 
 @app.task(retry=0, isolation="process")
 def hangs_for_ever_in_a_process() -> None:
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.Popen([sys.executable, "-c", SLEEPS])
     time.sleep(600)
 
 
@@ -90,7 +92,7 @@ def exits_in_a_thread() -> None:
 @app.task(retry=0, isolation="process")
 def leaves_a_process_behind() -> str:
     """One that holds the output open, for longer than anybody waits."""
-    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    subprocess.Popen([sys.executable, "-c", SLEEPS])
     return "done"
 
 
@@ -99,7 +101,7 @@ def leaves_a_fork_that_fled_behind() -> str:
     """One that holds every pipe open and that a kill of the group does not reach."""
     if os.fork() == 0:
         os.setsid()
-        time.sleep(8)
+        time.sleep(600)
         os._exit(0)
     print("said before")
     return "done"

@@ -20,7 +20,7 @@ from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import UNKNOWN, NotStarted
 from ostinato.execution.guard import GUARD, Guard
 from tests.processes import lives
-from tests.unit.commands import Heard, bounded, closing, ended, soon, started
+from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, soon, started
 
 
 @pytest.fixture
@@ -86,7 +86,14 @@ def test_a_guard_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch, fr
     assert first is not None
     os.kill(first, signal.SIGSTOP)
     assert soon(lambda: psutil.Process(first).status() == psutil.STATUS_STOPPED)
-    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 5)
+    kill = fresh._kill
+
+    def killed(asked: int | None) -> None:
+        monkeypatch.setattr(guard, "_ANSWER_SECONDS", PATIENCE)  # the next one has its time to start
+        kill(asked)
+
+    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(fresh, "_kill", killed)
     assert ended("echo hi") == (0, b"hi\n")
     assert fresh.process != first
     assert not psutil.pid_exists(first), "the first was buried"
@@ -195,9 +202,9 @@ def test_supervisors_are_used_again_and_most_of_them_go(monkeypatch: pytest.Monk
                 group.kill()
             for group in begun:
                 await group.wait()
+            assert soon(lambda: len(psutil.Process(fresh.process).children()) == 3)
 
     bounded(main())
-    assert soon(lambda: len(psutil.Process(fresh.process).children()) == 3)
 
 
 def test_a_server_that_embeds_python_finds_an_interpreter(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
@@ -228,7 +235,7 @@ guard = GUARD.process
 with GUARD._lock:  # as another thread may, at any time
     fork = os.fork()
 if fork == 0:
-    signal.alarm(10)
+    signal.alarm(50)
     os.closerange(3, 1000)  # as daemons do
     files = [os.open("/dev/zero", os.O_RDONLY) for _ in range(20)]
     asyncio.run(one())

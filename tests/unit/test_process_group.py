@@ -398,15 +398,15 @@ def test_without_a_subreaper_a_stop_reaches_the_session_or_at_least_the_group(
         assert each.wait(PATIENCE) == 0
 
 
-def test_a_cancel_while_it_starts_leaves_nothing_behind() -> None:
+@pytest.mark.parametrize("more", [0, 12], ids=["short", "longer than a socket takes at once"])
+def test_a_cancel_while_it_starts_leaves_nothing_behind(more: int) -> None:
     marker = f"starting-{os.getpid()}-{time.monotonic_ns()}"
+    command = [sys.executable, "-c", "import time; time.sleep(600)", marker, *["x" * 100_000] * more]
 
     async def main() -> None:
         await (await started("true", Heard())).wait()  # the guard is there
         for turns in range(12):
-            starting = asyncio.ensure_future(
-                started([sys.executable, "-c", "import time; time.sleep(600)", marker], Heard())
-            )
+            starting = asyncio.ensure_future(started(command, Heard()))
             for _ in range(turns):
                 await asyncio.sleep(0)
             if not starting.cancel():
@@ -415,7 +415,32 @@ def test_a_cancel_while_it_starts_leaves_nothing_behind() -> None:
                 waiting.cancel()
 
     bounded(main())
-    assert soon(lambda: daemons(marker) == [])
+    assert soon(lambda: daemons(marker) == []), [psutil.Process(pid).parents() for pid in daemons(marker)]
+
+
+@pytest.mark.usefixtures("long_grace")
+def test_a_fork_that_holds_the_socket_keeps_no_supervisor_and_no_command(fresh: Guard) -> None:
+    """Such as a library's own, in which nothing of ours is run."""
+
+    async def main() -> tuple[int, int]:
+        heard = Heard()
+        await (await started("true", heard)).wait()
+        group = await started("trap '' TERM; echo ready; while :; do sleep 0.01; done", heard)
+        await heard.until(b"ready\n")
+        held = os.dup(group._supervisor.fileno())
+        waiting = asyncio.ensure_future(group.wait())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return held, group.number
+
+    held, number = bounded(main())
+    try:
+        assert fresh.process is not None
+        assert soon(lambda: not psutil.Process(fresh.process).children(recursive=True))
+        assert not lives(number)
+    finally:
+        os.close(held)
 
 
 @pytest.mark.usefixtures("long_grace")

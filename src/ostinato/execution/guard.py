@@ -95,6 +95,8 @@ class Guard:
 
     def _close(self, each: socket.socket) -> None:
         self._sockets.pop(each, None)
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)  # a fork that never heard of us may hold it too
         each.close()
 
     async def _fork(self) -> socket.socket:

@@ -8,6 +8,7 @@ so that a new session or a double fork leads nowhere.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import gc
 import marshal
@@ -165,9 +166,12 @@ class Supervisor:
 
     def __init__(self, control: socket.socket, engine: int | None) -> None:
         self._control = control
-        self._engine = engine
         self._is_subreaper = become_subreaper()
-        self._waits = _Waits(control.fileno(), *([] if engine is None else [engine]))
+        self._signs = {control.fileno(), *([] if engine is None else [engine])}
+        """What says that the engine wants something, or is gone."""
+        self._waits = _Waits(*self._signs)
+        self._words = b""
+        """What came right after the request: it is about this command already."""
         self._is_alone = False
         """The engine is gone, or does not care any more."""
 
@@ -175,10 +179,7 @@ class Supervisor:
         """Return when nobody has a command any more."""
         while not self._is_alone:
             self._say(READY)
-            while not (ready := self._waits.wait(None)) & {self._control.fileno(), self._engine}:
-                pass
-            request = self._receive() if self._control.fileno() in ready else None
-            if request is None:
+            if (request := self._receive()) is None:
                 return
             self._execute(*request)
 
@@ -191,16 +192,35 @@ class Supervisor:
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
         """The next request, and the descriptors that came with it; None if there is none."""
         data, descriptors = b"", list[int]()
-        while len(data) < HEADER or len(data) < HEADER + int.from_bytes(data[:HEADER], "big"):
-            more, came = _receive(self._control, _AT_ONCE)
+        end = HEADER
+        while len(data) < end:
+            while not (ready := self._waits.wait(None) & self._signs):
+                pass
+            # Without a byte the engine is gone, though a fork of it may hold the other end.
+            more, came = _receive(self._control, _AT_ONCE) if self._control.fileno() in ready else (b"", [])
             if not more:
                 return None
             descriptors += came
             # What was said about the last command as it ended comes before; a header begins with a zero.
             data = data + more if data else more.lstrip(TERMINATE + KILL)
-        return marshal.loads(data[HEADER:]), descriptors
+            end = HEADER + int.from_bytes(data[:HEADER], "big") if len(data) >= HEADER else HEADER
+        if data[end - 1 : end] == KILL:  # no request ends so: its last byte was not sent any more
+            return None
+        self._words = data[end:]
+        return marshal.loads(data[HEADER:end]), descriptors
+
+    def _is_unwanted(self) -> bool:
+        """Whether the engine has taken back what it asked for, or is gone."""
+        if self._waits.wait(0) & self._signs:
+            self._words += self._hear()
+        return bool(self._words) or self._is_alone
 
     def _execute(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        if self._is_unwanted():
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._say(b"E %d %s\n" % (errno.ECANCELED, _line(os.strerror(errno.ECANCELED))))
+            return
         try:
             process = _spawn(request, descriptors)
         except OSError as error:
@@ -226,7 +246,7 @@ class Supervisor:
                 look_at, pause = now + pause, min(pause * 2, longest)
                 look_at = look_at if now >= kill_at else min(look_at, kill_at)
             ready = self._waits.wait(None if kill_at is None else max(0.001, look_at - now))
-            if {self._control.fileno(), self._engine} & ready:
+            if self._signs & ready:
                 words = self._hear()
                 if kill_at is None and words != KILL:
                     kill_at = time.monotonic() + kill_seconds
@@ -244,16 +264,15 @@ class Supervisor:
             words = b""
         if not words:
             self._is_alone = True
-            self._waits.forget(self._control.fileno())
-            if self._engine is not None:
-                self._waits.forget(self._engine)
+            for sign in self._signs:
+                self._waits.forget(sign)
         return words
 
     def _bury(self, process: subprocess.Popen[bytes]) -> bool:
         """Take the exit status of all that has ended; whether anybody is left."""
         try:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                if ended[0] == process.pid:
+                if ended[0] == process.pid and process.returncode is None:  # its number may be given out again
                     process.returncode = os.waitstatus_to_exitcode(ended[1])
                     self._say(b"X %d\n" % process.returncode)
         except ChildProcessError:

@@ -213,7 +213,6 @@ def end_of(status: int) -> str:
 async def _spawn(request: dict[str, Any], descriptors: Sequence[int]) -> tuple[socket.socket, int, bytes]:
     """Have it started: its supervisor, its number, what is said of it already. OSError or ValueError: why it is not."""
     supervisor = await GUARD.supervisor()
-    is_asked = False
     try:
         loop = asyncio.get_running_loop()
         data = marshal.dumps(request)
@@ -221,7 +220,6 @@ async def _spawn(request: dict[str, Any], descriptors: Sequence[int]) -> tuple[s
         sent = socket.send_fds(supervisor, [message], descriptors)
         if sent < len(message):
             await loop.sock_sendall(supervisor, message[sent:])
-        is_asked = True
         answer = b""
         while b"\n" not in answer:
             if not (more := await loop.sock_recv(supervisor, 1_024)):
@@ -233,9 +231,8 @@ async def _spawn(request: dict[str, Any], descriptors: Sequence[int]) -> tuple[s
         _, number, words = line.decode(errors="replace").split(" ", 2)
         raise OSError(int(number), words) if int(number) else ValueError(words)
     except BaseException:
-        if is_asked:  # it may have begun
-            with contextlib.suppress(OSError):
-                supervisor.send(KILL)
+        with contextlib.suppress(OSError):
+            supervisor.send(KILL)  # it may have begun, though a cancel came while the request was on its way
         GUARD.close(supervisor)
         raise
 
