@@ -14,7 +14,7 @@ from ostinato import Ostinato
 from ostinato.config import Settings
 from ostinato.errors import Conflict, NotFound
 from ostinato.execution import runner
-from ostinato.service import schedules
+from ostinato.service import removal
 from ostinato.stores.base import Claim
 from ostinato.wiring import House
 from tests.doors.command_line import eventually
@@ -72,7 +72,7 @@ def test_what_runs_has_ended_when_its_schedule_is_removed(app: Ostinato) -> None
 
 @on_both
 def test_what_does_not_end_keeps_its_schedule_and_is_named(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
     monkeypatch.setattr(runner, "STOP_SECONDS", 3_600)  # its node does not give it up meanwhile
     body = Body(app, stubborn=True)
     app.start()
@@ -110,7 +110,7 @@ def test_a_run_of_a_lost_node_holds_up_no_removal(app: Ostinato) -> None:
 @on_both
 def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `ostinato exec` is one: it has a lease and no slots."""
-    monkeypatch.setattr(schedules, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
     body = Body(app)
     app.schedules.add("nightly", "every 1h", body.task)
     run = app.schedules.trigger("nightly")

@@ -24,7 +24,7 @@ from ostinato.models.schedule import (
     ScheduleState,
 )
 from ostinato.models.session import in_turn, with_turn
-from ostinato.models.states import ACTIVE, RunState, Trigger
+from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Unreadable, work_text
 from ostinato.service.audit import audited
 from ostinato.service.backfill import Backfill, backfill_runs, due_between
@@ -35,6 +35,7 @@ from ostinato.service.history import History, days_of, first_instant
 from ostinato.service.lanes import LaneService
 from ostinato.service.listing import ListedSchedule, ScheduleList, find, page_of, unknown_tasks, with_unknown_tasks
 from ostinato.service.projects import ProjectService
+from ostinato.service.removal import Removal
 from ostinato.service.runs import fresh
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
@@ -47,9 +48,6 @@ _TRIES = 5
 _BATCH = 500
 _BREATH = 50
 _MOST_DAYS = 3_660
-STOP_SECONDS = 15.0
-"""How long a removal waits for what runs: a command has 10 s between SIGTERM and SIGKILL, and its node hears of it."""
-_LOOK_SECONDS = 0.05
 
 
 class ScheduleService:
@@ -70,6 +68,7 @@ class ScheduleService:
         self._lanes = lanes
         self._projects = projects
         self._code = code
+        self._removal = Removal(store, clock, code)
 
     @audited("schedule.add")
     async def add(
@@ -468,41 +467,10 @@ class ScheduleService:
         removed at once. Returns the runs whose work goes on.
         """
         schedule = await self._stored(name, version)
-        wanted = None if version is None else schedule.version
-        ends_at = asyncio.get_running_loop().time() + STOP_SECONDS
-        asked: set[RunId] = set()
-        while True:
-            running, spared = await self._running(schedule)
-            if force or not running:
-                is_removed = await self._store.schedules.remove_schedule(schedule.id, wanted, None if force else spared)
-                if is_removed:
-                    return running
-                current = await self._store.schedules.get_schedule(name)
-                if version is not None and (current is None or current.revision != schedule.revision):
-                    raise _overtaken(name, (await self._stored(name)).version)
-                if current is None or current.id != schedule.id:
-                    return ()
-                continue  # something has started just now
-            new = [id for id in running if id not in asked]
-            if new:
-                asked.update(new)
-                await self._store.runs.cancel_runs(new, "its schedule is to be removed", self._clock.now())
-            elif asyncio.get_running_loop().time() >= ends_at:
-                raise _still_running(name, running)
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    async def _running(self, schedule: Schedule) -> tuple[Sequence[RunId], Sequence[RunId]]:
-        """Its runs under way, and those that need not be waited for: of lost nodes, and the one that asks."""
-        wanted = RunFilter(schedule_id=schedule.id, states=(RunState.RUNNING,), limit=1_000)
-        runs = await self._store.runs.list_runs(wanted)
-        if not runs:
-            return [], []
-        # Not only engines: `ostinato exec` has a lease, too.
-        living = {id for id, _ in await self._store.nodes.signs_of_life()}
-        living -= {node.id for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state == "lost"}
-        own = self._code.own_run()
-        spared = [run.id for run in runs if run.id == own or run.node not in living]
-        return [run.id for run in runs if run.id not in spared], spared
+        going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)
+        if going_on is None:
+            raise _overtaken(name, (await self._stored(name)).version)
+        return going_on
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
         """The next due times, as the engine computes them; empty when it is off, broken or finished."""
@@ -526,15 +494,6 @@ def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> Versi
         return VersionConflict(f"there is a schedule {name!r} already", version=version)
     return VersionConflict(
         f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
-    )
-
-
-def _still_running(name: str, ids: Sequence[RunId]) -> Conflict:
-    listed = ", ".join(map(str, ids[:10])) + (", …" if len(ids) > 10 else "")
-    runs = f"run {listed} of it was" if len(ids) == 1 else f"runs {listed} of it were"
-    return Conflict(
-        f"schedule {name!r} is not removed: {runs} told to stop and did not end within {STOP_SECONDS:g} s; "
-        "try again, or force it: then its work goes on without a row"
     )
 
 
