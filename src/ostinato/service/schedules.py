@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
-from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
@@ -37,6 +37,7 @@ from ostinato.service.listing import ListedSchedule, ScheduleList, find, page_of
 from ostinato.service.projects import ProjectService
 from ostinato.service.removal import Removal
 from ostinato.service.runs import fresh
+from ostinato.service.waiting import already_active
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 
@@ -54,13 +55,7 @@ class ScheduleService:
     """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        zone: str,
-        lanes: LaneService,
-        projects: ProjectService,
-        code: Code,
+        self, store: Store, clock: Clock, zone: str, lanes: LaneService, projects: ProjectService, code: Code
     ) -> None:
         self._store = store
         self._clock = clock
@@ -387,6 +382,8 @@ class ScheduleService:
             await self._cancel_active(schedule, now)
         allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
         policy = await self._lanes.settle(schedule.policy)
+        if force:
+            policy = replace(policy, overlap=Overlap.ALLOW)  # a claim looks at it, too
         turn = with_turn(policy, schedule.work, schedule.project)
         run = NewRun(
             kind=schedule.work.kind,
@@ -405,10 +402,7 @@ class ScheduleService:
             run = in_turn(run, name, turn)
         id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
-            raise AlreadyActive(
-                f"schedule {name!r} has an active run and its overlap policy is {schedule.policy.overlap}: "
-                "wait for it, cancel it, or force another one"
-            )
+            raise already_active(schedule, await self._store.runs.list_given_up())
         made = await self._store.runs.get_run(id)
         if made is None:
             raise NotFound(f"schedule {name!r} was removed meanwhile")
@@ -463,8 +457,8 @@ class ScheduleService:
     async def remove(self, name: str, *, version: int | Revision | None = None, force: bool = False) -> Sequence[RunId]:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
 
-        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed. Forced, it is
-        removed at once. Returns the runs whose work goes on.
+        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed, unless forced.
+        Returns the runs whose work goes on.
         """
         schedule = await self._stored(name, version)
         going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)

@@ -18,6 +18,7 @@ from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sqlite.given_up import MAY_START
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.turns import give_late_turns
 
@@ -33,7 +34,7 @@ _PICK = f"""
 SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
   AND (r.task IS NULL OR r.task IN (SELECT value FROM json_each(?))) AND (r.expires_at IS NULL OR r.expires_at > ?)
-  AND (r.burst = 0 OR r.ready_at <= ?)
+  AND (r.burst = 0 OR r.ready_at <= ?) AND {MAY_START}
 ORDER BY r.ready_at, r.id LIMIT ?
 """
 _LATER = """
