@@ -14,6 +14,7 @@ from ostinato.stores.given_up import ALLOWS, GIVEN_UP_COLUMNS, LIVING, load_give
 from ostinato.stores.sqlite.query import fetch
 
 __all__ = [
+    "ANY_GIVEN_UP",
     "COUNT_GIVEN_UP",
     "MAY_START",
     "forget_given_up",
@@ -23,7 +24,8 @@ __all__ = [
     "mark_removed",
 ]
 
-# Once for a statement, and not for each row: there is hardly ever one.
+ANY_GIVEN_UP = "SELECT 1 FROM given_up LIMIT 1"
+"""Asked first: there is hardly ever one, and a claim without the condition below is faster by a tenth."""
 MAY_START = f"""
 (s.name IS NULL OR s.name NOT IN (SELECT g.schedule FROM {LIVING}) OR instr(r.policy, '{ALLOWS}') > 0)
 """
@@ -72,6 +74,8 @@ def list_given_up(connection: apsw.Connection) -> list[GivenUp]:
 def given_up_of(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, tuple[RunId, ...]]:
     """By schedule: the runs whose code goes on under its name."""
     found: dict[int, tuple[RunId, ...]] = {}
+    if not fetch(connection, ANY_GIVEN_UP):
+        return found
     for schedule_id, run_id in fetch(connection, _OF, (msgspec.json.encode(ids).decode(),)):
         found[schedule_id] = (*found.get(schedule_id, ()), RunId(run_id))
     return found

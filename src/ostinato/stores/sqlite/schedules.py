@@ -243,7 +243,7 @@ class SqliteSchedules:
             )
             ids = [row[0] for row in rows]
             active, waiting = _active_runs(connection, ids)
-            given_up = given_up_of(connection, ids) if ids else {}
+            given_up = given_up_of(connection, ids)
             due = [
                 load_due(row, active.get(row[0], ()), waiting.get(row[0], ()), given_up.get(row[0], ())) for row in rows
             ]
