@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,12 +13,12 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.config import Settings
-from ostinato.errors import Conflict, NotFound
+from ostinato.errors import AlreadyActive, Conflict, NotFound
 from ostinato.execution import runner
-from ostinato.service import schedules
+from ostinato.service import removal
 from ostinato.stores.base import Claim
 from ostinato.wiring import House
-from tests.doors.command_line import eventually
+from tests.doors.command_line import CommandLine, eventually
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_what_runs_has_ended_when_its_schedule_is_removed(app: Ostinato) -> None
 
 @on_both
 def test_what_does_not_end_keeps_its_schedule_and_is_named(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schedules, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
     monkeypatch.setattr(runner, "STOP_SECONDS", 3_600)  # its node does not give it up meanwhile
     body = Body(app, stubborn=True)
     app.start()
@@ -84,7 +85,59 @@ def test_what_does_not_end_keeps_its_schedule_and_is_named(app: Ostinato, monkey
     assert app.runs.get(run.id).state == "running"
     assert list(app.schedules.remove("nightly", force=True)) == [run.id]
     assert body.inside == 1
+    assert_name_is_occupied(app, body)
+
+
+def assert_name_is_occupied(app: Ostinato, body: Body) -> None:
+    """A new schedule of the name starts nothing before the old one's work has ended."""
+    app.schedules.add("nightly", "every 1h", body.task)
+    with pytest.raises(AlreadyActive, match="still runs on node"):
+        app.schedules.trigger("nightly")
     body.may_end.set()
+    eventually(lambda: app.health()["given_up"] == 0 and triggered(app), "its name is free")
+    eventually(lambda: app.runs.list(schedule="nightly", state="succeeded"), "the new one ran")
+    assert body.most == 1
+
+
+def triggered(app: Ostinato) -> bool:
+    try:
+        app.schedules.trigger("nightly")
+    except AlreadyActive:
+        return False
+    return True
+
+
+@on_both
+def test_what_was_given_up_keeps_its_schedule_and_is_named(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(removal, "STOP_SECONDS", 1.0)
+    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+    body = Body(app, stubborn=True)
+    app.start()
+    app.schedules.add("nightly", "every 1h", body.task)
+    run = app.schedules.trigger("nightly")
+    eventually(lambda: body.inside == 1, "it runs")
+    app.runs.cancel(run.id)
+    eventually(lambda: app.runs.get(run.id).ended, "it is given up")
+    node = app.health()["node"]
+    with pytest.raises(
+        Conflict, match=f"run {run.id} was given up and its code still runs on node {node}; restart that"
+    ):
+        app.schedules.remove("nightly")
+    assert app.runs.get(run.id).state == "cancelled"
+    assert list(app.schedules.remove("nightly", force=True)) == [run.id]
+    assert body.inside == 1
+    assert_name_is_occupied(app, body)
+
+
+@on_both
+def test_a_forced_removal_tells_the_work_to_stop(app: Ostinato) -> None:
+    body = Body(app)
+    app.start()
+    app.schedules.add("nightly", "every 1h", body.task)
+    app.schedules.trigger("nightly")
+    eventually(lambda: body.inside == 1, "it runs")
+    assert list(app.schedules.remove("nightly", force=True)) == []
+    assert body.inside == 0
 
 
 @on_both
@@ -110,7 +163,7 @@ def test_a_run_of_a_lost_node_holds_up_no_removal(app: Ostinato) -> None:
 @on_both
 def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
     """As `ostinato exec` is one: it has a lease and no slots."""
-    monkeypatch.setattr(schedules, "STOP_SECONDS", 0.2)
+    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
     body = Body(app)
     app.schedules.add("nightly", "every 1h", body.task)
     run = app.schedules.trigger("nightly")
@@ -139,3 +192,69 @@ def test_a_task_may_remove_its_own_schedule(app: Ostinato) -> None:
     app.schedules.add("nightly", "every 1h", last)
     app.schedules.trigger("nightly")
     assert done.wait(60)
+
+
+STUBBORN = """
+import asyncio
+import os
+from pathlib import Path
+
+from ostinato import Ostinato
+from ostinato.execution import runner
+
+runner.STOP_SECONDS = 0.1
+app = Ostinato("sqlite:///jobs.db")
+
+
+@app.task("body", retry=0)
+async def body():
+    with Path("bodies").open("a") as file:
+        file.write("in\\n")
+    while not Path("open").exists():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            pass
+    with Path("bodies").open("a") as file:
+        file.write("out\\n")
+"""
+
+
+def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(removal, "STOP_SECONDS", 2.0)
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    bodies = tmp_path / "bodies"
+    reader = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
+    database = ("--db", f"sqlite:///{tmp_path / 'jobs.db'}")
+    with cli.start("worker", "--app", "stubborn:app", *database, name="worker") as worker:
+        eventually(reader.nodes.list, "the worker is there")
+        (node,) = (node.id for node in reader.nodes.list())
+        reader.schedules.add("nightly", "every 1h", "body")
+        run = reader.schedules.trigger("nightly").id
+        eventually(bodies.exists, "it runs")
+
+        goes_on = f"run {run} was given up and its code still runs on node {node}"
+        refused = cli("schedule", "rm", "nightly", "--yes", *database)
+        assert refused.code == 1
+        assert goes_on in " ".join(refused.err.split())
+        assert goes_on in " ".join(cli("doctor", *database).out.split())
+        shown = cli.ok("run", "show", str(run), *database).out
+        assert f"given up: its code still runs on node {node}" in " ".join(shown.split())
+
+        removed = cli.ok("schedule", "rm", "nightly", "--yes", "--force", *database)
+        assert f"the work of run {run} was told to stop and goes on" in " ".join(removed.err.split())
+        reader.schedules.add("nightly", "every 1h", "body", overlap="queue_all")
+        waiting = reader.schedules.trigger("nightly").id
+        assert goes_on in " ".join(cli.ok("why", "nightly", *database).out.split())
+        assert (reader.runs.get(waiting).state, bodies.read_text()) == ("queued", "in\n")
+        worker.signal(signal.SIGKILL)
+        worker.wait()
+
+    (tmp_path / "open").touch()
+    with cli.start("worker", "--app", "stubborn:app", *database, name="next"):
+        # The old node must be known for lost first.
+        eventually(lambda: reader.runs.get(waiting).state == "succeeded", "a restart frees the name")
+    assert bodies.read_text() == "in\nin\nout\n"
+    reader.stop()

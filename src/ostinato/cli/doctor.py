@@ -143,6 +143,7 @@ def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
     yield from _services(alive)
+    yield from _given_up(visit)
     schedules = visit.ask(visit.services.schedules.list())
     yield from _schedules(schedules)
     yield from examine_work(visit, schedules, alive)
@@ -187,6 +188,17 @@ def _services(alive: Sequence[Node]) -> Iterator[Finding]:
         ]
         if down:
             yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "look at its log")
+
+
+def _given_up(visit: Visit) -> Iterator[Finding]:
+    """Code that nobody could stop: it occupies the name of its schedule until it ends."""
+    found = visit.ask(visit.services.runs.given_up())
+    for one in found[:NAMED]:
+        text = f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC"
+        fix = "restart that node to end it; let the task look at run.cancelled, or give it isolation='process'"
+        yield Finding("work", "warn", text, fix)
+    if len(found) > NAMED:
+        yield Finding("work", "warn", f"{len(found) - NAMED} more runs were given up and go on", "restart their nodes")
 
 
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:

@@ -157,7 +157,7 @@ def trigger(
 
 @app.command
 def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
-    """Remove a schedule with its runs and their output. What runs is told to stop, and waited for.
+    """Remove a schedule with its runs and their output. What runs is told to stop, and waited for; nothing starts.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common =
     yes
         Do not ask.
     force
-        Remove it at once; what runs goes on.
+        Remove it although something of it does not stop, and say what goes on.
     """
     with opened(common) as visit:
         visit.ask(visit.services.schedules.get(name))
@@ -178,7 +178,7 @@ def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common =
     if common.json:
         emit_json({"name": name, "removed": True, "still_running": list(running)})
     else:
-        say(f"removed: {name!r}" + "".join(f"; the work of run {id} goes on" for id in running))
+        say(f"removed: {name!r}" + "".join(f"; the work of run {id} was told to stop and goes on" for id in running))
     return 0
 
 

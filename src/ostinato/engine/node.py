@@ -269,6 +269,7 @@ class Engine:
             await self.runner.idle.wait()
             while self.recorder.pending:
                 await self.recorder.flush(claim=False)
+            await self.recorder.tell_late_ends()
             await self.budgets.look()
             if not started and not was_busy:
                 return count

@@ -65,7 +65,7 @@ def plan_fires(
 
 def _plan_ahead(schedule: DueSchedule, timing: Timing, policy: Policy, random: Callable[[], float]) -> FirePlan | None:
     """Record a due time a moment before it comes, unless what is active might end until then."""
-    if (schedule.active or schedule.waiting) and policy.overlap is not Overlap.ALLOW:
+    if _is_busy(schedule) and policy.overlap is not Overlap.ALLOW:
         return None
     run = _run(schedule, timing, policy, schedule.next_at, Trigger.SCHEDULE, random)
     plan = _plan(schedule, timing, [run], schedule.next_at)
@@ -91,7 +91,7 @@ def _plan_due(
     trigger = {due: Trigger.SCHEDULE if now - due <= grace else Trigger.CATCH_UP for due in wanted}
     due_runs = [_run(schedule, timing, policy, due, trigger[due], random) for due in wanted]
     cancel: tuple[RunId, ...] = ()
-    if schedule.active or schedule.waiting:
+    if _is_busy(schedule):
         due_runs = _overlap(schedule, policy, due_runs)
         if policy.overlap is Overlap.CANCEL_RUNNING and due_runs:
             cancel = schedule.active + schedule.waiting
@@ -104,7 +104,7 @@ def _plan_due(
         plan,
         cancel=cancel,
         cancel_reason="replaced by a newer due time (overlap is cancel_running)" if cancel else None,
-        idle=not (schedule.active or schedule.waiting) and policy.overlap is Overlap.SKIP and bool(due_runs),
+        idle=not _is_busy(schedule) and policy.overlap is Overlap.SKIP and bool(due_runs),
     )
 
 
@@ -210,8 +210,18 @@ def _up_to_remaining(schedule: DueSchedule, runs: list[NewRun]) -> list[NewRun]:
     return runs
 
 
+def _is_busy(schedule: DueSchedule) -> bool:
+    return bool(schedule.active or schedule.waiting or schedule.given_up)
+
+
+def _busy_with(schedule: DueSchedule) -> str:
+    if active := schedule.active + schedule.waiting:
+        return f"run {', '.join(map(str, active))} was still active"
+    return f"the code of run {', '.join(map(str, schedule.given_up))}, which was given up, was still running"
+
+
 def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[NewRun]:
-    """Due times that meet an active run."""
+    """Due times that meet an active run, or what was given up and goes on."""
     match policy.overlap:
         case Overlap.ALLOW | Overlap.QUEUE_ALL:
             return runs
@@ -219,12 +229,13 @@ def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[
             kept, dropped = runs[-1:], runs[:-1]
             why = "a newer due time replaced it (overlap is cancel_running)"
         case Overlap.QUEUE_ONE:
-            room = 0 if schedule.waiting else 1
+            # Beside what was given up, what has its turn does not start: it is the one that waits.
+            room = 0 if schedule.waiting or (schedule.given_up and schedule.active) else 1
             kept, dropped = runs[:room], runs[room:]
             why = "another run of it was waiting already (overlap is queue_one)"
         case Overlap.SKIP:
             kept, dropped = [], runs
-            why = f"run {', '.join(map(str, schedule.active + schedule.waiting))} was still active (overlap is skip)"
+            why = f"{_busy_with(schedule)} (overlap is skip)"
         case _:
             assert_never(policy.overlap)
     skipped = [

@@ -46,6 +46,8 @@ class Recorder:
         self._report_signal = Signal()
         self._reports: list[Report] = []
         """What was said and could not be written yet."""
+        self._late_ends: list[tuple[RunId, int]] = []
+        """Code that was given up and has ended, of which the database is not told yet."""
         self._turn = asyncio.Lock()
         """One write at a time: a batch stays in the buffer until it is written, and behind a finish no report is."""
         self.lost_runs = 0
@@ -57,6 +59,12 @@ class Recorder:
         self._dispatcher = dispatcher
         self._loop = asyncio.get_running_loop()
         runner.on_report = self._reported
+        runner.on_late_end = self._ended_late
+
+    def _ended_late(self, id: RunId, token: int) -> None:
+        """What was given up has ended: its finish is written, or in the buffer."""
+        self._late_ends.append((id, token))
+        self._signal.set()
 
     def _reported(self) -> None:
         """Running work, maybe on another thread, has something to say."""
@@ -96,12 +104,21 @@ class Recorder:
 
     async def run(self) -> None:
         """Write whenever there is something to write."""
-        if self._buffer:
+        if self._buffer or self._late_ends:
             self._signal.set()
         while True:
             await self._signal.wait()
             while self._buffer:
                 await self.flush()
+            await self.tell_late_ends()
+
+    async def tell_late_ends(self) -> None:
+        """Free the names that ended code occupied; after the finishes, which say that they are occupied."""
+        ended = tuple(self._late_ends)
+        if ended and not self._buffer:
+            await self._runs.forget_given_up(ended)
+            del self._late_ends[: len(ended)]
+            self._dispatcher.wake()
 
     async def flush(self, *, claim: bool = True) -> None:
         """Write up to BATCH finishes in one transaction, and claim as much as they made room for."""
@@ -136,6 +153,10 @@ class Recorder:
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)
+        if finished.lost:
+            # Their schedule may have been removed while they ran, and their code counts as given up since.
+            ended = [(one.id, one.token) for one in batch if one.id in finished.lost and not one.given_up]
+            self._late_ends += ended
         for finish in batch if finished.broken else ():
             if finish.breaks and finish.schedule_id in finished.broken:
                 log.error("schedule %r is broken and disabled: %s", finish.schedule, finish.broken)

@@ -124,10 +124,14 @@ class Runner:
         }
         self._starved = 0
         self._starved_told: Micros | None = None
+        self._given_up: set[ActiveRun] = set()
+        """Recorded as ended, while their code goes on here."""
         self.idle = asyncio.Event()
         self.idle.set()
         self.on_report: Callable[[], None] = lambda: None
         """Called, maybe from a worker thread, when there is something for take_reports."""
+        self.on_late_end: Callable[[RunId, int], None] = lambda _, __: None
+        """Called when what was given up has ended after all."""
         self.may_begin: Callable[[], Awaitable[None]] = _at_once
         """Awaited when the preparation of a run is through: returns when its work may begin."""
 
@@ -231,8 +235,13 @@ class Runner:
         return reports
 
     def health(self) -> dict[str, int]:
-        """Runs under way, threads that still execute what was given up, and starts that there was no room for."""
-        return {"running": self.running, "threads_busy": self.threads.busy, "starved": self._starved}
+        """Runs under way, given up and busy in threads, and starts that there was no room for."""
+        return {
+            "running": self.running,
+            "given_up": len(self._given_up),
+            "threads_busy": self.threads.busy,
+            "starved": self._starved,
+        }
 
     def _mark_dirty(self, context: RunContext) -> None:
         self._dirty.add(context)
@@ -304,6 +313,9 @@ class Runner:
         if self._active.get(claimed.id) is not active:
             if active.stop is not None and outcome.recorded is not None:
                 outcome.recorded()  # it was given up, and that is recorded
+            if active in self._given_up:
+                self._given_up.remove(active)
+                self.on_late_end(claimed.id, claimed.token)
             return
         del self._active[claimed.id]
         _disarm(active)
@@ -320,6 +332,9 @@ class Runner:
             log.exception("the outcome of run %s could not be recorded", claimed.id)
             finish = undecided(claimed, error, self._clock.now())
         finish.recorded = recorded
+        if given_up and active.executor is not None:
+            self._given_up.add(active)
+            finish.given_up = True
         self._record(finish)
         if not self._active:
             self.idle.set()

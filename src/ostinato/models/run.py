@@ -188,6 +188,8 @@ class Finish:
     break_after: int = 0
     broken: str | None = None
     """The reason that the schedule gets when the breaker trips."""
+    given_up: bool = False
+    """Its code was told to stop, did not, and goes on: it occupies its schedule's name until it ends."""
     abandoned: bool = False
     """Nobody is left to say what the attempt printed last: what was seen of it stays."""
     throttled: bool | None = None

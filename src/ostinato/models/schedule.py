@@ -232,6 +232,8 @@ class DueSchedule:
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]
     """Runs of it that wait for their turn, oldest first."""
+    given_up: tuple[RunId, ...] = ()
+    """Runs of its name that were given up and whose code goes on, oldest first."""
 
     def left_out(self, state: RunState, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
         """One row for due times from `first` to `last` that nothing is executed for."""

@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack
 from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
+from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
 from ostinato.models.policy import Policy, check_choice, check_key, make_policy, policy_text
@@ -169,9 +170,14 @@ class RunService:
         return found
 
     async def look(self, id: int) -> Run:
-        """The same; if it is queued and has no reason of its own, with what it waits for just now."""
+        """The same; if it is queued and has no reason of its own, with what it waits for just now. If its code goes on
+        though it was given up, it says so."""
         (run,) = await self._waiting.explained([await self.get(id)])
         return run
+
+    async def given_up(self) -> Sequence[GivenUp]:
+        """Code that was told to stop, did not, and goes on although its run has ended; the oldest first."""
+        return await self._store.runs.list_given_up()
 
     async def list(self, *, before: int | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Sequence[Run]:
         """Runs, newest first; `since` and `until` bound their due times."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
-from ostinato.errors import AlreadyActive, ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
@@ -24,7 +24,7 @@ from ostinato.models.schedule import (
     ScheduleState,
 )
 from ostinato.models.session import in_turn, with_turn
-from ostinato.models.states import ACTIVE, RunState, Trigger
+from ostinato.models.states import ACTIVE, Trigger
 from ostinato.models.work import Unreadable, work_text
 from ostinato.service.audit import audited
 from ostinato.service.backfill import Backfill, backfill_runs, due_between
@@ -35,7 +35,9 @@ from ostinato.service.history import History, days_of, first_instant
 from ostinato.service.lanes import LaneService
 from ostinato.service.listing import ListedSchedule, ScheduleList, find, page_of, unknown_tasks, with_unknown_tasks
 from ostinato.service.projects import ProjectService
+from ostinato.service.removal import Removal
 from ostinato.service.runs import fresh
+from ostinato.service.waiting import already_active
 from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 
@@ -47,22 +49,13 @@ _TRIES = 5
 _BATCH = 500
 _BREATH = 50
 _MOST_DAYS = 3_660
-STOP_SECONDS = 15.0
-"""How long a removal waits for what runs: a command has 10 s between SIGTERM and SIGKILL, and its node hears of it."""
-_LOOK_SECONDS = 0.05
 
 
 class ScheduleService:
     """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
 
     def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        zone: str,
-        lanes: LaneService,
-        projects: ProjectService,
-        code: Code,
+        self, store: Store, clock: Clock, zone: str, lanes: LaneService, projects: ProjectService, code: Code
     ) -> None:
         self._store = store
         self._clock = clock
@@ -70,6 +63,7 @@ class ScheduleService:
         self._lanes = lanes
         self._projects = projects
         self._code = code
+        self._removal = Removal(store, clock, code)
 
     @audited("schedule.add")
     async def add(
@@ -388,6 +382,8 @@ class ScheduleService:
             await self._cancel_active(schedule, now)
         allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
         policy = await self._lanes.settle(schedule.policy)
+        if force:
+            policy = replace(policy, overlap=Overlap.ALLOW)  # a claim looks at it, too
         turn = with_turn(policy, schedule.work, schedule.project)
         run = NewRun(
             kind=schedule.work.kind,
@@ -406,10 +402,7 @@ class ScheduleService:
             run = in_turn(run, name, turn)
         id = await self._store.runs.trigger_run(run, allowed)
         if id is None:
-            raise AlreadyActive(
-                f"schedule {name!r} has an active run and its overlap policy is {schedule.policy.overlap}: "
-                "wait for it, cancel it, or force another one"
-            )
+            raise already_active(schedule, await self._store.runs.list_given_up())
         made = await self._store.runs.get_run(id)
         if made is None:
             raise NotFound(f"schedule {name!r} was removed meanwhile")
@@ -464,45 +457,14 @@ class ScheduleService:
     async def remove(self, name: str, *, version: int | Revision | None = None, force: bool = False) -> Sequence[RunId]:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
 
-        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed. Forced, it is
-        removed at once. Returns the runs whose work goes on.
+        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed, unless forced.
+        Returns the runs whose work goes on.
         """
         schedule = await self._stored(name, version)
-        wanted = None if version is None else schedule.version
-        ends_at = asyncio.get_running_loop().time() + STOP_SECONDS
-        asked: set[RunId] = set()
-        while True:
-            running, spared = await self._running(schedule)
-            if force or not running:
-                is_removed = await self._store.schedules.remove_schedule(schedule.id, wanted, None if force else spared)
-                if is_removed:
-                    return running
-                current = await self._store.schedules.get_schedule(name)
-                if version is not None and (current is None or current.revision != schedule.revision):
-                    raise _overtaken(name, (await self._stored(name)).version)
-                if current is None or current.id != schedule.id:
-                    return ()
-                continue  # something has started just now
-            new = [id for id in running if id not in asked]
-            if new:
-                asked.update(new)
-                await self._store.runs.cancel_runs(new, "its schedule is to be removed", self._clock.now())
-            elif asyncio.get_running_loop().time() >= ends_at:
-                raise _still_running(name, running)
-            await asyncio.sleep(_LOOK_SECONDS)
-
-    async def _running(self, schedule: Schedule) -> tuple[Sequence[RunId], Sequence[RunId]]:
-        """Its runs under way, and those that need not be waited for: of lost nodes, and the one that asks."""
-        wanted = RunFilter(schedule_id=schedule.id, states=(RunState.RUNNING,), limit=1_000)
-        runs = await self._store.runs.list_runs(wanted)
-        if not runs:
-            return [], []
-        # Not only engines: `ostinato exec` has a lease, too.
-        living = {id for id, _ in await self._store.nodes.signs_of_life()}
-        living -= {node.id for node in await self._store.nodes.list_nodes(self._clock.now()) if node.state == "lost"}
-        own = self._code.own_run()
-        spared = [run.id for run in runs if run.id == own or run.node not in living]
-        return [run.id for run in runs if run.id not in spared], spared
+        going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)
+        if going_on is None:
+            raise _overtaken(name, (await self._stored(name)).version)
+        return going_on
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
         """The next due times, as the engine computes them; empty when it is off, broken or finished."""
@@ -526,15 +488,6 @@ def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> Versi
         return VersionConflict(f"there is a schedule {name!r} already", version=version)
     return VersionConflict(
         f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
-    )
-
-
-def _still_running(name: str, ids: Sequence[RunId]) -> Conflict:
-    listed = ", ".join(map(str, ids[:10])) + (", …" if len(ids) > 10 else "")
-    runs = f"run {listed} of it was" if len(ids) == 1 else f"runs {listed} of it were"
-    return Conflict(
-        f"schedule {name!r} is not removed: {runs} told to stop and did not end within {STOP_SECONDS:g} s; "
-        "try again, or force it: then its work goes on without a row"
     )
 
 

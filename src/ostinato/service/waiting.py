@@ -11,23 +11,32 @@ from dataclasses import replace
 from datetime import datetime
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
+from ostinato.errors import AlreadyActive
+from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.lane import Bucket, Lane, parse_rate
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
+from ostinato.models.schedule import Schedule
 from ostinato.models.states import ACTIVE, RunState
 from ostinato.stores.base import Store
 
-__all__ = ["Waiting", "why_waiting"]
+__all__ = ["Waiting", "already_active", "why_waiting"]
 
 _LOOK_AT = 500
 """So many active runs of a session are looked through for the one that is before another."""
 
 
 def why_waiting(
-    run: Run, lanes: Sequence[Lane], nodes: Sequence[Node], now: Micros, before: RunId | None = None
+    run: Run,
+    lanes: Sequence[Lane],
+    nodes: Sequence[Node],
+    now: Micros,
+    before: RunId | None = None,
+    given_up: Sequence[GivenUp] = (),
 ) -> str:
-    """Why a queued run does not start now; `before` is the run that has the turn in its session."""
+    """Why a queued run does not start now; `before` is the run that has the turn in its session, `given_up` what goes
+    on though its run has ended."""
     if to_micros(run.ready_at) > now:
         return f"it is not ready before {_moment(run.ready_at)}"
     if run.waiting:
@@ -35,11 +44,29 @@ def why_waiting(
     running = [node for node in nodes if node.state != "lost"]
     lane = next((lane for lane in lanes if lane.name == run.lane), None)
     return (
-        _of_nodes(run, running)
+        _of_given_up(run, given_up)
+        or _of_nodes(run, running)
         or (None if lane is None else _of_lane(lane, now))
         or _of_slots(_able(run, running))
         or "nothing holds it up: it is about to start"
     )
+
+
+def already_active(schedule: Schedule, given_up: Sequence[GivenUp]) -> AlreadyActive:
+    """Why it is not triggered now: something of it runs, or goes on though it was given up."""
+    going_on = next((one for one in given_up if one.schedule == schedule.name), None)
+    busy = "it has an active run" if going_on is None else going_on.sentence
+    end = "cancel it" if going_on is None else "restart that node"
+    return AlreadyActive(
+        f"schedule {schedule.name!r} is not triggered: {busy}, and its overlap policy is {schedule.policy.overlap}: "
+        f"wait for it, {end}, or force another one"
+    )
+
+
+def _of_given_up(run: Run, given_up: Sequence[GivenUp]) -> str | None:
+    """Whose code occupies the name of its schedule."""
+    found = next((one for one in given_up if run.schedule is not None and one.schedule == run.schedule), None)
+    return None if found is None else f"{found.sentence}: it starts when that has ended; a restart of the node ends it"
 
 
 def _of_turn(run: Run, before: RunId | None) -> str:
@@ -109,6 +136,10 @@ def _moment(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def _going_on(run: Run, node: str) -> Run:
+    return replace(run, reason=f"{run.reason}; given up: its code still runs on node {node}")
+
+
 class Waiting:
     """Asks the store what runs wait for: lanes and nodes once for all of them."""
 
@@ -117,18 +148,23 @@ class Waiting:
         self._clock = clock
 
     async def explained(self, runs: Sequence[Run]) -> Sequence[Run]:
-        """The same runs; a queued one that has no reason of its own gets the one for which it waits."""
+        """The same runs; a queued one that has no reason of its own gets the one for which it waits, and one whose
+        code goes on though it was given up says so."""
         silent = [run for run in runs if run.state is RunState.QUEUED and not run.reason]
         reasons = dict(zip([run.id for run in silent], await self.reasons(silent), strict=True))
-        return [replace(run, reason=reasons[run.id]) if run.id in reasons else run for run in runs]
+        going_on = {one.run: one.node for one in await self._store.runs.list_given_up()}
+        told = [replace(run, reason=reasons[run.id]) if run.id in reasons else run for run in runs]
+        return [_going_on(run, going_on[run.id]) if run.id in going_on and run.reason else run for run in told]
 
     async def reasons(self, queued: Sequence[Run]) -> Sequence[str]:
         """Why each of these does not start now."""
         if not queued:
             return []
         now = self._clock.now()
-        lanes, nodes = await asyncio.gather(self._store.lanes.list_lanes(), self._store.nodes.list_nodes(now))
-        return [why_waiting(run, lanes, nodes, now, await self._before(run)) for run in queued]
+        lanes, nodes, given_up = await asyncio.gather(
+            self._store.lanes.list_lanes(), self._store.nodes.list_nodes(now), self._store.runs.list_given_up()
+        )
+        return [why_waiting(run, lanes, nodes, now, await self._before(run), given_up) for run in queued]
 
     async def _before(self, run: Run) -> RunId | None:
         """The run whose end gives the turn to this one, or to those between them."""

@@ -53,13 +53,15 @@ class WhyService:
             raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
         now = self._clock.now()
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
-        facts = _facts(schedule, from_micros(now), nodes)
+        given_up = [one.sentence for one in await self._store.runs.list_given_up() if one.schedule == name]
+        facts = (*_facts(schedule, from_micros(now), nodes), *given_up)
         moment = at if at is not None else from_micros(now)
         # A time that somebody gives is meant to the second; "now" is meant as it is.
         until = to_micros(moment) + (SECOND - 1 if at is not None else 0)
         run = await self._run_at(schedule, until, is_asked=at is not None)
         due = _due_before(schedule, until)
         if run is not None and (due is None or _covers(run, due)):
+            (run,) = await self._waiting.explained([run]) if run.ended else (run,)
             waits_for = await self._what_for(run)
             told = replace(run, reason=run.reason or waits_for)
             return Why(name, at, _of_run(run, waits_for), max(due or run.due_at, run.due_at), told, facts)

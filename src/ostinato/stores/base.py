@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.budget import Grant, Reservation, Spending
+from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.live import Changes, Mark
@@ -242,7 +243,7 @@ class ScheduleStore(Protocol):
         self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one; with `spared`,
-        only if no other run of it is under way."""
+        only if no other run of it is under way. What is under way on a living node then counts as given up."""
         ...
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
@@ -315,6 +316,14 @@ class RunStore(Protocol):
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         """Write each finish whose token holds, with what follows from it (attempts, breaker, turn of the session,
         next due time after a finish, conversation, budget), and claim more work in the same transaction."""
+        ...
+
+    async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
+        """The code of these attempts, by run and token, has ended, that was given up before."""
+        ...
+
+    async def list_given_up(self) -> list[GivenUp]:
+        """Code that was given up and goes on on a node that is not lost, the oldest first."""
         ...
 
     async def report_runs(self, reports: Sequence[Report]) -> None: ...

@@ -289,9 +289,11 @@ def load_event(row: Row) -> Event:
     return Event(id, from_micros(at), EventKind(kind), session, None if run_id is None else RunId(run_id), said)
 
 
-def load_due(row: Row, active: tuple[RunId, ...], waiting: tuple[RunId, ...]) -> DueSchedule:
+def load_due(
+    row: Row, active: tuple[RunId, ...], waiting: tuple[RunId, ...], given_up: tuple[RunId, ...] = ()
+) -> DueSchedule:
     """A due schedule from DUE_COLUMNS, and what is active of it."""
-    values: Any = (*row, active, waiting)
+    values: Any = (*row, active, waiting, given_up)
     return DueSchedule(*values)
 
 

@@ -526,7 +526,8 @@ export interface paths {
         post?: never;
         /**
          * Remove Schedule
-         * @description Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end.
+         * @description Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end, or if
+         *     code of it goes on that was given up.
          */
         delete: operations["remove_schedule"];
         options?: never;
@@ -6105,7 +6106,7 @@ export interface operations {
     remove_schedule: {
         parameters: {
             query?: {
-                /** @description At once: the work of what runs goes on. */
+                /** @description Also if something of it does not stop: then its work goes on. */
                 force?: boolean;
             };
             header?: {

@@ -154,9 +154,10 @@ async def remove_schedule(
     services: Served,
     _: Operator,
     if_match: IfMatch = None,
-    force: Annotated[bool, Query(description="At once: the work of what runs goes on.")] = False,
+    force: Annotated[bool, Query(description="Also if something of it does not stop: then its work goes on.")] = False,
 ) -> Response:
-    """Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end."""
+    """Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end, or if
+    code of it goes on that was given up."""
     current = (await services.schedules.look(ref)).schedule
     running = await services.schedules.remove(current.name, version=expected(if_match, current), force=force)
     return json_answer({"still_running": list(running)}) if running else empty_answer()

@@ -16,6 +16,7 @@ from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.ends import end_queued, lock_ends
 from ostinato.stores.postgres.events import telling
+from ostinato.stores.postgres.given_up import MAY_START
 from ostinato.stores.postgres.query import Connection, LongStatement, fetch, texts
 from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
 from ostinato.stores.postgres.writer import Answer
@@ -63,6 +64,7 @@ candidate AS MATERIALIZED (
                 WHERE {_QUEUED} AND lane = o.lane AND priority = p.priority AND ready_at <= %(horizon)s
                   AND (task IS NULL OR task = ANY (%(tasks)s::text[]))
                   AND (expires_at IS NULL OR expires_at > %(now)s) AND (NOT burst OR ready_at <= %(now)s)
+                  AND {MAY_START}
                 ORDER BY ready_at, id LIMIT greatest(least(o.free, o.tokens, %(room)s), 0) FOR UPDATE SKIP LOCKED
             ) r LIMIT greatest(least(o.free, o.tokens, %(room)s), 0)
         ) first_ready

@@ -16,6 +16,7 @@ from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.postgres.budgets import settle_costs
 from ostinato.stores.postgres.ends import count_from_finish
 from ostinato.stores.postgres.events import telling
+from ostinato.stores.postgres.given_up import mark_given_up
 from ostinato.stores.postgres.holds import end_holds, find_held
 from ostinato.stores.postgres.output import add_output, drop_tails, keep_tails
 from ostinato.stores.postgres.projects import keep_conversations
@@ -117,6 +118,7 @@ def _is_plain(finish: Finish) -> bool:
         and finish.session is None
         and not finish.output
         and not finish.abandoned
+        and not finish.given_up
         and finish.conversation is None
     )
 
@@ -125,6 +127,7 @@ async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Wri
     """Finishes of every kind, with all that follows."""
     await _lock_schedules(connection, finishes)
     finishes = await _obey_cancels(connection, finishes)
+    await mark_given_up(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     end = _END_AND_TELL if any(finish.session is not None for finish in ended) else _END
     written = await fetch(connection, end, _end_values(ended)) if ended else []

@@ -8,6 +8,7 @@ from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreError
+from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
@@ -19,6 +20,7 @@ from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, 
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued, wait_for_finish
 from ostinato.stores.postgres.finishes import Written, send_finishes
+from ostinato.stores.postgres.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.look import look
 from ostinato.stores.postgres.nodes import declare_lost
@@ -111,6 +113,7 @@ class PostgresRuns:
                     "SELECT count(*) FROM runs WHERE schedule_id = %s AND state IN ('queued', 'running')",
                     (run.schedule_id,),
                 )
+                active += await fetch_value(connection, COUNT_GIVEN_UP, (run.schedule_id,))
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])
@@ -198,6 +201,12 @@ class PostgresRuns:
             return await give_back(connection, claim)
 
         return undo
+
+    async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
+        await self._database.write(lambda connection: forget_given_up(connection, ended), wakes=True, once=False)
+
+    async def list_given_up(self) -> list[GivenUp]:
+        return await self._database.read(list_given_up)
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         # The last word of each run counts: one statement updates a row once.

@@ -26,6 +26,7 @@ from ostinato.models.schedule import (
 from ostinato.stores.base import Due, Tally
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import wait_for_finish
+from ostinato.stores.postgres.given_up import GIVEN_UP_OF, mark_removed
 from ostinato.stores.postgres.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, fetch_value, numbers, readable, texts
@@ -136,7 +137,8 @@ _DUE = f"""
 SELECT {DUE_COLUMNS},
        ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND NOT waiting
              ORDER BY id),
-       ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting ORDER BY id)
+       ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND waiting ORDER BY id),
+       {GIVEN_UP_OF}
 FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
 """
 # Each a range of the index: a GROUP BY would sort.
@@ -278,6 +280,7 @@ class PostgresSchedules:
             sessions = await fetch(connection, _SESSIONS, (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
             await connection.execute(_DETACH, (REMOVED, id))
+            await mark_removed(connection, id)
             await connection.execute("DELETE FROM schedules WHERE id = %s", (id,))
             await _give_up_turns(connection, sessions)
             return True
@@ -307,7 +310,7 @@ class PostgresSchedules:
         # Shown or not: every text of PostgreSQL is UTF-8.
         async def look(connection: Connection) -> Due:
             rows = await fetch(connection, _DUE, (horizon, limit))
-            due = [load_due(row[:-2], tuple(map(RunId, row[-2])), tuple(map(RunId, row[-1]))) for row in rows]
+            due = [load_due(row[:-3], *(tuple(map(RunId, ids)) for ids in row[-3:])) for row in rows]
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             return Due(

@@ -18,6 +18,7 @@ from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sqlite.given_up import ANY_GIVEN_UP, MAY_START
 from ostinato.stores.sqlite.query import fetch, fetch_value
 from ostinato.stores.sqlite.turns import give_late_turns
 
@@ -29,13 +30,15 @@ SELECT name, max_running - (SELECT count(*) FROM runs WHERE state = 'running' AN
 FROM lanes WHERE NOT paused AND EXISTS (SELECT 1 FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
 """
 _PRIORITY = "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?"
-_PICK = f"""
-SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+_PICK_WHERE = """
+SELECT {columns} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
   AND (r.task IS NULL OR r.task IN (SELECT value FROM json_each(?))) AND (r.expires_at IS NULL OR r.expires_at > ?)
-  AND (r.burst = 0 OR r.ready_at <= ?)
+  AND (r.burst = 0 OR r.ready_at <= ?) {unless}
 ORDER BY r.ready_at, r.id LIMIT ?
 """
+_PICK = _PICK_WHERE.format(columns=CLAIM_COLUMNS, unless="")
+_PICK_FREE = _PICK_WHERE.format(columns=CLAIM_COLUMNS, unless=f"AND {MAY_START}")
 _LATER = """
 SELECT ready_at FROM runs
 WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ? AND ready_at > ? AND ready_at < ? AND burst = 0
@@ -62,6 +65,7 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
     _expire(connection, claim.now)
     next_turn_at = give_late_turns(connection, claim.horizon)
     lanes = fetch(connection, _LANES)
+    pick = _PICK_FREE if fetch(connection, ANY_GIVEN_UP) else _PICK
     picked: list[ClaimedRun] = []
     times: list[Micros] = [] if next_turn_at is None else [next_turn_at]
     # An open burst is not claimed ahead. Nobody looks past it for what is ready later still: there may be many.
@@ -77,7 +81,7 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
             continue
         bucket = None if rate[0] is None else Bucket(Rate(rate[0], rate[1]), rate[2]).at(claim.now)
         allowed = room if bucket is None else min(room, bucket.holds(claim.now))
-        runs, next_at = _pick_lane(connection, claim, lane, allowed, until)
+        runs, next_at = _pick_lane(connection, pick, claim, lane, allowed, until)
         picked += runs
         if bucket is not None and (runs or bucket.empty_at != rate[2]):
             bucket = bucket.without(len(runs), claim.now)
@@ -93,7 +97,7 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
 
 
 def _pick_lane(
-    connection: apsw.Connection, claim: Claim, lane: str, room: int, until: Micros
+    connection: apsw.Connection, pick: str, claim: Claim, lane: str, room: int, until: Micros
 ) -> tuple[list[ClaimedRun], Micros | None]:
     """The runs to take from one lane, and when its next one is ready, if that is before `until`."""
     picked: list[ClaimedRun] = []
@@ -105,7 +109,7 @@ def _pick_lane(
             break
         rows = fetch(
             connection,
-            _PICK,
+            pick,
             (lane, priority, claim.horizon, claim.tasks_json, claim.now, claim.now, room - len(picked)),
         )
         picked.extend(map(load_claimed, rows))

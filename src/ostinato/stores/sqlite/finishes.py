@@ -18,6 +18,7 @@ from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sqlite.given_up import mark_given_up
 from ostinato.stores.sqlite.holds import end_holds, find_held
 from ostinato.stores.sqlite.output import add_output, drop_tail, keep_tail
 from ostinato.stores.sqlite.projects import keep_conversation
@@ -63,6 +64,7 @@ RETURNING name
 def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
     finishes = _obey_cancels(connection, finishes)
+    mark_given_up(connection, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     written = _end(connection, ended)
     lost: list[RunId] = []

@@ -9,6 +9,7 @@ import apsw
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
@@ -19,6 +20,7 @@ from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued, wait_for_finish
 from ostinato.stores.sqlite.finishes import finish_now
+from ostinato.stores.sqlite.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
 from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
 from ostinato.stores.sqlite.look import look
 from ostinato.stores.sqlite.output import add_output, output_mark, read_output
@@ -74,7 +76,7 @@ class SqliteRuns:
                     connection,
                     "SELECT count(*) FROM runs WHERE schedule_id = ? AND state IN ('queued', 'running')",
                     (run.schedule_id,),
-                )
+                ) + fetch_value(connection, COUNT_GIVEN_UP, (run.schedule_id,))
                 if active > allowed:
                     return None
             (id,) = insert_all(connection, [run])
@@ -119,6 +121,12 @@ class SqliteRuns:
             return Finished(lost, broken, claim_now(connection, claim) if claim is not None else Claimed())
 
         return await self._database.write(finish, wakes=tells(finishes))
+
+    async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
+        await self._database.write(lambda connection: forget_given_up(connection, ended), wakes=True)
+
+    async def list_given_up(self) -> list[GivenUp]:
+        return await self._database.read(list_given_up)
 
     async def report_runs(self, reports: Sequence[Report]) -> None:
         def report(connection: apsw.Connection) -> None:

@@ -31,6 +31,7 @@ from ostinato.stores.base import Due, Tally
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import wait_for_finish
+from ostinato.stores.sqlite.given_up import given_up_of, mark_removed
 from ostinato.stores.sqlite.holds import end_changed_holds, end_holds, find_held
 from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
@@ -203,6 +204,7 @@ class SqliteSchedules:
             sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
             connection.execute(_DETACH, (REMOVED, id))
+            mark_removed(connection, id)
             connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
             give_turns(connection, [session for (session,) in sessions])
             return True
@@ -239,8 +241,12 @@ class SqliteSchedules:
                 (horizon, limit),
                 exact=not shown,
             )
-            active, waiting = _active_runs(connection, [row[0] for row in rows])
-            due = [load_due(row, active.get(row[0], ()), waiting.get(row[0], ())) for row in rows]
+            ids = [row[0] for row in rows]
+            active, waiting = _active_runs(connection, ids)
+            given_up = given_up_of(connection, ids)
+            due = [
+                load_due(row, active.get(row[0], ()), waiting.get(row[0], ()), given_up.get(row[0], ())) for row in rows
+            ]
             if len(rows) == limit:
                 return Due(due, rows[-1][9])
             later = fetch(connection, "SELECT min(next_at) FROM schedules WHERE next_at > ?", (horizon,))
