@@ -20,7 +20,7 @@ from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
-from ostinato.errors import OstinatoError
+from ostinato.errors import InvalidInput, OstinatoError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,8 +60,10 @@ def _examine(common: Common) -> Iterator[Finding]:
     yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
     yield _zone(settings.tz)
     yield _processes()
-    yield _trust()
     path = _sqlite_file(settings.db)
+    yield (trust := _trust(path))
+    if trust.status == "fail":
+        return
     if path is not None and not path.exists():
         fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
         yield Finding("database", "warn", f"there is no file {path}", fix)
@@ -93,9 +95,14 @@ def _zone(name: str) -> Finding:
     return Finding("zone", "ok", f"{name} is known ({data})")
 
 
-def _trust() -> Finding:
-    from ostinato.trust import VARIABLE, trusted_places
+def _trust(path: Path | None) -> Finding:
+    from ostinato.trust import VARIABLE, require_trusted_database, trusted_places
 
+    try:
+        if path is not None:
+            require_trusted_database(str(path))
+    except InvalidInput as error:
+        return Finding("trust", "fail", str(error).removesuffix(f"; {error.hint}"), error.hint)
     places = trusted_places()
     if "*" in places:
         fix = f"name the folders instead: {VARIABLE}=/srv/jobs"
