@@ -20,7 +20,7 @@ from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
-from ostinato.errors import InvalidInput, OstinatoError
+from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,8 @@ def _examine(common: Common) -> Iterator[Finding]:
     except OstinatoError as error:
         other = "name another with --db"
         fix = f"start the database server, or {other}" if path is None else f"mend the file, or {other}"
-        yield Finding("database", "fail", str(error), fix)
+        says_it_itself = path is not None and isinstance(error, StoreUnavailable)  # a locked file, a full disk
+        yield Finding("database", "fail", str(error), None if says_it_itself else fix)
 
 
 def _zone(name: str) -> Finding:
