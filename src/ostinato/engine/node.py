@@ -79,7 +79,7 @@ class Engine:
         grace = micros_of(settings.misfire_grace)
         self.monitor = LoopMonitor()
         self.ticker = Ticker(
-            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.turning
+            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.stood
         )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
