@@ -126,7 +126,7 @@ async def test_attempts_of_one_run_are_one_run_and_each_costs(store: Store) -> N
         assert await spent(store, run) == Spending(runs=1, spent=(number + 1) * DOLLAR // 2)
         run = await again(store)
     (other,) = await start(store, ScheduleId(run.schedule_id or 0))
-    assert await reserve(store, other, budget) == Grant(refusal="1 of 1 runs used today", is_final=True)
+    assert await reserve(store, other, budget) == Grant(refusal="1 of 1 run used today", is_final=True)
 
 
 async def test_an_attempt_that_never_reserved_settles_nothing(store: Store) -> None:

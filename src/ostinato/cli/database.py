@@ -13,6 +13,7 @@ from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
 from ostinato.cli.opening import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.service.upkeep import Status
@@ -102,7 +103,7 @@ def prune(*, common: Common = NO_COMMON) -> None:
     if common.json:
         emit_json({"removed": removed})
     else:
-        say(f"removed {removed} runs")
+        say(f"removed {counted(removed, 'run')}")
 
 
 @app.command
@@ -119,7 +120,7 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         if clear:
             removed = visit.ask(visit.services.upkeep.clear_quarantine())
-            emit_json({"removed": removed}) if common.json else say(f"forgot {removed} quarantined rows")
+            emit_json({"removed": removed}) if common.json else say(f"forgot {counted(removed, 'quarantined row')}")
             return
         rows = visit.ask(visit.services.upkeep.quarantined())
         bad = visit.ask(visit.services.upkeep.find_bad())

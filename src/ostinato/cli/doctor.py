@@ -21,6 +21,7 @@ from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,13 +165,23 @@ def _rows(visit: Visit) -> Iterator[Finding]:
     for row in bad[:NAMED]:
         yield Finding("rows", "warn", f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it")
     if len(bad) > NAMED:
-        yield Finding("rows", "warn", f"{len(bad) - NAMED} more rows break a rule", "a running engine quarantines them")
+        yield Finding(
+            "rows",
+            "warn",
+            counted(len(bad) - NAMED, "more row breaks a rule", "more rows break a rule"),
+            "a running engine quarantines them",
+        )
     quarantined = visit.ask(visit.services.upkeep.quarantined())
     for kept in quarantined[:NAMED]:
         fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
         yield Finding("rows", "warn", f"{kept.table} {kept.row} is quarantined: {kept.reason}", fix)
     if len(quarantined) > NAMED:
-        yield Finding("rows", "warn", f"{len(quarantined) - NAMED} more are quarantined", "ostinato db quarantine")
+        yield Finding(
+            "rows",
+            "warn",
+            counted(len(quarantined) - NAMED, "more is quarantined", "more are quarantined"),
+            "ostinato db quarantine",
+        )
     if not bad and not quarantined:
         yield Finding("rows", "ok", "every row keeps the rules, none is quarantined")
 
@@ -203,7 +214,12 @@ def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
         fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
         yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
     if len(states["broken"]) > NAMED:
-        yield Finding("schedules", "warn", f"{len(states['broken']) - NAMED} more are broken", "ostinato schedule ls")
+        yield Finding(
+            "schedules",
+            "warn",
+            counted(len(states["broken"]) - NAMED, "more is broken", "more are broken"),
+            "ostinato schedule ls",
+        )
     if states["orphaned"]:
         listed = named([schedule.name for schedule in states["orphaned"]])
         fix = "declare them again, or remove them with 'ostinato schedule rm'"

@@ -21,6 +21,7 @@ from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
+from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
 __all__ = ["Rescuer"]
@@ -78,7 +79,7 @@ class Rescuer:
             log.exception("runs of nodes that are gone could not be rescued together: one by one")
             rescued = await self._rescue_singly(silent, now)
         if rescued:
-            log.warning("rescued %d runs of nodes that are gone", rescued)
+            log.warning("rescued %s of nodes that are gone", counted(rescued, "run"))
         return rescued
 
     async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
@@ -128,7 +129,7 @@ class Rescuer:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
             await self._runs.explain_queued(ids, reason)
-            log.error("%d queued runs wait: %s", len(ids), reason)
+            log.error("%s: %s", counted(len(ids), "queued run waits", "queued runs wait"), reason)
         return len(unknown)
 
 

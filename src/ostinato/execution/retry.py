@@ -14,6 +14,7 @@ from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, end_of_cancel
 from ostinato.models.states import RunState, Trigger, check_transition
+from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
 
@@ -106,7 +107,7 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
     if run.trigger in _SCHEDULED:
         finish.breaks = errors > 0
         finish.break_after = policy.break_after
-        finish.broken = _broken(policy, f"it counted {errors:g} errors")
+        finish.broken = _broken(policy, f"it counted {counted(errors, 'error')}")
 
 
 def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool, counts: bool = True) -> None:
