@@ -148,7 +148,7 @@ async def test_a_finish_that_says_no_cost_keeps_what_is_reserved(store: Store) -
 async def test_a_token_that_is_lost_reserves_and_settles_nothing(store: Store, kind: str) -> None:
     run = await started(store)
     await reserve(store, run)
-    await end(store, retry(run, ready_at=NOW, cost=UNKNOWN, abandoned=True))
+    await end(store, retry(run, ready_at=NOW, cost=UNKNOWN, abandoned=True, error="rescued"))
     current = await again(store)
     assert await reserve(store, run) == Grant(refusal="its claim no longer holds")
     assert await reserve(store, current) == Grant(DOLLAR)
