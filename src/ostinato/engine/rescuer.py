@@ -14,7 +14,7 @@ from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable, StoreUnavailable
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.retry import decide, undecided
 from ostinato.logs import get_logger
 from ostinato.models.budget import UNKNOWN
@@ -139,7 +139,7 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    outcome = Outcome(OutcomeKind.FAILED, reason, reason, node_failed=True)
+    outcome = Outcome(OutcomeKind.FAILED, reason, reason, blame=Blame.NODE)
     finish = decide(run, policy, outcome, now, random.random)
     finish.abandoned = True
     if policy.budget is not None and run.schedule_id is not None:
