@@ -23,7 +23,7 @@ from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy import MOST
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
-from ostinato.trust import require_trust
+from ostinato.trust import require_trust, trusted_places
 
 __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
@@ -146,6 +146,7 @@ def load_settings(
     folder: Path | None = None, environment: Mapping[str, str] | None = None, **arguments: Any
 ) -> Settings:
     """The settings in force for this folder and environment; arguments that are None do not count."""
+    trusted_places()  # a wrong one is told, also where nothing asks for it
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {"tz": machine_zone(environment)}
     given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))

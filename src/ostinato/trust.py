@@ -47,7 +47,7 @@ def require_trusted_database(path: str) -> None:
     require_trust(path, "the database", "db")
     real = os.path.realpath(path)
     for beside in (f"{real}-wal", f"{real}-shm", f"{real}-journal"):
-        _require(real, "the database", "db", _why_not(beside, follow=False))
+        _require(real, "the database", "db", _why_not(beside, follow=False, name=beside))
 
 
 def require_trusted_folder(path: str, what: str, field: str) -> None:
@@ -57,8 +57,16 @@ def require_trusted_folder(path: str, what: str, field: str) -> None:
 
 
 def trusted_places() -> list[str]:
-    """What the user trusts, whoever owns it."""
-    return [place for place in os.environ.get(VARIABLE, "").split(os.pathsep) if place]
+    """What the user trusts, whoever owns it: absolute paths, or `*`.
+
+    InvalidInput for a relative one: it would trust another place in each folder that a command is called from.
+    """
+    places = [os.path.expanduser(place) for place in os.environ.get(VARIABLE, "").split(os.pathsep) if place]
+    for place in places:
+        if place != "*" and not os.path.isabs(place):
+            hint = f"give whole paths, as in {VARIABLE}=/srv/jobs:/srv/other"
+            raise InvalidInput(f"{VARIABLE} cannot hold {place!r}, which is relative", field=VARIABLE, hint=hint)
+    return places
 
 
 def _require(place: str, what: str, field: str, why: str | None) -> None:
@@ -72,7 +80,7 @@ def _require(place: str, what: str, field: str, why: str | None) -> None:
 
 def _is_allowed(place: str) -> bool:
     named = trusted_places()
-    if "*" in named or any(_is_below(place, os.path.realpath(os.path.expanduser(each))) for each in named):
+    if "*" in named or any(_is_below(place, os.path.realpath(each)) for each in named):
         return True
     return any(_is_below(place, each) for each in _installed())
 
@@ -88,13 +96,14 @@ def _installed() -> tuple[str, ...]:
     return tuple(os.path.realpath(place) for place in (*places, *site.getsitepackages()) if place)
 
 
-def _why_not(path: str, *, follow: bool = True, sticky: bool = True) -> str | None:
-    """Why it is not trusted; None if it is, or is not there."""
+def _why_not(path: str, *, follow: bool = True, sticky: bool = True, name: str = "it") -> str | None:
+    """Why it is not trusted; None if it is, or is not there. `name` is what the sentence calls a file."""
     try:
         found = os.stat(path, follow_symlinks=follow)
     except OSError:
         return None  # whoever opens it says what is wrong
-    name = path if stat.S_ISDIR(found.st_mode) else "it"
+    if stat.S_ISDIR(found.st_mode):
+        name = path
     if found.st_uid not in owners():
         return f"{name} belongs to {_user(found.st_uid)}"
     if stat.S_ISLNK(found.st_mode) or (sticky and stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX):

@@ -393,3 +393,13 @@ def test_whether_somebody_can_get_in_is_known(web: Web) -> None:
 def test_a_code_is_made_for_a_role_that_there_is(web: Web) -> None:
     with pytest.raises(InvalidInput, match="it is one of viewer, operator, admin"):
         web.run(web.house.services.access.make_code(who="ada", role="god"))
+
+
+def test_a_cookie_without_its_key_is_told_which_header_is_missing(web: Web) -> None:
+    browser = web.browser()
+    cookie = {"Cookie": f"ostinato-8321={browser.cookies['ostinato-8321']}"}
+    answer = web.anybody(**cookie).get("/api/me")
+    assert answer.status_code == 401
+    assert "the header X-Origin-Key" in answer.json()["detail"]
+    for unknown in (web.anybody(), web.anybody(**cookie, **{"X-Origin-Key": "wrong"})):
+        assert "X-Origin-Key" not in unknown.get("/api/me").json()["detail"]

@@ -152,6 +152,12 @@ def test_a_timing_that_counts_from_now_is_taken(admin: Client) -> None:
     assert {field for field, *_ in refused(admin, "POST", "/api/schedules", body)} == {"timing", "zone"}
 
 
+def test_keep_may_be_an_age_alone_as_elsewhere(admin: Client) -> None:
+    add(admin, "a", policy={"keep": {"age": "2d", "count": 7}})
+    assert change(admin, "a", {"policy": {"keep": "1d"}}).status_code == 200
+    assert admin.get("/api/schedules/a").json()["policy"]["keep"] == {"age": "1d", "count": 7}
+
+
 def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:
     add(admin, "a", policy={"budget": {"per_run_usd": 1, "per_day_usd": 5}})
     for part in ({}, {"per_run_usd": None}):
@@ -169,7 +175,11 @@ def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:
         ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread"),
         ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread"),
         ({"gate": 5}, "give a command, or an object with command, timeout"),
-        ({"keep": "30d"}, "it must be an object"),
+        ({"keep": 5}, 'give an age such as "30d", or an object with age, count, such as {"age": "30d", "count": 1000}'),
+        (
+            {"budget": 5},
+            'give an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}',
+        ),
     ],
     ids=str,
 )

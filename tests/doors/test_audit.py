@@ -298,3 +298,11 @@ def test_what_work_does_is_done_by_code_and_not_noted(cli: CommandLine) -> None:
     assert cli.ok("schedule", "show", "made", "--json").json["owner"] == "user"
     with web_on(url=f"sqlite:///{cli.folder / 'ostinato.db'}") as web:
         assert [verb for _, _, verb, _ in web.audit()] == ["run.exec"]
+
+
+def test_the_version_that_a_change_was_made_on_is_no_change(web: Web) -> None:
+    admin = web.script("admin")
+    admin.post("/api/schedules", {"name": "a", "timing": "every 5m", "work": {"kind": "function", "task": "hello"}})
+    tag = {"If-Match": admin.get("/api/schedules/a").headers["etag"]}
+    assert admin.send("PATCH", "/api/schedules/a", json={"timing": "every 10m"}, headers=tag).status_code == 200
+    assert _details(web)[-1] == {"timing": "every 10m"}

@@ -59,6 +59,9 @@ def test_who_only_looks_takes_no_lock(cli: CommandLine) -> None:
             answer = cli(*look)
             assert answer.code == 0, f"{look}: {answer.err}"
             assert "waiting" not in answer.err
+        (writes,) = [one for one in cli.ok("doctor", "--json").json if one["check"] == "writes"]
+        assert writes["status"] == "warn"
+        assert f"lock of {cli.folder}/ostinato.db for all of the 2 s that doctor waited" in writes["text"]
     finally:
         writer.execute("ROLLBACK")
         writer.close()

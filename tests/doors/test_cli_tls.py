@@ -59,6 +59,13 @@ def test_the_network_is_refused_without_tls_and_told_both_ways(cli: CommandLine,
         assert offered in refused.err
 
 
+def test_all_that_the_network_needs_is_told_at_once(cli: CommandLine) -> None:
+    refused = cli("web", "--host", "0.0.0.0", "--port", "0")
+    assert refused.code == 1
+    for offered in ("--tls-cert FILE", "trusted_proxies", "ostinato token add NAME --role admin", "leave out --host"):
+        assert offered in refused.err.replace("\n", " ")
+
+
 @pytest.mark.parametrize("way", ["tls", "proxy"])
 def test_the_network_is_let_in_only_when_there_is_a_token(
     cli: CommandLine, way: str, monkeypatch: pytest.MonkeyPatch
@@ -123,20 +130,43 @@ def test_who_never_agrees_upon_tls_is_let_go_and_others_are_answered(cli: Comman
         _stop(process)
 
 
-def test_files_that_cannot_be_used_are_told(cli: CommandLine) -> None:
-    nonsense = cli.folder / "nonsense.pem"
-    nonsense.write_text("not a certificate")
-    locked = cli.folder / "locked.key"
-    locked.write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMA==\n-----END ENCRYPTED PRIVATE KEY-----\n")
-    for flags, told in (
-        (("--tls-cert", str(CERTIFICATE)), "tls_key is not set"),
-        (("--tls-key", str(KEY)), "tls_cert is not set"),
-        (("--tls-cert", "missing.pem", "--tls-key", str(KEY)), "TLS cannot be spoken with missing.pem"),
-        (("--tls-cert", str(nonsense), "--tls-key", str(KEY)), "TLS cannot be spoken with"),
-        (("--tls-cert", str(CERTIFICATE), "--tls-key", str(locked)), "the key without a password"),
-    ):
+def test_one_of_the_two_is_not_enough(cli: CommandLine) -> None:
+    for flags, missing in ((TLS[:2], "tls_key"), (TLS[2:], "tls_cert")):
         answer = cli("web", "--port", "0", *flags)
-        assert (answer.code, told in answer.err) == (2, True), answer.err
+        assert answer.code == 2
+        assert f"{missing} is not set" in answer.err
+
+
+PEM = "-----BEGIN {0}-----\nMA==\n-----END {0}-----\n"
+CERT, PRIVATE = str(CERTIFICATE), str(KEY)
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "told"),
+    [
+        ("missing", PRIVATE, "--tls-cert missing: it cannot be read: No such file or directory"),
+        (CERT, "missing", "--tls-key missing: it cannot be read: No such file or directory"),
+        (".", PRIVATE, "--tls-cert .: it cannot be read: Is a directory"),
+        ("nonsense", PRIVATE, "--tls-cert nonsense: there is no certificate in PEM in it; from DER: openssl x509"),
+        (PRIVATE, CERT, f"--tls-cert {PRIVATE}: there is no certificate in PEM in it"),
+        (CERT, CERT, f"--tls-key {CERT}: there is no private key in PEM in it"),
+        ("damaged.crt", PRIVATE, "--tls-cert damaged.crt: it is damaged"),
+        (CERT, "damaged.key", "--tls-key damaged.key: it is damaged"),
+        (CERT, "locked.key", "--tls-key locked.key: the key has a password; write it without: openssl pkey"),
+        (CERT, str(DATA / "other.key"), f"other.key: the key is not that of the certificate in --tls-cert {CERT}"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_its_option_and_why(
+    cli: CommandLine, certificate: str, key: str, told: str
+) -> None:
+    (cli.folder / "nonsense").write_bytes(b"\x30\x82\x01\xff")
+    (cli.folder / "damaged.crt").write_text(PEM.format("CERTIFICATE"))
+    (cli.folder / "damaged.key").write_text(PEM.format("PRIVATE KEY"))
+    (cli.folder / "locked.key").write_text(PEM.format("ENCRYPTED PRIVATE KEY"))
+    answer = cli("web", "--port", "0", "--json", "--tls-cert", certificate, "--tls-key", key)
+    assert answer.code == 2
+    assert told in answer.error["error"]
+    assert "\n" not in answer.error["error"]
 
 
 def test_the_settings_name_certificate_and_key_too(cli: CommandLine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ostinato.api.denials import LONGEST_ASKED, MOST_AN_HOUR
+from ostinato.api.denials import LONGEST_ASKED, MOST_AN_HOUR, MOST_ASKED
 from tests.doors.web import Web, web_on
 
 
@@ -33,6 +33,30 @@ def test_each_way_of_being_turned_away_is_noted_with_who_and_from_where(url: str
         web.clock.advance("1m")
         _settle(web)
         assert web.denials()[5:] == [("unknown", "192.0.2.9", "POST /api/login", 401, 9)]
+
+
+def test_what_else_was_asked_for_in_a_minute_is_told(web: Web) -> None:
+    viewer = web.script("viewer", "kiosk")
+    viewer.post("/api/lanes/main/pause")
+    for lane in ("cron", "team", "cron"):
+        assert viewer.post(f"/api/lanes/{lane}/pause").status_code == 403
+    web.clock.advance("1m")
+    _settle(web)
+    _, rest = web.denials()
+    assert rest == ("kiosk", "127.0.0.1", "POST /api/lanes/cron/pause and others", 403, 3)
+    newest = web.run(web.house.services.audit.page(verb="denied")).items[0]
+    assert newest.detail["asked"] == {"POST /api/lanes/cron/pause": 2, "POST /api/lanes/team/pause": 1}
+
+
+def test_who_asks_for_ever_new_things_fills_no_entry(web: Web) -> None:
+    for number in range(50):
+        web.anybody("192.0.2.7").get(f"/api/{number}-" + "x" * 300)
+    web.clock.advance("1m")
+    _settle(web)
+    newest = web.run(web.house.services.audit.page(verb="denied")).items[0]
+    assert newest.detail["count"] == 49
+    assert len(newest.detail["asked"]) == MOST_ASKED + 1
+    assert newest.detail["asked"]["others"] == 49 - MOST_ASKED
 
 
 def test_what_is_granted_or_merely_wrong_is_no_denial(web: Web) -> None:

@@ -167,7 +167,7 @@ def test_wait_idle_waits_for_what_is_ready_and_running_and_not_for_the_future(
     job.using(delay="1h").enqueue()
     app.wait_idle(timeout=60)
     job.enqueue()
-    with pytest.raises(WaitTimeout, match="1 runs are still queued or running"):
+    with pytest.raises(WaitTimeout, match="1 run is still queued or running"):
         app.wait_idle(timeout="10ms")
     opened.set()
     app.wait_idle(timeout=60)

@@ -32,13 +32,17 @@ def test_doctor_tells_of_a_bad_row_and_then_of_what_became_of_it(cli: CommandLin
     assert rows_of(cli) == [("warn", "lanes slow: its rate is not a rate")]
     listed = {lane["name"]: lane for lane in cli("lane", "ls", "--json").json}
     assert listed["slow"]["note"] == f"{UNREADABLE}its rate is not a rate"
+    waiting = {"table": "lanes", "row": "slow", "reason": "its rate is not a rate", "at": None, "content": None}
+    assert cli("db", "quarantine", "--json").json == [waiting], "what a list calls unreadable is here too"
+    assert "waiting lanes slow: its rate is not a rate; not set aside yet" in cli("db", "quarantine").out
     keep = "INSERT INTO quarantine (table_name, row_key, reason, at, content) VALUES ('lanes', 'slow', 'odd', 5, '{}')"
     past_the_checks(tmp_path / "ostinato.db", keep)
     assert ("warn", "lanes slow is quarantined: odd") in rows_of(cli)
     assert "lanes slow: odd" in cli("db", "quarantine").out
     shape = {"table": "lanes", "row": "slow", "reason": "odd", "at": "1970-01-01T00:00:00.000005Z", "content": "{}"}
-    assert cli("db", "quarantine", "--json").json == [shape]
+    assert cli("db", "quarantine", "--json").json == [waiting, shape]
     assert cli("db", "quarantine", "--clear", "--json").json == {"removed": 1}
+    past_the_checks(tmp_path / "ostinato.db", "DELETE FROM lanes WHERE name = 'slow'")
     assert cli("db", "quarantine").err.strip() == "nothing is quarantined"
 
 

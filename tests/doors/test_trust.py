@@ -43,7 +43,8 @@ def test_a_strangers_database_is_refused_until_it_is_allowed(
     os.chown(planted, STRANGER, -1)
     refused = cli("run", "ls")
     assert refused.code == 2
-    assert f"the database {cli.folder}/ostinato.db is not trusted: it belongs to " in refused.err
+    wrong = f"{planted}" if suffix else "it"
+    assert f"the database {cli.folder}/ostinato.db is not trusted: {wrong} belongs to " in refused.err
     assert f"export {VARIABLE}={cli.folder}/ostinato.db" in refused.err.replace("\n", "")
     monkeypatch.setenv(VARIABLE, str(cli.folder / "ostinato.db"))
     cli.ok("run", "ls")
@@ -183,3 +184,36 @@ def test_doctor_tells_what_is_trusted(cli: CommandLine, monkeypatch: pytest.Monk
     assert trust()[1].endswith("and what is in /srv/jobs")
     monkeypatch.setenv(VARIABLE, "*")
     assert trust()[0] == "warn"
+
+
+@needs_root
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_doctor_says_under_trust_that_the_database_is_a_strangers(cli: CommandLine, suffix: str) -> None:
+    cli.ok("db", "migrate")
+    planted = cli.folder / f"ostinato.db{suffix}"
+    planted.touch()
+    os.chown(planted, STRANGER, -1)
+    refused = cli("doctor", "--json")
+    assert refused.code == 1
+    (failed,) = [one for one in refused.json if one["status"] == "fail"]
+    assert failed["check"] == "trust"
+    assert f"ostinato.db is not trusted: {planted if suffix else 'it'} belongs to " in failed["text"]
+    assert failed["fix"] == f"if you trust it: export {VARIABLE}={cli.folder}/ostinato.db"
+
+
+@pytest.mark.parametrize("relative", [".", "jobs", "/srv/jobs:jobs", "~nobody-of-this-name/jobs"])
+def test_a_relative_path_to_trust_is_refused(cli: CommandLine, relative: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, relative)
+    refused = cli("run", "ls")
+    assert refused.code == 2
+    wrong = relative.rpartition(":")[2]
+    assert f"{VARIABLE} cannot hold '{wrong}', which is relative; give whole paths" in refused.err.replace("\n", " ")
+
+
+def test_a_place_to_trust_may_be_said_from_the_home(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = made(tmp_path / "shared.db", 0o666)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(VARIABLE, "~/shared.db")
+    require_trusted_database(str(shared))

@@ -280,7 +280,7 @@ def test_at_the_end_of_its_lease_a_node_stops_what_it_runs_and_says_so(
     assert not other_ended.is_set()
     told = [record.message for record in caplog.records if "could not renew its lease" in record.message]
     assert len(told) == 1
-    assert "stops 1 runs, and lets 1 go on" in told[0]
+    assert "stops 1 run, and lets 1 go on" in told[0]
 
     mend(app, line)
     eventually(lambda: app.health()["ok"])

@@ -86,7 +86,7 @@ def test_finishes_are_spooled_and_the_next_start_writes_them(
     id = ended_during_an_outage(make_app(shared_db), gate)
     (path,) = files_of(shared_db)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert f"1 finishes are spooled to {path}" in caplog.text
+    assert f"spooled 1 finish to {path}, for the next start here to write: " in caplog.text
 
     other = make_app(shared_db)
     assert other.runs.get(id).state is RunState.RUNNING
@@ -95,7 +95,7 @@ def test_finishes_are_spooled_and_the_next_start_writes_them(
     assert (ended.state, ended.result, ended.totals) == (RunState.SUCCEEDED, "done", {"copied": 3})
     assert "printed last" in other.runs.output(id)
     assert files_of(shared_db) == []
-    assert "wrote 1 finishes" in caplog.text
+    assert "wrote 1 finish that" in caplog.text
 
 
 @on_shared
@@ -170,7 +170,7 @@ def test_a_finish_whose_run_was_rescued_meanwhile_is_dropped_and_told(
     other.start()
     after = other.runs.get(id)
     assert (after.state, after.result) == (RunState.FAILED, None)
-    assert "dropped 1 spooled finishes" in caplog.text
+    assert "dropped 1 spooled finish, already written or rescued: run " in caplog.text
     assert files_of(shared_db) == []
 
 

@@ -200,6 +200,27 @@ def test_a_blocked_event_loop_is_seen_from_a_thread(caplog: pytest.LogCaptureFix
     assert "block_until" in caplog.text, "the log shows what blocks"
 
 
+def test_for_how_long_a_loop_stood_is_summed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ostinato.engine.watchdog._STANDS", 0.05)
+
+    async def main() -> tuple[float, float, float]:
+        monitor = LoopMonitor(threshold=0.04)
+        before = time.monotonic()
+        monitor.start()
+        try:
+            begun = time.monotonic()
+            block_until(lambda: time.monotonic() > begun + 0.5)
+            at_once, blocked_for = monitor.stood(), time.monotonic() - before
+            await asyncio.sleep(0.01)  # the turn is overdue, and comes first
+            return at_once, monitor.stood(), blocked_for
+        finally:
+            monitor.stop()
+
+    at_once, afterwards, blocked_for = asyncio.run(main())
+    assert 0.4 < at_once <= blocked_for, "also before it has turned again"
+    assert afterwards >= at_once
+
+
 def block_until(seen: Callable[[], object]) -> None:
     """Block this thread, and with it the loop, until somebody notices."""
     deadline = time.monotonic() + 60

@@ -144,7 +144,7 @@ def test_finishes_are_spooled_at_the_end_of_the_grace_and_the_next_worker_writes
         assert first.wait(BOUND) == 0
         (path,) = folder.spooled
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert f"{len(runs)} finishes are spooled to {path}" in first.err
+        assert f"spooled {len(runs)} finishes to {path}" in first.err
     assert [run.get().state for run in runs] == [RunState.RUNNING] * len(runs)
 
     line.cut()

@@ -126,7 +126,7 @@ async def test_attempts_of_one_run_are_one_run_and_each_costs(store: Store) -> N
         assert await spent(store, run) == Spending(runs=1, spent=(number + 1) * DOLLAR // 2)
         run = await again(store)
     (other,) = await start(store, ScheduleId(run.schedule_id or 0))
-    assert await reserve(store, other, budget) == Grant(refusal="1 of 1 runs used today", is_final=True)
+    assert await reserve(store, other, budget) == Grant(refusal="1 of 1 run used today", is_final=True)
 
 
 async def test_an_attempt_that_never_reserved_settles_nothing(store: Store) -> None:
@@ -148,7 +148,7 @@ async def test_a_finish_that_says_no_cost_keeps_what_is_reserved(store: Store) -
 async def test_a_token_that_is_lost_reserves_and_settles_nothing(store: Store, kind: str) -> None:
     run = await started(store)
     await reserve(store, run)
-    await end(store, retry(run, ready_at=NOW, cost=UNKNOWN, abandoned=True))
+    await end(store, retry(run, ready_at=NOW, cost=UNKNOWN, abandoned=True, error="rescued"))
     current = await again(store)
     assert await reserve(store, run) == Grant(refusal="its claim no longer holds")
     assert await reserve(store, current) == Grant(DOLLAR)

@@ -255,3 +255,37 @@ async def test_a_cancel_whose_commit_is_unknown_says_what_it_ended(
     ids = await store.runs.insert_runs([new_run()])
     lose_answer(monkeypatch)
     assert list((await store.runs.cancel_runs(ids, "enough", NOW)).ended) == ids
+
+
+@pytest.mark.parametrize("meanwhile", ["queued", "claimed", "cancelled"])
+async def test_a_try_that_was_written_and_is_written_again_later_is_not_taken_for_lost(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """The server stays away, so that nobody can be asked; whoever keeps the finish sends it again when it is back."""
+    id = await put(store)
+    await store.runs.insert_runs([new_run(schedule_id=id)])
+    run = await claim_one(store)
+    await store.projects.reserve(Reservation(run.id, run.token, id, Budget(per_run_usd=1, per_day_usd=5), NOW))
+    again = retry(run, cost=MICRO // 4, output=said("one\n"))
+    with monkeypatch.context() as patched:
+        lose_answer(patched, stays_away=True)
+        with pytest.raises(OutcomeUnknown):
+            await store.runs.finish_runs([again])
+    if meanwhile == "claimed":
+        await claim_one(store, now=NOW + HOUR)
+    elif meanwhile == "cancelled":
+        await store.runs.cancel_runs([run.id], "enough", NOW)
+    assert list((await store.runs.finish_runs([again])).lost) == []
+    shown = await store.runs.get_run(run.id)
+    assert shown is not None
+    assert shown.state == {"queued": "queued", "claimed": "running", "cancelled": "cancelled"}[meanwhile]
+    assert len(shown.attempts) == (2 if meanwhile == "claimed" else 1)
+    assert list(await store.runs.read_output(run.id)) == [*said("one\n")]
+    assert (await store.projects.read_spending(id, NOW)).spent == MICRO // 4
+
+
+async def test_a_try_that_another_has_rescued_is_lost(store: PostgresStore) -> None:
+    await store.runs.insert_runs([new_run()])
+    run = await claim_one(store)
+    assert list((await store.runs.finish_runs([retry(run, finished_at=NOW + 7, ready_at=NOW + 8)])).lost) == []
+    assert list((await store.runs.finish_runs([retry(run)])).lost) == [run.id]

@@ -20,6 +20,7 @@ from ostinato.models.access import NewToken, Role
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.models.run import RunFilter
 from ostinato.stores.sqlite.store import SqliteStore
+from ostinato.stores.sqlite.waiting import LockWait
 from tests.stores.builders import NOW, new_run
 
 HOLD = """
@@ -74,6 +75,46 @@ async def test_opening_and_reading_take_no_lock(path: Path, caplog: pytest.LogCa
         await watch.close()
         await store.close()
     assert caplog.records == []
+
+
+async def test_a_lock_that_somebody_keeps_is_told_with_how_to_find_him(path: Path, short: None) -> None:
+    async def writes() -> tuple[str, str, str | None]:
+        (found,) = [remark for remark in await store.upkeep.remarks() if remark.check == "writes"]
+        return found.status, found.text, found.fix
+
+    store = SqliteStore(str(path))
+    await store.open()
+    with locked(path, "BEGIN IMMEDIATE"):
+        status, text, fix = await writes()
+    assert status == "warn"
+    assert text.startswith(f"another process held the lock of {path} for all of the 0.2 s")
+    assert fix is not None
+    assert f"'fuser {path}' or 'lsof {path}'" in fix
+    assert (await writes())[0] == "ok"
+    await store.close()
+
+
+async def test_a_file_that_is_written_all_the_time_is_not_locked(path: Path, short: None) -> None:
+    """Its lock may be taken each time that one looks, but by one short commit after the other."""
+    store = SqliteStore(str(path))
+    await store.open()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        waits = LockWait.__call__
+
+        def committing(self: LockWait, tries: int) -> bool:
+            if tries == 0:
+                writer.execute("UPDATE lanes SET max_running = max_running + 1")
+                writer.execute("COMMIT")
+                writer.execute("BEGIN IMMEDIATE")
+            return waits(self, tries)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LockWait, "__call__", committing)
+            found = await store.upkeep.remarks()
+        writer.execute("ROLLBACK")
+    assert [remark.status for remark in found if remark.check == "writes"] == ["ok"]
+    await store.close()
 
 
 async def test_a_migration_that_waited_says_for_how_long(

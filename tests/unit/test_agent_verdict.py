@@ -8,7 +8,7 @@ import pytest
 
 from ostinato.execution.executors.agent.heard import Heard
 from ostinato.execution.executors.agent.verdict import has_vanished, judge
-from ostinato.execution.outcome import OutcomeKind
+from ostinato.execution.outcome import Blame, OutcomeKind
 
 
 def failed(text: str, **fields: object) -> Heard:
@@ -48,7 +48,7 @@ def test_is_error_decides_and_not_the_subtype() -> None:
 )
 def test_an_authentication_error_breaks_and_says_how_to_log_in(heard: Heard) -> None:
     outcome = judge("claude", heard, 1)
-    assert (outcome.kind, outcome.breaks) == (OutcomeKind.ABORTED, True)
+    assert (outcome.kind, outcome.blame) == (OutcomeKind.ABORTED, Blame.SETUP)
     assert outcome.reason is not None
     assert outcome.reason.startswith("claude is not logged in (")
     assert "type /login" in outcome.reason
@@ -69,7 +69,7 @@ def test_an_authentication_error_breaks_and_says_how_to_log_in(heard: Heard) -> 
 )
 def test_other_errors_may_be_tried_again(heard: Heard) -> None:
     outcome = judge("claude", heard, 1)
-    assert (outcome.kind, outcome.breaks) == (OutcomeKind.FAILED, False)
+    assert (outcome.kind, outcome.blame) == (OutcomeKind.FAILED, None)
     assert len(outcome.reason or "") <= 310
 
 
@@ -80,14 +80,14 @@ def test_an_agent_that_succeeded_may_speak_of_logins() -> None:
     ):
         assert judge("claude", heard, 0).kind is OutcomeKind.RETURNED
     answered = Heard(answered=True, text="Please run /login", last_lines=deque(["not logged in"]))
-    assert judge("claude", answered, 3).breaks is False
+    assert judge("claude", answered, 3).blame is None
 
 
 def test_a_budget_that_is_used_up_is_not_tried_again() -> None:
     heard = failed("Reached maximum budget ($0.5)")
     heard.subtype = "error_max_budget_usd"
     outcome = judge("claude", heard, 1, 0.5)
-    assert (outcome.kind, outcome.breaks) == (OutcomeKind.ABORTED, False)
+    assert (outcome.kind, outcome.blame) == (OutcomeKind.ABORTED, None)
     assert (outcome.reason or "").startswith("the budget of $0.5 of this run is used up")
 
 
@@ -143,8 +143,8 @@ def test_a_text_that_has_said_much_is_no_vanished_conversation() -> None:
 
 
 def test_what_stands_far_from_the_end_of_a_text_is_no_authentication_error() -> None:
-    assert not judge("codex", printed("not logged in", *"abcde", is_plain=True), 1).breaks
-    assert not judge("codex", Heard(is_plain=True, answered=True, text="not logged in" + "a" * 600), 1).breaks
+    assert judge("codex", printed("not logged in", *"abcde", is_plain=True), 1).blame is None
+    assert judge("codex", Heard(is_plain=True, answered=True, text="not logged in" + "a" * 600), 1).blame is None
 
 
 def test_other_failures_and_successes_are_no_vanished_conversation() -> None:

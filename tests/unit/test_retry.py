@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.clock import SECOND, Micros, from_micros
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.retry import LATEST, decide, retry_delay, undecided
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import Policy, Retry, make_policy
@@ -201,18 +201,18 @@ def test_what_the_other_side_asked_for_is_waited_for_if_that_is_longer() -> None
 
 @pytest.mark.parametrize("kind", [OutcomeKind.FAILED, OutcomeKind.ABORTED])
 def test_what_only_a_person_can_mend_breaks_the_schedule_at_once(kind: OutcomeKind) -> None:
-    finish = decided(kind, breaks=True)
+    finish = decided(kind, blame=Blame.SETUP)
     assert (finish.state, finish.breaks, finish.break_after, finish.broken) == (RunState.FAILED, True, 1, "why")
-    by_hand = decided(kind, breaks=True, trigger=Trigger.MANUAL)
+    by_hand = decided(kind, blame=Blame.SETUP, trigger=Trigger.MANUAL)
     assert (by_hand.state, by_hand.breaks) == (RunState.FAILED, None)
 
 
 def test_a_skip_that_counts_goes_towards_the_breaker() -> None:
-    finish = decided(OutcomeKind.SKIPPED, counts=True)
+    finish = decided(OutcomeKind.SKIPPED, blame=Blame.WORK)
     assert (finish.state, finish.breaks, finish.break_after) == (RunState.SKIPPED, True, 3)
     assert finish.broken == "3 scheduled runs failed in a row; the last: why"
     assert decided(OutcomeKind.SKIPPED).breaks is None
-    assert decided(OutcomeKind.SKIPPED, counts=True, trigger=Trigger.MANUAL).breaks is None
+    assert decided(OutcomeKind.SKIPPED, blame=Blame.WORK, trigger=Trigger.MANUAL).breaks is None
 
 
 def test_what_has_not_begun_goes_back_without_a_trace() -> None:
@@ -223,3 +223,8 @@ def test_what_has_not_begun_goes_back_without_a_trace() -> None:
         False,
         None,
     )
+
+
+def test_what_the_node_is_to_blame_for_is_neither_counted_nor_forgotten_by_the_breaker() -> None:
+    finish = decided(OutcomeKind.FAILED, policy=Policy(retry=Retry(0)), blame=Blame.NODE)
+    assert (finish.state, finish.breaks) == (RunState.FAILED, None)

@@ -89,6 +89,12 @@ class Doorkeeper:
         """Whose page this is. The cookie comes from every port of the host: it is not enough."""
         secret = connection.cookies.get(cookie_of(connection), "")
         login = await self._house.services.access.who(secret, origin_key)
+        if login is None and secret and not origin_key:
+            raise NotLoggedIn(
+                "the cookie alone is not enough, since browsers send it to every port of the host: send the origin_key "
+                "that the answer to the login told as the header X-Origin-Key (or as the first message of a "
+                "WebSocket), or use a token instead"
+            )
         if login is None:
             raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
         return Visitor(login, "page", address_of(connection), secret)

@@ -1,12 +1,14 @@
 """Who was turned away (401, 403, 429), for the audit log: counted, so that nobody fills it by knocking.
 
-It stands around everything else. The first denial is noted at once, the rest of its minute as one entry with a count.
+It stands around everything else. The first denial is noted at once, the rest of its minute as one entry that says how
+often what was asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from functools import partial
 
 from starlette.requests import HTTPConnection
@@ -25,6 +27,8 @@ MOST_AN_HOUR = 60
 """So many are told apart by who and from where. Then, for an hour, all others are counted together."""
 LONGEST_ASKED = 200
 """Characters of what was asked for: a path may have 32 KB, and nobody has to be logged in to send it."""
+MOST_ASKED = 10
+"""So many different things that one actor asked for are told apart in a minute; the others are counted as `others`."""
 
 _STATUSES = frozenset({401, 403, 429})
 _CLOSED = {4401: 401, 1008: 403}
@@ -38,10 +42,12 @@ class _Window:
     """Denials of one actor that are counted together."""
 
     actor: Actor
-    asked: str
     status: int
-    more: int = 0
-    """Beside the one that was noted."""
+    more: Counter[str] = field(default_factory=Counter)
+    """What was asked for beside the one that was noted, and how often."""
+
+    def count(self, asked: str) -> None:
+        self.more[asked if asked in self.more or len(self.more) < MOST_ASKED else "others"] += 1
 
 
 class Denials:
@@ -77,15 +83,15 @@ class Denials:
         if known is None and not self._has_room():
             actor = Actor(_UNKNOWN, "api", None)
             known = self._windows.get((actor.who, None, status))
-        if known is not None:
-            known.more += 1
-            return
         asked = f"{scope.get('method', 'WebSocket')} {scope['path']}"[:LONGEST_ASKED]
+        if known is not None:
+            known.count(asked)
+            return
         key = (actor.who, actor.address, status)
-        self._windows[key] = window = _Window(actor, asked, status)
+        self._windows[key] = _Window(actor, status)
         length = HOUR if actor.address is None else WINDOW
         self._house.clock.call_at(self._house.clock.now() + length, partial(self._close, key))
-        await self._house.services.audit.note_denial(window.actor, asked, status, 1)
+        await self._house.services.audit.note_denial(actor, status, {asked: 1})
 
     def _has_room(self) -> bool:
         """Whether one more may be told apart in this hour."""
@@ -98,7 +104,7 @@ class Denials:
     def _close(self, key: tuple[str, str | None, int]) -> None:
         window = self._windows.pop(key)
         if window.more:
-            told = self._house.services.audit.note_denial(window.actor, window.asked, window.status, window.more)
+            told = self._house.services.audit.note_denial(window.actor, window.status, window.more)
             task = asyncio.ensure_future(told)
             self._notes.add(task)
             task.add_done_callback(self._notes.discard)

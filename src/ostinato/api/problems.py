@@ -264,7 +264,8 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
     if (refusal := _refusal(one)) is not None:
         return _of_house(refusal)
     context = one.get("ctx", {})
-    message = _WORDS.get(one["type"], str(one["msg"])).format(**context)
+    words = _WORDS.get(one["type"])
+    message = str(one["msg"]) if words is None else words.format(**context)  # a message of pydantic may hold braces
     if one["type"] in ("too_short", "string_too_short") and context.get("min_length") == 1:
         message = "it is empty"
     return _field(dotted(one["loc"]), message, "")

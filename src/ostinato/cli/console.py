@@ -25,7 +25,6 @@ __all__ = [
     "Styled",
     "clean",
     "confirmed",
-    "counted",
     "emit",
     "emit_json",
     "emit_json_line",
@@ -100,11 +99,6 @@ def json_text(value: Any, indent: int | None = None) -> str:
 def _escaped(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at] << 8 | units[at + 1]:04x}" for at in range(0, len(units), 2))
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def emit(text: str = "") -> None:

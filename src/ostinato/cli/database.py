@@ -13,6 +13,7 @@ from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
 from ostinato.cli.opening import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.service.upkeep import Status
@@ -102,12 +103,14 @@ def prune(*, common: Common = NO_COMMON) -> None:
     if common.json:
         emit_json({"removed": removed})
     else:
-        say(f"removed {removed} runs")
+        say(f"removed {counted(removed, 'run')}")
 
 
 @app.command
 def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     """List rows that were set aside because nobody could work with them: why, when, and what they said.
+
+    Rows that break a rule and wait for a running engine to set them aside are listed too.
 
     Parameters
     ----------
@@ -117,16 +120,20 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         if clear:
             removed = visit.ask(visit.services.upkeep.clear_quarantine())
-            emit_json({"removed": removed}) if common.json else say(f"forgot {removed} quarantined rows")
+            emit_json({"removed": removed}) if common.json else say(f"forgot {counted(removed, 'quarantined row')}")
             return
         rows = visit.ask(visit.services.upkeep.quarantined())
+        bad = visit.ask(visit.services.upkeep.find_bad())
     if common.json:
         from ostinato.service.shapes import quarantined_shape
 
-        emit_json([quarantined_shape(row) for row in rows])
+        emit_json([*map(quarantined_shape, bad), *map(quarantined_shape, rows)])
         return
-    if not rows:
+    if not rows and not bad:
         say("nothing is quarantined")
+    for found in bad:
+        waits = "; not set aside yet: a running engine does it when it meets the row, and within a day at the latest"
+        paragraph(Styled("waiting ", "yellow"), f"{found.table} {found.row}: {found.reason}{waits}")
     for row in rows:
         paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")
 

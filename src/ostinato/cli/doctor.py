@@ -20,7 +20,8 @@ from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.schedule_view import state_of
-from ostinato.errors import OstinatoError
+from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,8 +61,10 @@ def _examine(common: Common) -> Iterator[Finding]:
     yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
     yield _zone(settings.tz)
     yield _processes()
-    yield _trust()
     path = _sqlite_file(settings.db)
+    yield (trust := _trust(path))
+    if trust.status == "fail":
+        return
     if path is not None and not path.exists():
         fix = "run 'ostinato up' or 'ostinato db migrate' to make it, or name another with --db"
         yield Finding("database", "warn", f"there is no file {path}", fix)
@@ -74,7 +77,8 @@ def _examine(common: Common) -> Iterator[Finding]:
     except OstinatoError as error:
         other = "name another with --db"
         fix = f"start the database server, or {other}" if path is None else f"mend the file, or {other}"
-        yield Finding("database", "fail", str(error), fix)
+        says_it_itself = path is not None and isinstance(error, StoreUnavailable)  # a locked file, a full disk
+        yield Finding("database", "fail", str(error), None if says_it_itself else fix)
 
 
 def _zone(name: str) -> Finding:
@@ -93,9 +97,14 @@ def _zone(name: str) -> Finding:
     return Finding("zone", "ok", f"{name} is known ({data})")
 
 
-def _trust() -> Finding:
-    from ostinato.trust import VARIABLE, trusted_places
+def _trust(path: Path | None) -> Finding:
+    from ostinato.trust import VARIABLE, require_trusted_database, trusted_places
 
+    try:
+        if path is not None:
+            require_trusted_database(str(path))
+    except InvalidInput as error:
+        return Finding("trust", "fail", str(error).removesuffix(f"; {error.hint}"), error.hint)
     places = trusted_places()
     if "*" in places:
         fix = f"name the folders instead: {VARIABLE}=/srv/jobs"
@@ -157,13 +166,23 @@ def _rows(visit: Visit) -> Iterator[Finding]:
     for row in bad[:NAMED]:
         yield Finding("rows", "warn", f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it")
     if len(bad) > NAMED:
-        yield Finding("rows", "warn", f"{len(bad) - NAMED} more rows break a rule", "a running engine quarantines them")
+        yield Finding(
+            "rows",
+            "warn",
+            counted(len(bad) - NAMED, "more row breaks a rule", "more rows break a rule"),
+            "a running engine quarantines them",
+        )
     quarantined = visit.ask(visit.services.upkeep.quarantined())
     for kept in quarantined[:NAMED]:
         fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
         yield Finding("rows", "warn", f"{kept.table} {kept.row} is quarantined: {kept.reason}", fix)
     if len(quarantined) > NAMED:
-        yield Finding("rows", "warn", f"{len(quarantined) - NAMED} more are quarantined", "ostinato db quarantine")
+        yield Finding(
+            "rows",
+            "warn",
+            counted(len(quarantined) - NAMED, "more is quarantined", "more are quarantined"),
+            "ostinato db quarantine",
+        )
     if not bad and not quarantined:
         yield Finding("rows", "ok", "every row keeps the rules, none is quarantined")
 
@@ -207,7 +226,12 @@ def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
         fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
         yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
     if len(states["broken"]) > NAMED:
-        yield Finding("schedules", "warn", f"{len(states['broken']) - NAMED} more are broken", "ostinato schedule ls")
+        yield Finding(
+            "schedules",
+            "warn",
+            counted(len(states["broken"]) - NAMED, "more is broken", "more are broken"),
+            "ostinato schedule ls",
+        )
     if states["orphaned"]:
         listed = named([schedule.name for schedule in states["orphaned"]])
         fix = "declare them again, or remove them with 'ostinato schedule rm'"

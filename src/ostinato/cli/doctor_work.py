@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.finding import Finding, named
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit
@@ -36,7 +37,9 @@ def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]
     wanted = {one.work.task for one in schedules if isinstance(one.work, Function) and one.next_run_at is not None}
     missing = sorted(wanted - known)
     if not missing:
-        return Finding("tasks", "ok", f"{len(wanted)} are scheduled, all of them known")
+        return Finding(
+            "tasks", "ok", counted(len(wanted), "is scheduled, and known", "are scheduled, all of them known")
+        )
     fix = "start a node whose --app registers them, or edit the schedules"
     return Finding("tasks", "warn", f"not registered on {_where(alive)}: {named(missing)}", fix)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.errors import NotFound, StoreError
 from ostinato.logs import get_logger
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -85,7 +86,8 @@ class Feed:
         seen = {run.id: run for run in await self._services.runs.list(limit=WINDOW)}
         fresh = sorted(id for id in seen if id > self._last)
         if len(fresh) == WINDOW and fresh[0] > self._last + 1:
-            self._tell(Event("more", text=f"{fresh[0] - self._last - 1} more runs; 'ostinato run ls' lists them"))
+            missed = fresh[0] - self._last - 1
+            self._tell(Event("more", text=f"{counted(missed, 'more run')}; see 'ostinato run ls'"))
         for id in sorted({*self._active, *fresh}):
             before = self._active.pop(id, None)
             run = seen.get(id) or await self._read(id)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, Styled, confirmed, counted, emit_json, say, table
+from ostinato.cli.console import Cell, Column, Styled, confirmed, emit_json, say, table
 from ostinato.cli.opening import opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import span
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.models.lane import Lane

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ostinato.cli.console import Cell, Column, Styled, counted, emit_json, fields, say, table
+from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table
 from ostinato.cli.times import brief, full, span, took
 from ostinato.cli.work_view import name_of, work_page
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit

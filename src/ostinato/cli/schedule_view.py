@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import Cell, Column, Styled, counted, emit_json, fields, say, table, warn
+from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table, warn
 from ostinato.cli.run_view import state_cell
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import policy_line, work_cell, work_page
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit

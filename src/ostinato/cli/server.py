@@ -25,6 +25,7 @@ from ostinato.cli.connections import Connection, Connections, Listener
 from ostinato.cli.limits import Limits, limits_here
 from ostinato.cli.opening import os_user
 from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
+from ostinato.cli.tls import tls_context
 from ostinato.config import Settings, load_settings, without_password
 from ostinato.errors import Conflict, InvalidInput, OstinatoError
 from ostinato.logs import get_logger
@@ -54,11 +55,10 @@ async def serving(house: ApiHouse, talk: Callable[[str], None], limits: Limits |
     A taken port, or an open host without a token or without TLS, is an error before anything is served.
     """
     settings = house.settings
-    tls = _tls_of(settings)
+    tls = tls_context(settings)
     sockets = await _listen(settings.host, settings.port)
     try:
-        _check_private(settings)
-        await _check_open(house, settings.host)
+        await _check_open(house)
         address = address_text(settings, sockets[0].getsockname()[1])
         server = _Server(house, limits or limits_here(), tls)
         task = asyncio.create_task(server.serve(sockets))
@@ -170,27 +170,6 @@ def _configured(house: ApiHouse, connections: Connections) -> uvicorn.Config:
     )
 
 
-def _tls_of(settings: Settings) -> ssl.SSLContext | None:
-    if settings.tls_cert is None and settings.tls_key is None:
-        return None
-    if settings.tls_cert is None or settings.tls_key is None:
-        missing = "tls_key" if settings.tls_key is None else "tls_cert"
-        flag = missing.replace("_", "-")
-        raise InvalidInput(f"{missing} is not set", field=missing, hint=f"give --{flag} too: the file with it, in PEM")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        # Without a question: nobody may be there to type the password of a key.
-        context.load_cert_chain(settings.tls_cert, settings.tls_key, password=lambda: "")
-    except (OSError, ValueError) as error:
-        raise InvalidInput(
-            f"TLS cannot be spoken with {settings.tls_cert} and {settings.tls_key}: {error}",
-            field="tls_cert",
-            hint="give the certificate with its chain and its key, both in PEM, the key without a password",
-        ) from None
-    return context
-
-
 async def _started(server: uvicorn.Server, task: asyncio.Task[None]) -> None:
     while not server.started:
         if task.done():
@@ -256,24 +235,26 @@ def _refused(error: OSError, host: str, port: int) -> OstinatoError:
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")
 
 
-def _check_private(settings: Settings) -> None:
-    """Tokens, cookies and what work prints must not cross a network in the clear."""
-    if is_loopback(settings.host) or settings.tls_cert or settings.tls_key or settings.trusted_proxies:
+async def _check_open(house: ApiHouse) -> None:
+    """Beyond this machine, nothing crosses in the clear, and nobody comes in without a token. All is told at once."""
+    settings = house.settings
+    if is_loopback(settings.host):
         return
-    raise Conflict(
-        f"listening at {settings.host} without TLS sends tokens and logins over the network for everybody to read: "
-        "give --tls-cert FILE and --tls-key FILE; or, if a proxy before it speaks TLS, put the proxy's address into "
-        'the setting trusted_proxies (trusted_proxies = ["10.0.0.5"]); or leave out --host to listen on this machine '
-        "only"
-    )
-
-
-async def _check_open(house: ApiHouse, host: str) -> None:
-    if not is_loopback(host) and not await house.services.access.has_tokens():
-        raise Conflict(
-            f"listening at {host} lets others on the network in, and there is no token yet: make one with "
-            "'ostinato token add NAME --role admin', or leave out --host to listen on this machine only"
+    missing = []
+    if not (settings.tls_cert or settings.trusted_proxies):
+        missing.append(
+            "without TLS, tokens and logins cross the network for everybody to read: give --tls-cert FILE and "
+            "--tls-key FILE; or, if a proxy before it speaks TLS, put the proxy's address into the setting "
+            'trusted_proxies (trusted_proxies = ["10.0.0.5"])'
         )
+    if not await house.services.access.has_tokens():
+        missing.append(
+            "there is no token yet that others on the network could log in with: make one with 'ostinato token add "
+            "NAME --role admin'"
+        )
+    if missing:
+        told = "; and ".join(missing)
+        raise Conflict(f"cannot listen at {settings.host}: {told}. Or leave out --host to listen on this machine only")
 
 
 def _login_command(settings: Settings, port: int) -> str:

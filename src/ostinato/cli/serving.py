@@ -18,6 +18,7 @@ from ostinato.cli.ending import FORCED, Ending, end_now, end_strays
 from ostinato.cli.feed import Event, Feed
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -135,7 +136,7 @@ async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], No
     many = f"{len(schedules)} or more" if len(schedules) == _COUNTED else str(len(schedules))
     now = from_micros(app.clock.now())
     talk(f"database   {without_password(settings.db)}")
-    talk(f"node       {health['node']}, {settings.slots} slots, zone {settings.tz}")
+    talk(f"node       {health['node']}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
     needs_tasks = any(isinstance(schedule.work, Function) for schedule in schedules)
     hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
     talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")

@@ -13,7 +13,6 @@ from ostinato.cli.console import (
     Column,
     Styled,
     clean,
-    counted,
     emit,
     emit_json,
     emit_json_line,
@@ -25,6 +24,7 @@ from ostinato.cli.console import (
 from ostinato.cli.run_view import state_cell, state_style
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import name_of
+from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.opening import Visit

@@ -6,6 +6,8 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any, assert_never
 
+from ostinato.plurals import counted
+
 if TYPE_CHECKING:
     from ostinato.models.policy import Policy
     from ostinato.models.run import Run
@@ -88,7 +90,7 @@ def _budget(policy: Policy) -> str | None:
     bounds = (
         ("" if budget.per_run_usd is None else f"${budget.per_run_usd:g} a run"),
         ("" if budget.per_day_usd is None else f"${budget.per_day_usd:g} a day"),
-        ("" if budget.per_day_runs is None else f"{budget.per_day_runs} runs a day"),
+        ("" if budget.per_day_runs is None else f"{counted(budget.per_day_runs, 'run')} a day"),
     )
     return "(" + ", ".join(bound for bound in bounds if bound) + ")"
 

@@ -38,6 +38,7 @@ from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import ClaimedRun, NewRun
+from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
 __all__ = ["Engine"]
@@ -79,7 +80,7 @@ class Engine:
         grace = micros_of(settings.misfire_grace)
         self.monitor = LoopMonitor()
         self.ticker = Ticker(
-            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.turning
+            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.stood
         )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
@@ -153,7 +154,8 @@ class Engine:
         ):
             self.watchdog.start(name, service)
         self.is_started = True
-        log.info("node %s started: %d tasks, %d slots", self.id, len(self.registry.tasks), self.settings.slots)
+        tasks, slots = counted(len(self.registry.tasks), "task"), counted(self.settings.slots, "slot")
+        log.info("node %s started: %s, %s", self.id, tasks, slots)
 
     async def execute(self, run: NewRun) -> RunId:
         """Execute one run here, at once, whatever lanes and slots say; answers when it has begun.
@@ -197,7 +199,7 @@ class Engine:
             async with asyncio.timeout_at(until):
                 await self.runner.idle.wait()
         except TimeoutError:
-            log.warning("%d runs did not end within %g s: they are cut off", self.runner.running, grace)
+            log.warning("cut off %s that did not end within %g s", counted(self.runner.running, "run"), grace)
             self.runner.cut_off()
             await self.runner.idle.wait()
         try:
@@ -205,7 +207,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
-            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, one_line(error))
+            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, _told(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
@@ -223,7 +225,8 @@ class Engine:
                     await self.watchdog.stop("recorder", "reporter")  # nobody else writes them meanwhile
                     self._keep_rest(error)
                     return False
-                log.warning("%d finishes wait for the database: %s", self.recorder.pending, one_line(error))
+                waiting = counted(self.recorder.pending, "finish waits", "finishes wait")
+                log.warning("%s for the database: %s", waiting, _told(error))
                 await asyncio.sleep(min(_WRITE_AGAIN, max(0.0, until - clock())))
             finally:
                 self._writing = None
@@ -244,17 +247,17 @@ class Engine:
 
     def _keep_rest(self, error: Exception) -> None:
         """The database did not take them: a file does, until the next start here."""
-        count = self.recorder.pending
+        finishes = counted(self.recorder.pending, "finish", "finishes")
         try:
             path = self.spool.keep(self.id, self.recorder.unwritten)
         except OSError:
-            log.exception("%d finishes could be neither written nor spooled: others will rescue their runs", count)
+            log.exception("%s could be neither written nor spooled: others will rescue the runs", finishes)
             return
         if path is None:
-            log.error("%d finishes could not be written: %s", count, one_line(error))
+            log.error("%s could not be written: %s", finishes, _told(error))
             return
         self.recorder.spooled()
-        log.error("%d finishes are spooled to %s: the next start here writes them (%s)", count, path, one_line(error))
+        log.error("spooled %s to %s, for the next start here to write: %s", finishes, path, _told(error))
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -371,7 +374,7 @@ class Engine:
         """Others declared this node lost: what it runs is theirs now. Go on under a new name."""
         held = self.dispatcher.forget_held()
         lost = self.runner.abandon()
-        log.error("node %s lost its lease; gave up %d runs that others own now", self.id, len(lost) + held)
+        log.error("node %s lost its lease; gave up %s to others", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database
         self.id = self.dispatcher.node = new_node_id()
         self.statistics.begin()
@@ -385,9 +388,9 @@ class Engine:
         stopped = self.runner.stop_unleased(f"the node could not renew its lease for {seconds:.0f} s")
         self._stopped_runs += stopped
         log.error(
-            "node %s could not renew its lease for %.0f s: it starts nothing, stops %d runs, and lets %d go on "
+            "node %s could not renew its lease for %.0f s: it starts nothing, stops %s, and lets %d go on "
             "whose on_lost_lease is continue",
-            *(self.id, seconds, stopped, self.runner.running - stopped),
+            *(self.id, seconds, counted(stopped, "run"), self.runner.running - stopped),
         )
 
     def _unfenced(self, unrenewed_for: Micros | None) -> None:
@@ -451,3 +454,8 @@ class Engine:
         """Runs that were claimed and never started lose nothing."""
         for run in held:
             self.runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
+
+
+def _told(error: Exception) -> str:
+    """Why the database did not take what had ended."""
+    return "the database did not answer in time" if isinstance(error, TimeoutError) else one_line(error)

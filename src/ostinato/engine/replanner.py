@@ -13,6 +13,7 @@ from ostinato.logs import get_logger
 from ostinato.models.ids import ScheduleId
 from ostinato.models.replanning import Replan, replan
 from ostinato.models.schedule import DueSchedule
+from ostinato.plurals import counted
 from ostinato.stores.base import ScheduleStore
 
 __all__ = ["Replanner"]
@@ -52,7 +53,7 @@ class Replanner:
             if plans:
                 count += len(await self._schedules.replan_schedules(plans, now))
         if count:
-            log.warning("the clock went back: %d schedules were planned anew", count)
+            log.warning("the clock went back: planned %s anew", counted(count, "schedule"))
             self._planned()
         return count
 

@@ -14,13 +14,14 @@ from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable, StoreUnavailable
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.retry import decide, undecided
 from ostinato.logs import get_logger
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
+from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
 __all__ = ["Rescuer"]
@@ -78,7 +79,7 @@ class Rescuer:
             log.exception("runs of nodes that are gone could not be rescued together: one by one")
             rescued = await self._rescue_singly(silent, now)
         if rescued:
-            log.warning("rescued %d runs of nodes that are gone", rescued)
+            log.warning("rescued %s of nodes that are gone", counted(rescued, "run"))
         return rescued
 
     async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
@@ -128,7 +129,7 @@ class Rescuer:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
             await self._runs.explain_queued(ids, reason)
-            log.error("%d queued runs wait: %s", len(ids), reason)
+            log.error("%s: %s", counted(len(ids), "queued run waits", "queued runs wait"), reason)
         return len(unknown)
 
 
@@ -138,7 +139,7 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    outcome = Outcome(OutcomeKind.FAILED, reason, reason, node_failed=True)
+    outcome = Outcome(OutcomeKind.FAILED, reason, reason, blame=Blame.NODE)
     finish = decide(run, policy, outcome, now, random.random)
     finish.abandoned = True
     if policy.budget is not None and run.schedule_id is not None:

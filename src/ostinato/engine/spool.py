@@ -26,6 +26,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
 from ostinato.models.run import Finish, unstorable
 from ostinato.models.states import RunState
+from ostinato.plurals import counted
 from ostinato.stores.base import RunStore
 from ostinato.trust import owners
 
@@ -104,11 +105,12 @@ class Spool:
                 continue
             lost = await self._write(spooled, finishes)
             path.unlink(missing_ok=True)
-            count += len(finishes) - len(lost)
-            log.warning("wrote %d finishes that node %s had spooled", len(finishes) - len(lost), spooled)
+            written = len(finishes) - len(lost)
+            count += written
+            log.warning("wrote %s that node %s had spooled", counted(written, "finish", "finishes"), spooled)
             if lost:
-                listed = ", ".join(map(str, lost))
-                log.warning("dropped %d spooled finishes: runs %s are written or rescued already", len(lost), listed)
+                listed, dropped = ", ".join(map(str, lost)), counted(len(lost), "spooled finish", "spooled finishes")
+                log.warning("dropped %s, already written or rescued: run %s", dropped, listed)
         return count
 
     async def _write(self, node: str, finishes: Sequence[Finish]) -> list[RunId]:
@@ -128,7 +130,7 @@ class Spool:
         try:
             return (await self._runs.finish_runs(batch)).lost
         except StoreUnavailable:
-            raise  # the file stays, and so does the start
+            raise  # the database is away: this start fails, and the file is left for the next one
         except Exception as error:
             if len(batch) > 1:
                 return [id for finish in batch for id in await self._finish([finish])]

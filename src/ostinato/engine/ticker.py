@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
-from ostinato.engine.attendance import Attendance, Instant
+from ostinato.engine.attendance import Attendance, Look
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
@@ -44,7 +44,7 @@ class Ticker:
         recorded: Callable[[], None],
         quarantine: Quarantine,
         statistics: Statistics | None = None,
-        turning: Callable[[], float] = lambda: 0.0,
+        stood: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._schedules = schedules
         self._statistics = statistics or Statistics()
@@ -54,7 +54,7 @@ class Ticker:
         self._quarantine = quarantine
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
-        self.attendance = Attendance(turning)
+        self.attendance = Attendance(stood)
         self.signal = Signal()
 
     def expect(self, next_at: Micros) -> None:
@@ -74,11 +74,11 @@ class Ticker:
 
     async def _tick(self, lookahead: Micros) -> Micros | None:
         wake_at: Micros | None = None
-        first: Instant | None = None
+        first: Look | None = None
         for _ in range(PASSES):
             now = self._clock.now()
-            look = (now, self._clock.steady())
-            due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH))
+            look = self.attendance.look(now, self._clock.steady())
+            due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH), look)
             # What did not fit into the first pass was missed for the same reason as what did.
             first = first or look
             absence, since_then = self.attendance.why(first), self.attendance.why(look, first)
@@ -86,7 +86,7 @@ class Ticker:
             self._known_at = due.next_at
             plans = []
             for schedule in due.schedules:
-                why = absence if schedule.next_at <= first[0] else since_then
+                why = absence if schedule.next_at <= first.wall else since_then
                 plan = plan_fires(schedule, now, grace=self._grace, random=random.random, absence=why)
                 if plan is not None:
                     plans.append(plan)
@@ -102,7 +102,7 @@ class Ticker:
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0
                 continue
-            moved = await self.attendance.ask(self._schedules.record_fires(plans, now))
+            moved = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
             self._count(due.schedules, plans, moved)
             self._recorded()
         return wake_at

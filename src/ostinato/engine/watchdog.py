@@ -11,12 +11,16 @@ import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from ostinato.clock import SECOND, uptime
 from ostinato.errors import OstinatoError
 from ostinato.logs import get_logger
 
 __all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
 
 log = get_logger("ostinato.engine")
+
+_STANDS = 1.0
+"""A loop that comes so many seconds too late stood; less is what a busy one does."""
 
 Service = Callable[[], Awaitable[None]]
 
@@ -85,17 +89,21 @@ class LoopMonitor:
 
     def __init__(self, threshold: float = 2.0) -> None:
         self._threshold = threshold
+        self._pause = threshold / 4
         self._beat = time.monotonic()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._timer: asyncio.TimerHandle | None = None
         self.blocked_times = 0
         self.last_block: str | None = None
-        self._turns = 0
+        self._turned_at = uptime()
+        self._stood = 0.0
 
-    def turning(self) -> float:
-        """For how many seconds the loop has turned since the start, by the turns that were counted."""
-        return self._turns * self._threshold / 4
+    def stood(self) -> float:
+        """For how many seconds the loop has stood since the start (blocked, stopped or suspended), a second and more at
+        once."""
+        late = (uptime() - self._turned_at) / SECOND - self._pause
+        return self._stood + (late if late >= _STANDS else 0.0)
 
     @property
     def blocked_for(self) -> float:
@@ -107,6 +115,7 @@ class LoopMonitor:
         """Watch the running loop."""
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
+        self._turned_at = uptime()
         self._turn()
         self._thread = threading.Thread(target=self._watch, name="ostinato-loop-monitor", daemon=True)
         self._thread.start()
@@ -119,8 +128,8 @@ class LoopMonitor:
 
     def _turn(self) -> None:
         self._beat = time.monotonic()
-        self._turns += 1
-        self._timer = self._loop.call_later(self._threshold / 4, self._turn)
+        self._stood, self._turned_at = self.stood(), uptime()
+        self._timer = self._loop.call_later(self._pause, self._turn)
 
     def _watch(self) -> None:
         reported, pause = 0.0, self._threshold / 2

@@ -17,7 +17,7 @@ from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Surroundings
 from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
 from ostinato.execution.executors.shell import LastLine, command_of
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.output import readable
 from ostinato.execution.resources import starved
 from ostinato.execution.secrets import Mask
@@ -138,4 +138,4 @@ class _Answer:
 
 
 def _failed(why: str) -> Outcome:
-    return Outcome(OutcomeKind.SKIPPED, f"the gate failed: {why}", counts=True)
+    return Outcome(OutcomeKind.SKIPPED, f"the gate failed: {why}", blame=Blame.WORK)

@@ -15,7 +15,7 @@ from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
 
-__all__ = ["Outcome", "OutcomeKind", "one_line", "raised", "returned"]
+__all__ = ["Blame", "Outcome", "OutcomeKind", "one_line", "raised", "returned"]
 
 _ERROR_CAP = 16_000
 
@@ -39,6 +39,17 @@ class OutcomeKind(Enum):
     """It has not begun, and goes back to the queue until the delay is over: it was no attempt."""
 
 
+class Blame(Enum):
+    """Who is to blame for an end: what the breaker of a schedule makes of it."""
+
+    WORK = auto()
+    """One more towards the breaker."""
+    NODE = auto()
+    """The node was lost, or lacks something: the breaker neither counts it nor forgets others for it."""
+    SETUP = auto()
+    """It cannot succeed until a person does something: the schedule breaks at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One end of one execution. `reason` is a line for people, `error` the whole story."""
@@ -49,14 +60,8 @@ class Outcome:
     result: str | None = None
     delay: timedelta | None = None
     """How long to wait before the next try: of a snooze, or what the other side asked for."""
-    breaks: bool = False
-    """Its schedule cannot succeed until a person does something: it breaks at once."""
-    node_failed: bool = False
-    """The node is to blame, not the work: a failed attempt, which the breaker neither counts nor forgets others for."""
-    counts: bool = False
-    """For a skip: it counts towards the breaker, as a failure does."""
-    starved: bool = False
-    """It could not be started, because this node lacks something."""
+    blame: Blame | None = None
+    """None for what its kind says: a failure is the work's, and all others are nobody's."""
     conversation: str | None = None
     """The id of the conversation that it leaves behind."""
     recorded: Callable[[], None] | None = None

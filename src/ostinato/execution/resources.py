@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 from datetime import timedelta
 
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 
 __all__ = ["EXHAUSTED", "is_exhausted", "starved"]
 
@@ -24,7 +24,7 @@ def is_exhausted(error: BaseException) -> bool:
 
 def starved(reason: str) -> Outcome:
     """The end of a start that this node had no room for: it was no attempt."""
-    return Outcome(OutcomeKind.PUT_OFF, f"this node had no room to start it: {reason}", delay=_WAIT, starved=True)
+    return Outcome(OutcomeKind.PUT_OFF, f"this node had no room to start it: {reason}", delay=_WAIT, blame=Blame.NODE)
 
 
 def _says_so(error: BaseException) -> bool:

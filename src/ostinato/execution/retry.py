@@ -8,12 +8,13 @@ from typing import assert_never
 
 from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line
 from ostinato.execution.output import storable
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, end_of_cancel
 from ostinato.models.states import RunState, Trigger, check_transition
+from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
 
@@ -48,12 +49,12 @@ def decide(
         case OutcomeKind.RETURNED:
             _succeeded(finish, run, policy, errors)
         case OutcomeKind.FAILED:
-            if run.attempt <= policy.retry.max and not outcome.breaks:
+            if run.attempt <= policy.retry.max and outcome.blame is not Blame.SETUP:
                 _retried(finish, run, policy, outcome.delay, random)
             else:
-                _failed(finish, run, policy, at_once=outcome.breaks, counts=not outcome.node_failed)
+                _failed(finish, run, policy, outcome.blame)
         case OutcomeKind.ABORTED:
-            _failed(finish, run, policy, at_once=outcome.breaks)
+            _failed(finish, run, policy, outcome.blame)
         case OutcomeKind.SNOOZED:
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(now + delay, LATEST), "snoozed", counted=False)
@@ -69,7 +70,7 @@ def decide(
             finish.state = end_of_cancel(finish.reason)
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
-            if outcome.counts:
+            if outcome.blame is Blame.WORK:
                 _count(finish, run, policy, finish.reason or "skipped")
         case _:
             assert_never(outcome.kind)
@@ -106,16 +107,16 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
     if run.trigger in _SCHEDULED:
         finish.breaks = errors > 0
         finish.break_after = policy.break_after
-        finish.broken = _broken(policy, f"it counted {errors:g} errors")
+        finish.broken = _broken(policy, f"it counted {counted(errors, 'error')}")
 
 
-def _failed(finish: Finish, run: ClaimedRun, policy: Policy, *, at_once: bool, counts: bool = True) -> None:
+def _failed(finish: Finish, run: ClaimedRun, policy: Policy, blame: Blame | None) -> None:
     finish.state = RunState.FAILED
     reason = finish.reason or "failed"
     finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
-    if counts:
+    if blame is not Blame.NODE:
         _count(finish, run, policy, reason)
-    if at_once and finish.breaks:
+    if blame is Blame.SETUP and finish.breaks:
         finish.break_after, finish.broken = 1, reason
 
 

@@ -25,7 +25,7 @@ from ostinato.execution.executors.http.executor import HttpCalls
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.executors.shell import Shells
 from ostinato.execution.finishing import make_finish
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
@@ -324,7 +324,7 @@ class Runner:
         if active.stop is not None and not given_up and _obeyed(active, outcome):
             outcome = _stopped(active, ended=True)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
-        if outcome.starved:
+        if outcome.blame is Blame.NODE and outcome.kind is OutcomeKind.PUT_OFF:
             self._tell_starved(claimed, outcome)
         try:
             finish = make_finish(claimed, active.policy, work, active.context, outcome, self._clock.now())
@@ -398,7 +398,7 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
         case Stop.CUT_OFF:
             return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
         case Stop.UNLEASED:
-            return Outcome(OutcomeKind.FAILED, reason, node_failed=True)
+            return Outcome(OutcomeKind.FAILED, reason, blame=Blame.NODE)
         case _:
             return Outcome(OutcomeKind.CANCELLED, reason)
 

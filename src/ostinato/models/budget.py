@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import InvalidInput
+from ostinato.plurals import counted
 
 __all__ = [
     "MICRO",
@@ -126,7 +127,7 @@ def spent_up(budget: Budget, day: Spending) -> str | None:
         if budget.per_run_usd is not None and left < _micro(budget.per_run_usd):
             return f"{_spent(budget, day)}, and a run may cost {dollars(_micro(budget.per_run_usd))}"
     if budget.per_day_runs is not None and day.runs >= budget.per_day_runs:
-        return f"{day.runs} of {budget.per_day_runs} runs used today"
+        return f"{day.runs} of {counted(budget.per_day_runs, 'run')} used today"
     return None
 
 

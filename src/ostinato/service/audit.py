@@ -45,6 +45,9 @@ _ONLY_NAMES = {"env", "headers"}
 _ONLY_SIZE = {"body", "json"}
 """What HTTP work sends may be one as a whole."""
 
+_CONDITIONS = {"version"}
+"""Under which a verb is done: it says nothing about what was done."""
+
 _actor: ContextVar[Actor | None] = ContextVar("ostinato_actor", default=None)
 
 
@@ -116,13 +119,14 @@ def audited(
 def _given(
     signature: inspect.Signature, service: object, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The arguments by their names, those of `**policy` among them; without the service, and without what is None."""
+    """The arguments by their names, those of `**policy` among them; without the service, what is None, and
+    conditions."""
     bound = signature.bind(service, *args, **kwargs)
     given: dict[str, Any] = {}
     for name, value in list(bound.arguments.items())[1:]:
         if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
             given.update(value)
-        elif value is not None:
+        elif value is not None and name not in _CONDITIONS:
             given[name] = value
     return given
 
@@ -231,9 +235,14 @@ class AuditService:
         self._store = store
         self._clock = clock
 
-    async def note_denial(self, actor: Actor, asked: str, status: int, count: int) -> None:
-        """So many requests of one actor were refused; `asked` is the first of them."""
-        await note(self._store, self._clock, actor, "denied", asked, {"status": status, "count": count})
+    async def note_denial(self, actor: Actor, status: int, asked: Mapping[str, int]) -> None:
+        """Requests of one actor were refused; `asked` says what for, and how often each."""
+        first, *others = asked
+        detail: dict[str, Any] = {"status": status, "count": sum(asked.values())}
+        if others:
+            detail["asked"] = asked
+        object = f"{first} and others" if others else first
+        await note(self._store, self._clock, actor, "denied", object, detail)
 
     async def page(
         self,

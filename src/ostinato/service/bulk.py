@@ -8,6 +8,7 @@ from typing import Literal
 
 from ostinato.errors import Draining, InvalidInput, OstinatoError, SchemaTooNew, StoreError, StoreUnavailable
 from ostinato.logs import get_logger
+from ostinato.plurals import counted
 from ostinato.service.schedules import ScheduleService
 
 __all__ = ["BulkAction", "BulkOutcome", "do_with_many"]
@@ -43,7 +44,7 @@ async def do_with_many(
         try:
             await _do(schedules, action, name, note, force)
         except (StoreUnavailable, SchemaTooNew, Draining):
-            log.warning("%s of %d schedules ended after %d", action, len(names), len(outcome.done))
+            log.warning("%s of %s ended after %d", action, counted(len(names), "schedule"), len(outcome.done))
             raise
         except OstinatoError as error:
             if isinstance(error, StoreError):

@@ -20,6 +20,7 @@ from ostinato.models.run import NewRun, Run, RunFilter
 from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent, with_turn
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.backfill import BACKFILL_KEYS
 from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
@@ -301,7 +302,7 @@ class RunService:
         pause = _FIRST_LOOK
         while active := await self._store.runs.count_active(self._clock.now()):
             if time.monotonic() >= deadline:
-                raise WaitTimeout(f"{active} runs are still queued or running after {timeout}")
+                raise WaitTimeout(f"{counted(active, 'run is', 'runs are')} still queued or running after {timeout}")
             await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
             pause = min(pause * 2, _LONGEST_LOOK)
 

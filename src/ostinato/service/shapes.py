@@ -17,7 +17,7 @@ from ostinato.models.node import Node
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import Policy, policy_json
 from ostinato.models.project import Project
-from ostinato.models.quarantine import Quarantined
+from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Attempt, Progress, Run
 from ostinato.models.schedule import RecentRun, Schedule
 from ostinato.models.session import Session
@@ -149,9 +149,12 @@ def _progress_shape(progress: Progress) -> dict[str, Any]:
     return {"done": progress.done, "total": progress.total, "text": progress.text}
 
 
-def quarantined_shape(row: Quarantined) -> dict[str, Any]:
-    """A row that was set aside, as JSON."""
-    return {"table": row.table, "row": row.row, "reason": row.reason, "at": rfc3339(row.at), "content": row.content}
+def quarantined_shape(row: Quarantined | BadRow) -> dict[str, Any]:
+    """A row that was set aside, as JSON; `at` and `content` are null for one that waits for it."""
+    shape = {"table": row.table, "row": row.row, "reason": row.reason}
+    if isinstance(row, Quarantined):
+        return {**shape, "at": rfc3339(row.at), "content": row.content}
+    return {**shape, "at": None, "content": None}
 
 
 def project_shape(project: Project) -> dict[str, Any]:

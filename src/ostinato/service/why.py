@@ -12,6 +12,7 @@ from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
+from ostinato.plurals import counted
 from ostinato.service.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
@@ -195,6 +196,6 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, .
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):
         facts.append(f"task {schedule.work.task!r} is not registered on any running node")
     if schedule.failures:
-        many = "1 scheduled run" if schedule.failures == 1 else f"{schedule.failures} scheduled runs"
+        many = counted(schedule.failures, "scheduled run")
         facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")
     return tuple(facts)

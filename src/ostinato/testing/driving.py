@@ -14,6 +14,7 @@ from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, NotRunning, WaitTimeout
+from ostinato.plurals import counted
 from ostinato.testing.fake_clock import FakeClock
 
 __all__ = ["adrain", "asettle", "asimulate", "drain", "rehearse", "settle", "simulate"]
@@ -108,7 +109,7 @@ def _bounded(use: Callable[[Engine], Awaitable[T]], timeout: Duration) -> Callab
                 return await use(engine)
         except TimeoutError:
             raise WaitTimeout(
-                f"{engine.runner.running} runs had not ended after {seconds:g} s of real time: "
+                f"{counted(engine.runner.running, 'run')} had not ended after {seconds:g} s of real time: "
                 "does the work wait for a clock that stands still?"
             ) from None
 

@@ -1941,7 +1941,7 @@ export interface components {
              *       "count": 1000
              *     }
              */
-            keep?: components["schemas"]["NewKeep"];
+            keep?: string | components["schemas"]["NewKeep"];
             /**
              * Lane
              * @description The pool that limits how many are under way at once.

@@ -15,6 +15,7 @@ from ostinato.api.problems import problem, problem_answer
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.base import GREATEST
 from ostinato.api.shapes.runs import Lines
+from ostinato.plurals import counted
 from ostinato.service.runs import LinesPage
 from ostinato.service.shapes import line_shape
 
@@ -42,7 +43,7 @@ async def read_output(
         return Response(body, headers=headers, media_type="text/plain")
     first, last = _bounds(wanted[1], wanted[2], len(body))
     if first > last:
-        shape = problem(416, "range-not-satisfiable", f"the output has {len(body)} bytes")
+        shape = problem(416, "range-not-satisfiable", f"the output has {counted(len(body), 'byte')}")
         return problem_answer(shape, {**headers, "Content-Range": f"bytes */{len(body)}"})
     headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
     return Response(body[first : last + 1], 206, headers, "text/plain")

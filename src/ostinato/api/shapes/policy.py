@@ -106,7 +106,10 @@ class NewBudget(Asked):
 
 
 class _Short:
-    """The short form of an object that has one field above all: a retry is a number, a gate is a command."""
+    """The short form of an object that has one field above all: a retry is a number, a gate a command, keep an age.
+
+    One that has none says what it is instead.
+    """
 
     def __init__(self, name: str, *kinds: type, words: str, **schema: Any) -> None:
         self._name = name
@@ -118,7 +121,7 @@ class _Short:
         return core_schema.no_info_before_validator_function(self._lengthen, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        return {"anyOf": [self._schema, handler(schema)]}
+        return {"anyOf": [self._schema, handler(schema)]} if self._kinds else handler(schema)
 
     def _lengthen(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -135,6 +138,19 @@ RetryValue = Annotated[
 GateValue = Annotated[
     NewGate,
     _Short("command", str, list, words="a command, or an object with command, timeout", type="string"),
+]
+KeepValue = Annotated[
+    NewKeep,
+    _Short(
+        "age",
+        str,
+        words='an age such as "30d", or an object with age, count, such as {"age": "30d", "count": 1000}',
+        type="string",
+    ),
+]
+BudgetValue = Annotated[
+    NewBudget,
+    _Short("", words='an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}'),
 ]
 
 
@@ -164,9 +180,9 @@ class NewPolicy(Asked):
         GateValue | None,
         Field(description="A command that is asked before the work whether there is anything to do."),
     ] = None
-    budget: Annotated[NewBudget | None, Field(description="What its runs may cost.")] = None
+    budget: Annotated[BudgetValue | None, Field(description="What its runs may cost.")] = None
     notify: Annotated[list[Text], Field(default_factory=list, description="Who is told.")]
-    keep: Annotated[NewKeep, Field(description="How long ended runs stay.")] = NewKeep()
+    keep: Annotated[KeepValue, Field(description="How long ended runs stay.")] = NewKeep()
     remaining: Annotated[int | None, Field(description="It runs so many times more, then it is finished.")] = None
     delete_after_run: Annotated[bool, Field(description="Delete it when its last run has succeeded.")] = False
     on_lost_lease: Annotated[

@@ -26,6 +26,7 @@ import msgspec
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext, checked_total, finite
 from ostinato.execution.output import readable
+from ostinato.plurals import counted
 
 __all__ = ["ReportChannel"]
 
@@ -207,7 +208,7 @@ class ReportChannel:
             self._lines.append(self._begun)
         self._hear(_LAST_LINES)
         if self._lines:
-            self._context.log(f"ostinato: the last {len(self._lines):,} reports were too many, and were dropped")
+            self._context.log(f"ostinato: dropped the last {counted(len(self._lines), 'report')}, which were too many")
         os.close(self._pipe)
         _places.give_back(self.path)
 

@@ -70,6 +70,16 @@ FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s
      f (id, token, reason, error, ready_at, counted, attempt_state, totals, progress)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id
 """
+# By the row as it was left, or, if that has gone on since, by its attempt: a rescue has another error.
+_PUT_BACK_BEFORE = """
+SELECT f.id FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::text[])
+                 f (id, token, ready_at, finished_at, attempt_state, error)
+WHERE EXISTS (SELECT 1 FROM runs r
+              WHERE r.id = f.id AND r.token = f.token AND r.state = 'queued' AND r.ready_at = f.ready_at)
+   OR EXISTS (SELECT 1 FROM attempts a
+              WHERE a.run_id = f.id AND a.finished_at = f.finished_at AND a.state = f.attempt_state
+                AND a.error IS NOT DISTINCT FROM f.error)
+"""
 # Before the runs, as everywhere: whoever fires a schedule holds it and may then cancel a run of it.
 _LOCK_SCHEDULES = """
 SELECT id FROM schedules WHERE id = ANY (%s::bigint[])
@@ -132,11 +142,14 @@ async def _finish_all(connection: Connection, finishes: Sequence[Finish]) -> Wri
     end = _END_AND_TELL if any(finish.session is not None for finish in ended) else _END
     written = await fetch(connection, end, _end_values(ended)) if ended else []
     lost = await _lost(connection, ended, written) if len(written) != len(ended) else []
-    lost += await _requeue(connection, [finish for finish in finishes if finish.state is RunState.QUEUED])
+    again = [finish for finish in finishes if finish.state is RunState.QUEUED]
+    put_back = await _requeue(connection, again)
+    if len(put_back) != len(again):
+        lost += await _lost_tries(connection, [finish for finish in again if finish.id not in put_back])
     # What was written before had its consequences then.
-    gone = {finish.id for finish in ended}.difference(id for (id,) in written).union(lost)
-    await _leave(connection, [finish for finish in finishes if finish.id not in gone])
-    return lost, await _follow(connection, [finish for finish in ended if finish.id not in gone])
+    done = put_back.union(id for (id,) in written)
+    await _leave(connection, [finish for finish in finishes if finish.id in done])
+    return lost, await _follow(connection, [finish for finish in ended if finish.id in done])
 
 
 async def _obey_cancels(connection: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
@@ -188,10 +201,10 @@ async def _lost(connection: Connection, ended: Sequence[Finish], written: Sequen
     return list(missing)
 
 
-async def _requeue(connection: Connection, again: Sequence[Finish]) -> list[RunId]:
-    """Put runs back for another try; the attempt that ended keeps its own row. Answers the lost."""
+async def _requeue(connection: Connection, again: Sequence[Finish]) -> set[RunId]:
+    """Put runs back for another try; the attempt that ended keeps its own row. Answers which were put back."""
     if not again:
-        return []
+        return set()
     ids = numbers([finish.id for finish in again])
     tokens = numbers([finish.token for finish in again])
     errors = texts([finish.error for finish in again])
@@ -214,8 +227,25 @@ async def _requeue(connection: Connection, again: Sequence[Finish]) -> list[RunI
             texts([finish.progress for finish in again]),
         ),
     )
-    written = {id for (id,) in rows}
-    return [finish.id for finish in again if finish.id not in written]
+    return {RunId(id) for (id,) in rows}
+
+
+async def _lost_tries(connection: Connection, missing: Sequence[Finish]) -> list[RunId]:
+    """Which runs were not put back by these finishes, neither now nor by an earlier call whose connection broke."""
+    rows = await fetch(
+        connection,
+        _PUT_BACK_BEFORE,
+        (
+            numbers([finish.id for finish in missing]),
+            numbers([finish.token for finish in missing]),
+            numbers([finish.ready_at for finish in missing]),
+            numbers([finish.finished_at for finish in missing]),
+            texts([finish.attempt_state for finish in missing]),
+            texts([finish.error for finish in missing]),
+        ),
+    )
+    before = {id for (id,) in rows}
+    return [finish.id for finish in missing if finish.id not in before]
 
 
 async def _lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:

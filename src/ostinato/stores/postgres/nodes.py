@@ -18,6 +18,7 @@ from ostinato.logs import get_logger
 from ostinato.models.effects import noted
 from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
+from ostinato.plurals import counted
 from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.postgres.connection import HELD_KEYS
 from ostinato.stores.postgres.database import Database
@@ -122,7 +123,7 @@ async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros
             log.warning("the connections of lost nodes could not be ended, and may hold up others: %s", error)
             return
         if ended:
-            log.warning("ended %d connections of nodes that gave no sign of life", len(ended))
+            log.warning("ended %s of nodes that gave no sign of life", counted(len(ended), "connection"))
 
     async def lose(connection: Connection) -> None:
         await connection.execute(_LOSE, (now, *nodes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import apsw
@@ -13,10 +14,13 @@ from ostinato.models.states import ACTIVE
 from ostinato.stores.access_rows import REQUEST_KEPT
 from ostinato.stores.invariants import INVARIANTS, broken
 from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
+from ostinato.stores.sqlite import waiting
 from ostinato.stores.sqlite.backup import back_up
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
-from ostinato.stores.sqlite.locks import are_safe
+from ostinato.stores.sqlite.jobs import named_error
+from ostinato.stores.sqlite.locks import are_safe, close
 from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
+from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.upkeep import PruneCursor, Pruned, Remark, Status
 
 __all__ = ["SqliteUpkeep"]
@@ -129,7 +133,10 @@ class SqliteUpkeep:
 
     async def remarks(self) -> list[Remark]:
         mode = await self._database.read(lambda connection: fetch_value(connection, "PRAGMA journal_mode"))
-        return [_journal(mode), _locks(self._database.path)]
+        found = [_journal(mode), _locks(self._database.path)]
+        if not self._database.in_memory:
+            found.append(await asyncio.to_thread(_writes, self._database))
+        return found
 
     async def check(self) -> list[str]:
         return await self._database.read(_check)
@@ -163,6 +170,34 @@ def _locks(path: str) -> Remark:
         "open it with nothing else (sqlite3, Django, open) in a process that runs Ostinato; copy it with "
         "'ostinato db backup'",
     )
+
+
+def _writes(database: Database) -> Remark:
+    """Whether it can be written, by asking for the lock that a write needs and giving it back at once."""
+    connection = database.connect_reader()
+    seconds = waiting.TELL_SECONDS
+    before = fetch_value(connection, "PRAGMA data_version")
+    connection.execute("PRAGMA query_only = OFF")
+    connection.set_busy_handler(LockWait(database.path, seconds))
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except apsw.BusyError:
+        # Where others commit one after the other, the file is busy, and nobody sits on it.
+        if fetch_value(connection, "PRAGMA data_version") == before:
+            return Remark(
+                "writes",
+                "warn",
+                f"another process held the lock of {database.path} for all of the {seconds:g} s that doctor waited: "
+                "nothing can be written",
+                f"'fuser {database.path}' or 'lsof {database.path}' names who has it open; let its transaction end, or "
+                "end it",
+            )
+    except apsw.Error as error:
+        raise named_error(error, database.path) from error
+    finally:
+        close(connection)
+    return Remark("writes", "ok", "nobody keeps the file locked")
 
 
 def _check(connection: apsw.Connection) -> list[str]:

@@ -31,7 +31,7 @@ from ostinato.execution.executors.base import STOPPED, Call, Surroundings
 from ostinato.execution.executors.group import NotStarted
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.output import storable
 from ostinato.execution.resources import starved
 from ostinato.models.work import Agent
@@ -191,7 +191,7 @@ class _AgentCall(ProcessCall):
             context.log(f"ostinato: the report of this attempt:\n{report}")
         if self._is_stopping and outcome.kind is not OutcomeKind.RETURNED:
             return STOPPED
-        left = None if outcome.breaks else _conversation(ended)
+        left = None if outcome.blame is Blame.SETUP else _conversation(ended)
         if left is None and self._work.context != "isolated" and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")
         result = {  # its secrets are hidden already: as JSON, some would look different

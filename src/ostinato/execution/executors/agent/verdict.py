@@ -9,7 +9,7 @@ import re
 
 from ostinato.execution.executors.agent.heard import LAST_LINES, Heard, bounded
 from ostinato.execution.executors.group import end_of
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 
 __all__ = ["has_vanished", "judge"]
 
@@ -52,7 +52,9 @@ def judge(agent: str, heard: Heard, status: int, allowance: float | None = None)
     text = heard.text if heard.is_error else ""
     if _is_logged_out(heard):
         said = _short(heard, text or _last(heard))
-        return Outcome(OutcomeKind.ABORTED, f"{agent} is not logged in ({said}): {_login_hint(agent)}", breaks=True)
+        return Outcome(
+            OutcomeKind.ABORTED, f"{agent} is not logged in ({said}): {_login_hint(agent)}", blame=Blame.SETUP
+        )
     if heard.subtype in _OVER_BUDGET:
         limit = "" if allowance is None else f" of ${allowance:g}"
         reason = f"the budget{limit} of this run is used up, and {agent} stopped: give it a larger one, or less to do"

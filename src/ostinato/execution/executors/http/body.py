@@ -17,6 +17,7 @@ import msgspec
 from ostinato.execution.executors.http.request import Refusal, Trouble
 from ostinato.execution.secrets import NO_SECRETS, Mask
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
+from ostinato.plurals import counted
 
 __all__ = ["Body"]
 
@@ -65,7 +66,7 @@ class Body:
         if self._is_text:
             self._write(self._decoder.decode(b"", final=True))
         elif self.size:
-            self._write(f"ostinato: {self.size} bytes of {self.type or 'unknown type'}, not shown\n")
+            self._write(f"ostinato: {counted(self.size, 'byte')} of {self.type or 'unknown type'}, not shown\n")
 
     @property
     def json(self) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ostinato.execution.executors.http.line import Line
 from ostinato.execution.executors.http.request import REDIRECTS, Refusal, Request, Target, Trouble, next_request
+from ostinato.plurals import counted
 
 __all__ = ["Answer", "exchange"]
 
@@ -50,7 +51,9 @@ class Answer:
                 raise Trouble(f"the answer of {self.target.shown} broke off: {_words(error)}") from error
             if not piece:
                 if left is not None:
-                    raise Trouble(f"the answer of {self.target.shown} broke off: {left} bytes are missing")
+                    raise Trouble(
+                        f"the answer of {self.target.shown} broke off: {counted(left, 'byte is', 'bytes are')} missing"
+                    )
                 return
             if left is not None:
                 left -= len(piece)
