@@ -1,6 +1,6 @@
 """The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells.
 
-`server_thread.py` serves the page beside it.
+`server_thread.py` serves the page beside it, `signals.py` says when to stop.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
-from ostinato.cli.ending import FORCED, Ending, end_now, end_strays
+from ostinato.cli.ending import FORCED, end_now, end_strays
 from ostinato.cli.feed import Event, Feed
+from ostinato.cli.signals import Signals
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
 
@@ -43,7 +43,7 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     try:
         async with _page(app, talk) if page else contextlib.nullcontext() as served:
             await feed.begin()
-            signals = _Signals(app, talk)
+            signals = Signals(app, talk)
             following = asyncio.create_task(feed.follow())
             async with app:
                 engine = await app.aio.with_engine(_itself)
@@ -81,41 +81,6 @@ def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextMan
 
 async def _itself(engine: T) -> T:
     return engine
-
-
-class _Signals:
-    """The first SIGINT or SIGTERM drains, the second forces and ends the process soon, a third ends it at once."""
-
-    def __init__(self, app: Ostinato, talk: Callable[[str], None]) -> None:
-        self._app = app
-        self._talk = talk
-        self._count = 0
-        self._ending = Ending()
-        self.first = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
-            signal.signal(number, self._handle)
-
-    @property
-    def forced(self) -> bool:
-        return self._count > 1
-
-    def _handle(self, *_: object) -> None:
-        self._count += 1
-        if self._count > 1:
-            self._ending.arm()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained
-            self._loop.call_soon_threadsafe(self._arrived, self._count)
-
-    def _arrived(self, count: int) -> None:
-        if count == 1:
-            grace = span(self._app.settings.grace.total_seconds())
-            self._talk(f"draining: no new runs; what is under way has {grace} to end (once more to force)")
-            self.first.set()
-        elif count == 2:
-            self._talk("forcing: what is under way is cut off")
-            self._app.force()
 
 
 async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:
