@@ -93,7 +93,7 @@ def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
 
 
 STUBBORN = """
-import asyncio, time
+import asyncio, ctypes, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -113,9 +113,16 @@ async def swallow():
 @app.task("block", retry=0)
 async def block():
     Path("begun").touch()
-    # In steps: a signal that comes right before a sleep is handled after it.
-    for _ in range(360_000):
-        time.sleep(0.01)
+    time.sleep(600)
+
+
+@app.task("deaf", retry=0)
+async def deaf():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("begun").touch()
+    library.pthread_mutex_lock(lock)
 
 
 @app.task("beside", retry=0)
@@ -125,7 +132,7 @@ async def beside():
 """
 
 
-@pytest.mark.parametrize("task", ["swallow", "block", "beside"])
+@pytest.mark.parametrize("task", ["swallow", "block", "deaf", "beside"])
 def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandLine, task: str) -> None:
     (cli.folder / "stubborn.py").write_text(STUBBORN)
     with cli.start("worker", "--app", "stubborn:app") as worker:
@@ -134,12 +141,12 @@ def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandL
         number = cli.ok("schedule", "trigger", "long").out.strip()
         eventually((cli.folder / "begun").exists, "the work has begun")
         worker.signal(signal.SIGINT)
-        if task != "block":  # which cannot say so
+        if task not in ("block", "deaf"):  # which hold the loop, so that nobody can say so
             eventually(lambda: "draining" in worker.err, "the first signal drains")
-        worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be handled are one
+        worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be delivered are one
         assert worker.wait(60) == 130
     run = cli.ok("run", "show", number, "--json").json
-    if task == "block":  # nobody could write it: the lease ends
+    if task in ("block", "deaf"):  # nobody could write it: the lease ends
         assert run["state"] == "running"
     else:
         assert (run["state"], run["reason"]) == ("failed", "its node was stopped by force while it ran")

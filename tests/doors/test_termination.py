@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.termination import _terminate
+from ostinato.termination import is_ours
 from tests.doors.command_line import eventually
 
 SCRIPT = """
-import asyncio, logging, os, signal, sys, time
+import asyncio, ctypes, logging, os, signal, sys, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -42,11 +42,27 @@ async def swallow():
             pass
 
 
+@app.task("block", retry=0)
+async def block():
+    Path("begun").touch()
+    time.sleep(600)
+
+
+def wait_for_ever():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("deaf").touch()
+    library.pthread_mutex_lock(lock)
+
+
 if sys.argv[2:] == ["own"]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 app.start()
-{"work": work, "swallow": swallow}[sys.argv[1]].enqueue()
+{"work": work, "swallow": swallow, "block": block}[sys.argv[1]].enqueue()
 match sys.argv[2:]:
+    case ["deaf"]:
+        wait_for_ever()
     case ["home" | "logging"]:
         with app._home._lock if sys.argv[2] == "home" else logging.getLogger().handlers[0].lock:
             while not Path("begun").exists():
@@ -84,6 +100,12 @@ class Script:
             self.process.wait()
 
 
+def is_pending(pid: int, number: signal.Signals) -> bool:
+    """Whether a signal waits to be delivered: a second one of its kind would be lost."""
+    waiting = [line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "Pnd:" in line]
+    return any(int(each, 16) >> (number - 1) & 1 for each in waiting)
+
+
 def reader(folder: Path) -> Ostinato:
     return Ostinato(f"sqlite:///{folder / 'jobs.db'}")
 
@@ -111,6 +133,28 @@ def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path) 
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
     app.stop()
+
+
+def test_a_script_drains_whatever_its_main_thread_does(tmp_path: Path) -> None:
+    with Script(tmp_path, "work", "deaf") as script:
+        eventually((tmp_path / "deaf").exists, "the main thread waits")
+        (tmp_path / "open").touch()
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == -signal.SIGTERM
+    app = reader(tmp_path)
+    (run,) = app.runs.list()
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+    assert app.nodes.list() == []
+    app.stop()
+
+
+@pytest.mark.parametrize("main", ["sleeps", "deaf"])
+def test_a_second_signal_ends_a_script_whose_engine_is_blocked(tmp_path: Path, main: str) -> None:
+    with Script(tmp_path, "block", main) as script:
+        script.process.send_signal(signal.SIGTERM)
+        eventually(lambda: not is_pending(script.process.pid, signal.SIGTERM), "the first one is delivered")
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("lock", ["home", "logging"])
@@ -171,9 +215,9 @@ def test_the_handler_is_there_from_the_first_start_to_the_last_stop(tmp_path: Pa
     apps = [Ostinato(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db")]
     for app in apps:
         app.start()
-        assert signal.getsignal(signal.SIGTERM) is _terminate
+        assert is_ours()
     apps[0].stop()
-    assert signal.getsignal(signal.SIGTERM) is _terminate
+    assert is_ours()
     apps[1].stop()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ostinato.cli.ending import Ending
+from ostinato.cli.ending import FORCED, end_by_force
 from ostinato.cli.times import span
+from ostinato.signal_reader import FORCE_SECONDS, signal_reader
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
@@ -24,21 +26,21 @@ class Signals:
         self._app = app
         self._talk = talk
         self._count = 0
-        self._ending = Ending()
         self.first = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
-            signal.signal(number, self._handle)
+        signal_reader().listen((signal.SIGINT, signal.SIGTERM), self._heard)
 
     @property
     def forced(self) -> bool:
         return self._count > 1
 
-    def _handle(self, *_: object) -> None:
+    def _heard(self, number: int) -> None:
+        """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self._count += 1
-        if self._count > 1:
-            self._ending.arm()
+        if self._count == 2:
+            signal_reader().end_after(FORCE_SECONDS, number, end_by_force)
+        elif self._count > 2:
+            os._exit(FORCED)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained
             self._loop.call_soon_threadsafe(self._arrived, self._count)
 
