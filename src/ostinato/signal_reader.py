@@ -30,6 +30,8 @@ FORCED_END = "forced: the process ends now; what it ran is rescued by others"
 
 _DIRECT = 0x80
 """In a byte that comes from our handler and not from Python."""
+_MARK, _MARK_SECONDS = 0xFF, 1.0
+"""The byte that asks how far the thread has read, and how long its answer is waited for: work may have closed it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,17 +56,19 @@ class SignalReader:
         self._sender.setblocking(False)
         self._other: tuple[int, int] | None = None
         """The descriptor of somebody else, an event loop say, who gets every byte from here; and a duplicate of it."""
+        self._has_read = threading.Event()
         self._deadline: _Deadline | None = None
         threading.Thread(target=self._read, name="ostinato-signals", daemon=True).start()
 
     def listen(self, numbers: tuple[signal.Signals, ...], arrived: Callable[[int], None]) -> None:
         """Handle these signals from now on. In the main thread."""
+        self._take()
+        self._catch_up()
         for number in numbers:
             self._listeners[number] = arrived
-            before = signal.signal(number, self._handle)
+            before = signal.signal(number, self._handle)  # one that waits is handled before that, as it was
             if before != self._handle:
                 self._before[number] = before
-        self._take()
 
     def leave(self, numbers: tuple[signal.Signals, ...]) -> None:
         """Give these signals back to whoever handled them before. In the main thread."""
@@ -87,6 +91,13 @@ class SignalReader:
     def end_after(self, seconds: float, number: int, end: Callable[[], object]) -> None:
         """Call this in so many seconds, unless this signal is left before. From a listener."""
         self._deadline = _Deadline(time.monotonic() + seconds, number, end)
+
+    def _catch_up(self) -> None:
+        """Wait until the thread has read what came before: that was for others."""
+        self._has_read.clear()
+        with suppress(OSError):
+            self._sender.send(bytes([_MARK]))
+            self._has_read.wait(_MARK_SECONDS)
 
     def _take(self) -> bool:
         """Have the bytes sent here, and pass them on to whoever had them; whether they came here already."""
@@ -122,12 +133,7 @@ class SignalReader:
     def _read(self) -> None:
         while (told := self._next()) is not None:
             for byte in told:
-                if byte & _DIRECT:
-                    self._call(byte ^ _DIRECT)
-                    continue
-                self._pass_on(byte)
-                if self._handles(byte):
-                    self._call(byte)
+                self._heard(byte)
 
     def _next(self) -> bytes | None:
         """What came, or nothing if the deadline came first; None if somebody closed our descriptors."""
@@ -142,6 +148,16 @@ class SignalReader:
             return b""
         except OSError:
             return None
+
+    def _heard(self, byte: int) -> None:
+        if byte == _MARK:
+            self._has_read.set()
+        elif byte & _DIRECT:
+            self._call(byte ^ _DIRECT)
+        else:
+            self._pass_on(byte)
+            if self._handles(byte):
+                self._call(byte)
 
     def _call(self, number: int) -> None:
         if (arrived := self._listeners.get(number)) is not None:

@@ -1,22 +1,28 @@
 """SIGTERM in a script that has only `app.start()`: its engine is drained, and then the process ends as it would have.
 
-app.py says which apps are started, `signal_reader.py` hears the signal. Where anybody else handles it (gunicorn,
-uvicorn, the command line, the script itself), nothing is done here.
+The first Ctrl-C is Python's own (KeyboardInterrupt); the second, while the engine is drained for it, forces. app.py
+says which apps are started, `signal_reader.py` hears the signals. Where anybody else handles them (gunicorn, uvicorn,
+the command line, the script itself), nothing is done here.
 """
 
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
 from typing import Protocol
 
 from ostinato.signal_reader import FORCE_SECONDS, FORCED_END, end_by_signal, say_last, signal_reader
 
-__all__ = ["drain_on_sigterm", "leave_sigterm"]
+__all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
+
+FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
 
 class Stoppable(Protocol):
@@ -32,8 +38,8 @@ class _Drain:
     def __init__(self) -> None:
         self._asked: SimpleQueue[int] = SimpleQueue()
         self._count = 0
-        self._is_over = threading.Event()
-        threading.Thread(target=self._wait, name="ostinato-termination", daemon=True).start()
+        self._thread = threading.Thread(target=self._wait, name="ostinato-termination", daemon=True)
+        self._thread.start()
         atexit.register(self._let_end)
 
     def arrived(self, number: int) -> None:
@@ -54,13 +60,12 @@ class _Drain:
             for app in _started.copy():
                 app.stop()
         finally:
-            self._is_over.set()
             end_by_signal(number)
 
     def _let_end(self) -> None:
-        """The main thread has come to its end meanwhile: the process ends after the drain."""
+        """The main thread has come to its end meanwhile: the process ends after the drain, by the signal."""
         if self._count:
-            self._is_over.wait()
+            self._thread.join()
 
 
 _SIGNALS = (signal.SIGTERM,)
@@ -87,6 +92,33 @@ def leave_sigterm(app: Stoppable) -> None:
         _started.remove(app)
     if not _started and is_ours() and threading.current_thread() is threading.main_thread():
         signal_reader().leave(_SIGNALS)
+
+
+@contextmanager
+def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
+    """Around a drain that the process waits for, after Ctrl-C or at its end: another Ctrl-C forces and does not raise.
+
+    At the exit it forces the others too, whose turn comes later.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    count = itertools.count(1)
+
+    def arrived(number: int) -> None:
+        if next(count) > 1:
+            end_by_signal(number)
+        signal_reader().end_after(FORCE_SECONDS, number, partial(_end, number))
+        for each in [app, *(_started if at_exit else [])]:
+            each.force()
+        say_last(FORCING)
+
+    signal_reader().listen((signal.SIGINT,), arrived)
+    try:
+        yield
+    finally:
+        signal_reader().leave((signal.SIGINT,))
 
 
 def is_ours() -> bool:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.termination import is_ours
+from ostinato.termination import FORCING, is_ours
 from tests.doors.command_line import eventually
 
 SCRIPT = """
-import asyncio, ctypes, logging, os, signal, sys, time
+import asyncio, ctypes, logging, os, signal, sys, threading, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -56,6 +56,13 @@ def wait_for_ever():
     library.pthread_mutex_lock(lock)
 
 
+def watch():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.01)
+    Path("interrupted").touch()
+
+
+threading.Thread(target=watch, daemon=True).start()
 if sys.argv[2:] == ["own"]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 app.start()
@@ -79,6 +86,15 @@ match sys.argv[2:]:
             signal.raise_signal(signal.SIGTERM)
             os._exit(3)
         Path("ended").write_text(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+    case ["stops"]:
+        try:
+            Path("ready").touch()
+            time.sleep(3600)
+        except KeyboardInterrupt:
+            app.stop()
+            Path("stopped").touch()
+            sys.exit()
+Path("ready").touch()
 while True:
     time.sleep(3600)
 """
@@ -88,8 +104,13 @@ class Script:
     def __init__(self, folder: Path, *arguments: str) -> None:
         (folder / "script.py").write_text(SCRIPT)
         self._folder = folder
-        self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder)
+        with (folder / "errors").open("w") as errors:
+            self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder, stderr=errors)
         eventually((folder / "begun").exists, "the work has begun")
+
+    @property
+    def errors(self) -> str:
+        return (self._folder / "errors").read_text()
 
     def __enter__(self) -> Script:
         return self
@@ -196,6 +217,47 @@ def test_every_started_app_is_drained(tmp_path: Path) -> None:
         app = Ostinato(f"sqlite:///{tmp_path / name}.db")
         assert app.nodes.list() == []
         app.stop()
+
+
+@pytest.mark.parametrize(("how", "code", "traces"), [("sleeps", -signal.SIGINT, 1), ("stops", 0, 0)])
+def test_a_second_interrupt_forces_with_one_line(tmp_path: Path, how: str, code: int, traces: int) -> None:
+    app = reader(tmp_path)
+    with Script(tmp_path, "swallow", how) as script:
+        eventually((tmp_path / "ready").exists, "the main thread waits")
+        script.process.send_signal(signal.SIGINT)
+        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        script.process.send_signal(signal.SIGINT)
+        assert script.process.wait(60) == code
+    assert script.errors.count("Traceback") == traces  # of the first one, where the script does not catch it
+    assert "Exception ignored" not in script.errors
+    assert script.errors.splitlines()[-1] == FORCING
+    assert (tmp_path / "stopped").exists() == (how == "stops")
+    (run,) = app.runs.list()
+    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
+    app.stop()
+
+
+@pytest.mark.parametrize("how", ["sleeps", "stops"])
+def test_a_second_interrupt_ends_a_script_whose_engine_is_blocked(tmp_path: Path, how: str) -> None:
+    with Script(tmp_path, "block", how) as script:
+        eventually((tmp_path / "ready").exists, "the main thread waits")
+        script.process.send_signal(signal.SIGINT)
+        eventually((tmp_path / "interrupted").exists, "the next one is ours")
+        script.process.send_signal(signal.SIGINT)
+        assert script.process.wait(60) == -signal.SIGINT
+    assert FORCING in script.errors
+    assert script.errors.count("Traceback") <= 1
+
+
+def test_an_interrupt_of_a_stop_that_nobody_interrupted_before_is_raised(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, threading\nfrom ostinato import Ostinato\napp = Ostinato('sqlite:///a.db').start()\n"
+        "leave = app._home.leave\n"
+        "def interrupted(*arguments):\n    signal.raise_signal(signal.SIGINT)\n    leave(*arguments)\n"
+        "app._home.leave = interrupted\n"
+        "try:\n    app.stop()\nexcept KeyboardInterrupt:\n    os._exit(4)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False).returncode == 4
 
 
 def test_a_handler_of_the_script_is_left_alone(tmp_path: Path) -> None:

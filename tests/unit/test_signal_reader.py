@@ -42,6 +42,7 @@ def reader() -> Iterator[SignalReader]:
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (ONE, TWO, OTHER)}
     yield signal_reader()
     signal_reader().leave((ONE, TWO))
+    signal.signal(ONE, signal.SIG_IGN)
     assert {signal.getsignal(number) for number in (ONE, TWO)} == {signal.SIG_IGN}
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -60,6 +61,20 @@ def test_each_signal_is_heard_once_and_in_order(heard: Heard) -> None:
         assert heard.next() == number
     assert heard.threads == {"ostinato-signals"}
     assert heard.is_empty()
+
+
+def test_what_came_before_is_not_heard(reader: SignalReader) -> None:
+    theirs: list[int] = []
+    reader.listen((TWO,), lambda _: None)  # so that every byte comes here
+    for _ in range(100):
+        signal.signal(ONE, lambda number, _: theirs.append(number))
+        signal.raise_signal(ONE)
+        heard = Heard()
+        reader.listen((ONE,), heard)
+        signal.raise_signal(ONE)
+        assert heard.next() == ONE
+        assert heard.is_empty()
+    assert theirs == [ONE] * 100
 
 
 def test_the_main_thread_may_be_in_a_call_that_no_signal_interrupts(heard: Heard) -> None:
@@ -87,7 +102,6 @@ def test_a_handler_that_somebody_sets_later_has_the_signal_for_himself(heard: He
     signal.raise_signal(TWO)
     assert heard.next() == TWO
     assert (theirs, heard.is_empty()) == ([ONE], True)
-    signal.signal(ONE, signal.SIG_IGN)
 
 
 def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: Heard) -> None:
@@ -105,7 +119,6 @@ def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: Heard) -> N
     signal.raise_signal(TWO)
     assert heard.next() == TWO
     assert (theirs, heard.is_empty()) == ([ONE], True)
-    signal.signal(ONE, signal.SIG_IGN)
 
 
 def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: Heard, reader: SignalReader) -> None:
