@@ -11,10 +11,12 @@ from typing import NoReturn
 
 from ostinato.signal_reader import FORCED_END, say_last
 
-__all__ = ["FORCED", "end_by_force", "end_now", "end_strays"]
+__all__ = ["FORCED", "LOST", "end_by_force", "end_now", "end_strays"]
 
 FORCED = 130
 """The exit code after a second signal."""
+LOST = 6
+"""The exit code after the database file was deleted or replaced."""
 _STRAY_SECONDS = 1.0
 
 

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
-from ostinato.cli.ending import FORCED, end_now, end_strays
+from ostinato.cli.ending import FORCED, LOST, end_now, end_strays
 from ostinato.cli.feed import Event, Feed
 from ostinato.cli.signals import Signals
 from ostinato.cli.times import full, span
@@ -31,15 +31,20 @@ __all__ = ["serve", "settle"]
 T = TypeVar("T")
 
 _COUNTED = 1_000
+_LOOK_SECONDS = 1.0
+"""How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
 
 async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, page: bool) -> int:
-    """Start, follow, drain: the exit code is 0, or 130 if the drain was forced. With the page, if it is wanted."""
+    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
+
+    With the page, if it is wanted.
+    """
     from ostinato.wiring import open_house
 
     # The feed reads through a house of its own: it sees how a drain ends, and holds up no read of the engine.
     view = await open_house(app.settings, app.clock, app.registry)
-    feed = Feed(view.services, tell)
+    feed = Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
         async with _page(app, talk) if page else contextlib.nullcontext() as served:
             await feed.begin()
@@ -51,7 +56,9 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
                     served.engine = engine  # so that the page tells how it is
                 await _introduce(app, view.services, talk, quiet=not page)
                 settle()
-                await signals.first.wait()
+                is_lost = await _until_told(signals, engine.is_database_lost)
+                if is_lost:
+                    app.force()  # nothing of what runs can be recorded any more
             if served is not None:
                 served.engine = None
             following.cancel()
@@ -60,11 +67,22 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     finally:
         await view.close()
     is_alone = await end_strays()
-    talk("stopped by force: what was under way was cut off" if signals.forced else "stopped")
-    code = FORCED if signals.forced else 0
-    if signals.forced or not is_alone:
+    is_forced = signals.forced or is_lost
+    talk("stopped by force: what was under way was cut off" if is_forced else "stopped")
+    code = LOST if is_lost else FORCED if signals.forced else 0
+    if is_forced or not is_alone:
         end_now(code)  # asyncio would wait for what does not end
     return code
+
+
+async def _until_told(signals: Signals, is_lost: Callable[[], bool]) -> bool:
+    """Wait for the first signal; True if the database is lost before it."""
+    told = asyncio.ensure_future(signals.first.wait())
+    while not (await asyncio.wait({told}, timeout=_LOOK_SECONDS))[0]:
+        if is_lost():
+            told.cancel()
+            return True
+    return False
 
 
 def settle() -> None:

@@ -99,7 +99,7 @@ class Engine:
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
-        self.watchdog = Watchdog()
+        self.watchdog = Watchdog(self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
@@ -205,7 +205,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
-            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, one_line(error))
+            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, self._why(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
@@ -219,7 +219,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)) as self._writing:
                     await self.recorder.flush(claim=False)
             except (StoreError, TimeoutError) as error:
-                if self._is_forced or clock() >= until:
+                if self._is_forced or clock() >= until or self.is_database_lost():
                     await self.watchdog.stop("recorder", "reporter")  # nobody else writes them meanwhile
                     self._keep_rest(error)
                     return False
@@ -251,10 +251,11 @@ class Engine:
             log.exception("%d finishes could be neither written nor spooled: others will rescue their runs", count)
             return
         if path is None:
-            log.error("%d finishes could not be written: %s", count, one_line(error))
+            log.error("%d finishes could not be written: %s", count, self._why(error))
             return
         self.recorder.spooled()
-        log.error("%d finishes are spooled to %s: the next start here writes them (%s)", count, path, one_line(error))
+        why = self._why(error)
+        log.error("%d finishes are spooled to %s: the next start here writes them (%s)", count, path, why)
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -305,6 +306,18 @@ class Engine:
             soon = asyncio.get_running_loop().time() + _FORCED_WRITE
             when = self._writing.when()
             self._writing.reschedule(soon if when is None else min(when, soon))
+
+    def is_database_lost(self) -> bool:
+        """Whether the file was deleted or replaced. Then nothing can be recorded any more, and nothing is started."""
+        if self.store.fault is None:
+            return False
+        self.fence.close()
+        self.dispatcher.is_open = False
+        return True
+
+    def _why(self, error: Exception) -> str:
+        """For the log, in which the loss of the database was told already."""
+        return "its database is lost" if self.is_database_lost() else one_line(error)
 
     def learn(self) -> None:
         """Tasks were registered since the start."""
@@ -406,7 +419,11 @@ class Engine:
     def _open(self) -> None:
         """Claim, unless something speaks against it."""
         self.dispatcher.is_open = (
-            self.takes_work and not self.is_draining and not self.is_asked_to_drain and not self.lease.is_lost
+            self.takes_work
+            and not self.is_draining
+            and not self.is_asked_to_drain
+            and not self.lease.is_lost
+            and not self.is_database_lost()
         )
 
     def ask_drain(self, drain: bool) -> None:
