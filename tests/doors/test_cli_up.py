@@ -245,3 +245,38 @@ def test_what_work_says_forges_no_line_of_the_log(cli: CommandLine, command: str
     assert any(line.startswith("  ValueError: no") for line in lines)
     assert all(line.isprintable() for line in lines)
     assert not any(line.startswith("2026-01-01") for line in lines)
+
+
+_CLOSER = """
+import os
+
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("close", retry=0)
+def close():
+    os.close(1)
+    os.close(2)
+
+
+@app.task("fail", retry=0)
+def fail():
+    raise ValueError("after that")
+"""
+
+
+@pytest.mark.parametrize("command", ["worker", "up"])
+def test_a_task_that_closes_stdout_and_stderr_does_not_silence_the_log(cli: CommandLine, command: str) -> None:
+    (cli.folder / "closer.py").write_text(_CLOSER)
+    flags = ["--port", "0"] if command == "up" else []
+    with cli.start(command, "--app", "closer:app", *flags) as engine:
+        eventually(lambda: "database" in engine.err, "it is ready")
+        for task in ("close", "fail"):
+            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "closer:app")
+            cli("schedule", "trigger", task, "--wait", "--timeout", "60s")
+        eventually(lambda: "ValueError: after that" in engine.err + engine.out, "the failure is told")
+        engine.signal(signal.SIGTERM)
+        assert engine.wait() == 0
+    assert engine.err.rstrip().endswith("stopped")

@@ -6,9 +6,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import sys
 from typing import NoReturn
 
+from ostinato.cli.console import stderr, stdout
 from ostinato.signal_reader import FORCED_END, say_last
 
 __all__ = ["FORCED", "LOST", "end_by_force", "end_now", "end_strays"]
@@ -22,7 +22,7 @@ _STRAY_SECONDS = 1.0
 
 def end_by_force() -> NoReturn:
     """The process was told twice, and could not end by itself in time."""
-    say_last(FORCED_END)
+    say_last(FORCED_END, stderr().fileno())
     os._exit(FORCED)
 
 
@@ -37,7 +37,7 @@ async def end_strays() -> bool:
 def end_now(code: int) -> NoReturn:
     """Leave at once; all that is printed and logged so far is out."""
     logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (stdout(), stderr()):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody reads it, or work has closed it
