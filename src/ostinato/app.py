@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import contextlib
+import sys
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
@@ -43,7 +44,7 @@ from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
 from ostinato.tasks import RunHandle, Task
-from ostinato.termination import drain_on_sigterm, leave_sigterm
+from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import House, open_house
 
@@ -190,12 +191,15 @@ class Ostinato:
     def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
-        Calls are served while it drains; those that come while the database is closed wait, and open it anew.
+        Calls are served while it drains; those that come while the database is closed wait, and open it anew. Called
+        because of a Ctrl-C, another one forces.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
+        is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
-            self._home.leave(drain, House.close)
+            with interrupts_force(self, at_exit=False) if is_interrupted else contextlib.nullcontext():
+                self._home.leave(drain, House.close)
         finally:
             leave_sigterm(self)
 
@@ -267,7 +271,8 @@ class Ostinato:
     def _drain_at_exit(self) -> None:
         if self._home.house is None:
             return  # a forked child inherits this call, but not the engine
-        with contextlib.suppress(Exception):  # the process ends: what cannot be drained is rescued by others
+        # The process ends: what cannot be drained is rescued by others.
+        with contextlib.suppress(Exception), interrupts_force(self, at_exit=True):
             self._home.leave(_stop_engine, _leave_open)
 
     # Work without a schedule

@@ -328,7 +328,9 @@ async def _turn_over() -> None:
     for task in rest:
         task.cancel()
     if rest:
-        await asyncio.wait(rest, timeout=_LAST_CALLS)  # work may swallow its cancellation
+        _, stubborn = await asyncio.wait(rest, timeout=_LAST_CALLS)
+        for task in stubborn:  # work may swallow its cancellation: the ledger says so, and asyncio need not
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

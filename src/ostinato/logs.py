@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import unicodedata
+from typing import TextIO
 
 __all__ = ["RecordFormatter", "get_logger", "printable", "set_up"]
 
@@ -61,8 +62,8 @@ def _line(text: str) -> str:
     return "\t".join(map(printable, text.split("\t")))
 
 
-def set_up(level: int, form: str) -> None:
-    """Log to stderr, where nobody has set logging up already."""
-    handler = logging.StreamHandler()
+def set_up(level: int, form: str, stream: TextIO | None = None) -> None:
+    """Log to this stream, or to stderr, where nobody has set logging up already."""
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(RecordFormatter(form))
     logging.basicConfig(level=level, handlers=[handler])

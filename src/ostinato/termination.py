@@ -1,7 +1,8 @@
 """SIGTERM in a script that has only `app.start()`: its engine is drained, and then the process ends as it would have.
 
-app.py says which apps are started. Where anybody else handles the signal (gunicorn, uvicorn, the command line, the
-script itself), nothing is done here.
+The first Ctrl-C is Python's own (KeyboardInterrupt); the second, while the engine is drained for it, forces. app.py
+says which apps are started, `signal_reader.py` hears the signals. Where anybody else handles them (gunicorn, uvicorn,
+the command line, the script itself), nothing is done here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ import itertools
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from queue import SimpleQueue
-from types import FrameType
 from typing import Protocol
 
-__all__ = ["drain_on_sigterm", "leave_sigterm"]
+from ostinato.signal_reader import FORCE_SECONDS, FORCED_END, end_by_signal, say_last, signal_reader
+
+__all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
+
+FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
 
 class Stoppable(Protocol):
@@ -26,20 +33,26 @@ class Stoppable(Protocol):
 
 
 class _Drain:
-    """Stops the apps on a thread of its own: a signal may interrupt the main thread where it holds a lock that a stop
-    needs. The thread is there before: not everywhere can one be started."""
+    """Stops the apps on a thread of its own, which is there before: not everywhere can one be started."""
 
     def __init__(self) -> None:
         self._asked: SimpleQueue[int] = SimpleQueue()
-        self.has_begun = False
-        self.is_over = threading.Event()
-        threading.Thread(target=self._wait, name="ostinato-termination", daemon=True).start()
+        self._count = 0
+        self._thread = threading.Thread(target=self._wait, name="ostinato-termination", daemon=True)
+        self._thread.start()
         atexit.register(self._let_end)
 
-    def begin(self, number: int) -> None:
-        """From a signal handler."""
-        self.has_begun = True
-        self._asked.put(number)
+    def arrived(self, number: int) -> None:
+        """The first drains, the second forces, a third ends the process where it stands. Nothing in here waits."""
+        self._count += 1
+        if self._count == 1:
+            self._asked.put(number)
+        elif self._count == 2:
+            signal_reader().end_after(FORCE_SECONDS, number, partial(_end, number))
+            for app in _started.copy():
+                app.force()
+        else:
+            end_by_signal(number)
 
     def _wait(self) -> None:
         number = self._asked.get()
@@ -47,18 +60,16 @@ class _Drain:
             for app in _started.copy():
                 app.stop()
         finally:
-            self.is_over.set()
-            # Only the main thread may give the signal its default back.
-            signal.pthread_kill(threading.main_thread().ident or 0, number)
+            end_by_signal(number)
 
     def _let_end(self) -> None:
-        """The main thread has come to its end meanwhile: the process ends after the drain."""
-        if self.has_begun:
-            self.is_over.wait()
+        """The main thread has come to its end meanwhile: the process ends after the drain, by the signal."""
+        if self._count:
+            self._thread.join()
 
 
+_SIGNALS = (signal.SIGTERM,)
 _started: list[Stoppable] = []
-_arrivals = itertools.count(1)
 _drains: list[_Drain] = []
 """The one of this process, once an app was started."""
 
@@ -67,48 +78,63 @@ def drain_on_sigterm(app: Stoppable) -> None:
     """Stop this app before SIGTERM ends the process. Only the main thread may set handlers."""
     if app in _started or threading.current_thread() is not threading.main_thread():
         return
-    current = signal.getsignal(signal.SIGTERM)
-    if current is not signal.SIG_DFL and current is not _terminate:
+    if not is_ours() and signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         return
     if not _drains:
         _drains.append(_Drain())
     _started.append(app)
-    signal.signal(signal.SIGTERM, _terminate)
+    signal_reader().listen(_SIGNALS, _drains[0].arrived)
 
 
 def leave_sigterm(app: Stoppable) -> None:
     """It is stopped. With the last one, the signal is what it was; from another thread it stays, and does the same."""
     if app in _started:
         _started.remove(app)
-    is_ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is _terminate
-    if not _started and is_ours:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if not _started and is_ours() and threading.current_thread() is threading.main_thread():
+        signal_reader().leave(_SIGNALS)
 
 
-def _terminate(number: int, _: FrameType | None) -> None:
-    """The first drains, the second forces, a third ends the process where it stands. Nothing in here waits."""
-    count = next(_arrivals)
-    if count > 2 or _drains[0].is_over.is_set():
-        _end(number)
-    elif count == 1:
-        _drains[0].begin(number)
-    else:
-        for app in _started.copy():
-            app.force()
+@contextmanager
+def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
+    """Around a drain that the process waits for, after Ctrl-C or at its end: another Ctrl-C forces and does not raise.
+
+    At the exit it forces the others too, whose turn comes later.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    count = itertools.count(1)
+
+    def arrived(number: int) -> None:
+        if next(count) > 1:
+            end_by_signal(number)
+        signal_reader().end_after(FORCE_SECONDS, number, partial(_end, number))
+        for each in [app, *(_started if at_exit else [])]:
+            each.force()
+        say_last(FORCING)
+
+    signal_reader().listen((signal.SIGINT,), arrived)
+    try:
+        yield
+    finally:
+        signal_reader().leave((signal.SIGINT,))
+
+
+def is_ours() -> bool:
+    """Whether SIGTERM drains the apps."""
+    return bool(_drains) and signal_reader().listener(signal.SIGTERM) == _drains[0].arrived
 
 
 def _end(number: int) -> None:
-    """As if nobody had handled it: whoever waits for this process sees which signal ended it."""
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    say_last(FORCED_END)
+    end_by_signal(number)
 
 
 def _after_fork() -> None:
     """In a forked child: neither the apps nor the thread that stops them are here."""
     _drains.clear()
     _started.clear()
-    if signal.getsignal(signal.SIGTERM) is _terminate:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 if hasattr(os, "register_at_fork"):

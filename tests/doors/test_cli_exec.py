@@ -51,7 +51,7 @@ def flaky():
 
 
 BLOCKING = """
-import time
+import ctypes, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -61,8 +61,16 @@ app = Ostinato()
 @app.task("block", retry=0)
 async def block():
     Path("begun").touch()
-    while True:
-        time.sleep(0.01)
+    time.sleep(600)
+
+
+@app.task("deaf", retry=0)
+async def deaf():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("begun").touch()
+    library.pthread_mutex_lock(lock)
 """
 
 
@@ -229,9 +237,10 @@ def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: Com
     assert cli.ok("run", "show", "1", "--json").json["state"] == "cancelled"
 
 
-def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine) -> None:
+@pytest.mark.parametrize("task", ["block", "deaf"])
+def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine, task: str) -> None:
     (cli.folder / "blocking.py").write_text(BLOCKING)
-    with cli.start("exec", "--task", "block", "--app", "blocking:app") as running:
+    with cli.start("exec", "--task", task, "--app", "blocking:app") as running:
         eventually((cli.folder / "begun").exists, "the task runs")
         running.signal(signal.SIGINT)
         running.signal(signal.SIGTERM)  # another one: two of the same may become one

@@ -93,7 +93,7 @@ def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
 
 
 STUBBORN = """
-import asyncio, time
+import asyncio, ctypes, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -113,9 +113,16 @@ async def swallow():
 @app.task("block", retry=0)
 async def block():
     Path("begun").touch()
-    # In steps: a signal that comes right before a sleep is handled after it.
-    for _ in range(360_000):
-        time.sleep(0.01)
+    time.sleep(600)
+
+
+@app.task("deaf", retry=0)
+async def deaf():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("begun").touch()
+    library.pthread_mutex_lock(lock)
 
 
 @app.task("beside", retry=0)
@@ -125,7 +132,7 @@ async def beside():
 """
 
 
-@pytest.mark.parametrize("task", ["swallow", "block", "beside"])
+@pytest.mark.parametrize("task", ["swallow", "block", "deaf", "beside"])
 def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandLine, task: str) -> None:
     (cli.folder / "stubborn.py").write_text(STUBBORN)
     with cli.start("worker", "--app", "stubborn:app") as worker:
@@ -134,12 +141,12 @@ def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandL
         number = cli.ok("schedule", "trigger", "long").out.strip()
         eventually((cli.folder / "begun").exists, "the work has begun")
         worker.signal(signal.SIGINT)
-        if task != "block":  # which cannot say so
+        if task not in ("block", "deaf"):  # which hold the loop, so that nobody can say so
             eventually(lambda: "draining" in worker.err, "the first signal drains")
-        worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be handled are one
+        worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be delivered are one
         assert worker.wait(60) == 130
     run = cli.ok("run", "show", number, "--json").json
-    if task == "block":  # nobody could write it: the lease ends
+    if task in ("block", "deaf"):  # nobody could write it: the lease ends
         assert run["state"] == "running"
     else:
         assert (run["state"], run["reason"]) == ("failed", "its node was stopped by force while it ran")
@@ -238,3 +245,38 @@ def test_what_work_says_forges_no_line_of_the_log(cli: CommandLine, command: str
     assert any(line.startswith("  ValueError: no") for line in lines)
     assert all(line.isprintable() for line in lines)
     assert not any(line.startswith("2026-01-01") for line in lines)
+
+
+_CLOSER = """
+import os
+
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("close", retry=0)
+def close():
+    os.close(1)
+    os.close(2)
+
+
+@app.task("fail", retry=0)
+def fail():
+    raise ValueError("after that")
+"""
+
+
+@pytest.mark.parametrize("command", ["worker", "up"])
+def test_a_task_that_closes_stdout_and_stderr_does_not_silence_the_log(cli: CommandLine, command: str) -> None:
+    (cli.folder / "closer.py").write_text(_CLOSER)
+    flags = ["--port", "0"] if command == "up" else []
+    with cli.start(command, "--app", "closer:app", *flags) as engine:
+        eventually(lambda: "database" in engine.err, "it is ready")
+        for task in ("close", "fail"):
+            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "closer:app")
+            cli("schedule", "trigger", task, "--wait", "--timeout", "60s")
+        eventually(lambda: "ValueError: after that" in engine.err + engine.out, "the failure is told")
+        engine.signal(signal.SIGTERM)
+        assert engine.wait() == 0
+    assert engine.err.rstrip().endswith("stopped")

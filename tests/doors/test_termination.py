@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.termination import _terminate
+from ostinato.termination import FORCING, is_ours
 from tests.doors.command_line import eventually
 
 SCRIPT = """
-import asyncio, logging, os, signal, sys, time
+import asyncio, ctypes, logging, os, signal, sys, threading, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -42,11 +42,34 @@ async def swallow():
             pass
 
 
+@app.task("block", retry=0)
+async def block():
+    Path("begun").touch()
+    time.sleep(600)
+
+
+def wait_for_ever():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("deaf").touch()
+    library.pthread_mutex_lock(lock)
+
+
+def watch():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.01)
+    Path("interrupted").touch()
+
+
+threading.Thread(target=watch, daemon=True).start()
 if sys.argv[2:] == ["own"]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
 app.start()
-{"work": work, "swallow": swallow}[sys.argv[1]].enqueue()
+{"work": work, "swallow": swallow, "block": block}[sys.argv[1]].enqueue()
 match sys.argv[2:]:
+    case ["deaf"]:
+        wait_for_ever()
     case ["home" | "logging"]:
         with app._home._lock if sys.argv[2] == "home" else logging.getLogger().handlers[0].lock:
             while not Path("begun").exists():
@@ -63,6 +86,15 @@ match sys.argv[2:]:
             signal.raise_signal(signal.SIGTERM)
             os._exit(3)
         Path("ended").write_text(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+    case ["stops"]:
+        try:
+            Path("ready").touch()
+            time.sleep(3600)
+        except KeyboardInterrupt:
+            app.stop()
+            Path("stopped").touch()
+            sys.exit()
+Path("ready").touch()
 while True:
     time.sleep(3600)
 """
@@ -72,8 +104,13 @@ class Script:
     def __init__(self, folder: Path, *arguments: str) -> None:
         (folder / "script.py").write_text(SCRIPT)
         self._folder = folder
-        self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder)
+        with (folder / "errors").open("w") as errors:
+            self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder, stderr=errors)
         eventually((folder / "begun").exists, "the work has begun")
+
+    @property
+    def errors(self) -> str:
+        return (self._folder / "errors").read_text()
 
     def __enter__(self) -> Script:
         return self
@@ -82,6 +119,12 @@ class Script:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
+
+
+def is_pending(pid: int, number: signal.Signals) -> bool:
+    """Whether a signal waits to be delivered: a second one of its kind would be lost."""
+    waiting = [line.split()[1] for line in Path(f"/proc/{pid}/status").read_text().splitlines() if "Pnd:" in line]
+    return any(int(each, 16) >> (number - 1) & 1 for each in waiting)
 
 
 def reader(folder: Path) -> Ostinato:
@@ -111,6 +154,28 @@ def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path) 
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
     app.stop()
+
+
+def test_a_script_drains_whatever_its_main_thread_does(tmp_path: Path) -> None:
+    with Script(tmp_path, "work", "deaf") as script:
+        eventually((tmp_path / "deaf").exists, "the main thread waits")
+        (tmp_path / "open").touch()
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == -signal.SIGTERM
+    app = reader(tmp_path)
+    (run,) = app.runs.list()
+    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+    assert app.nodes.list() == []
+    app.stop()
+
+
+@pytest.mark.parametrize("main", ["sleeps", "deaf"])
+def test_a_second_signal_ends_a_script_whose_engine_is_blocked(tmp_path: Path, main: str) -> None:
+    with Script(tmp_path, "block", main) as script:
+        script.process.send_signal(signal.SIGTERM)
+        eventually(lambda: not is_pending(script.process.pid, signal.SIGTERM), "the first one is delivered")
+        script.process.send_signal(signal.SIGTERM)
+        assert script.process.wait(60) == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("lock", ["home", "logging"])
@@ -154,6 +219,47 @@ def test_every_started_app_is_drained(tmp_path: Path) -> None:
         app.stop()
 
 
+@pytest.mark.parametrize(("how", "code", "traces"), [("sleeps", -signal.SIGINT, 1), ("stops", 0, 0)])
+def test_a_second_interrupt_forces_with_one_line(tmp_path: Path, how: str, code: int, traces: int) -> None:
+    app = reader(tmp_path)
+    with Script(tmp_path, "swallow", how) as script:
+        eventually((tmp_path / "ready").exists, "the main thread waits")
+        script.process.send_signal(signal.SIGINT)
+        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        script.process.send_signal(signal.SIGINT)
+        assert script.process.wait(60) == code
+    assert script.errors.count("Traceback") == traces  # of the first one, where the script does not catch it
+    assert "Exception ignored" not in script.errors
+    assert script.errors.splitlines()[-1] == FORCING
+    assert (tmp_path / "stopped").exists() == (how == "stops")
+    (run,) = app.runs.list()
+    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
+    app.stop()
+
+
+@pytest.mark.parametrize("how", ["sleeps", "stops"])
+def test_a_second_interrupt_ends_a_script_whose_engine_is_blocked(tmp_path: Path, how: str) -> None:
+    with Script(tmp_path, "block", how) as script:
+        eventually((tmp_path / "ready").exists, "the main thread waits")
+        script.process.send_signal(signal.SIGINT)
+        eventually((tmp_path / "interrupted").exists, "the next one is ours")
+        script.process.send_signal(signal.SIGINT)
+        assert script.process.wait(60) == -signal.SIGINT
+    assert FORCING in script.errors
+    assert script.errors.count("Traceback") <= 1
+
+
+def test_an_interrupt_of_a_stop_that_nobody_interrupted_before_is_raised(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, threading\nfrom ostinato import Ostinato\napp = Ostinato('sqlite:///a.db').start()\n"
+        "leave = app._home.leave\n"
+        "def interrupted(*arguments):\n    signal.raise_signal(signal.SIGINT)\n    leave(*arguments)\n"
+        "app._home.leave = interrupted\n"
+        "try:\n    app.stop()\nexcept KeyboardInterrupt:\n    os._exit(4)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False).returncode == 4
+
+
 def test_a_handler_of_the_script_is_left_alone(tmp_path: Path) -> None:
     with Script(tmp_path, "work", "own") as script:
         (tmp_path / "open").touch()
@@ -171,9 +277,9 @@ def test_the_handler_is_there_from_the_first_start_to_the_last_stop(tmp_path: Pa
     apps = [Ostinato(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db")]
     for app in apps:
         app.start()
-        assert signal.getsignal(signal.SIGTERM) is _terminate
+        assert is_ours()
     apps[0].stop()
-    assert signal.getsignal(signal.SIGTERM) is _terminate
+    assert is_ours()
     apps[1].stop()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -6,16 +6,16 @@ import asyncio
 import os
 import queue
 import signal
-import sys
 import threading
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import say, warn
-from ostinato.cli.ending import Ending
+from ostinato.cli.ending import FORCED, end_by_force, end_now
 from ostinato.cli.output import OutputPrinter
 from ostinato.errors import Conflict
+from ostinato.signal_reader import FORCE_SECONDS, signal_reader
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["INTERRUPTED", "Attended"]
 
-INTERRUPTED = 130
+INTERRUPTED = FORCED
 _FORCE_SECONDS = 3.0
 
 
@@ -37,7 +37,6 @@ class Attended:
         self._run: RunId | None = None
         self._voice: _Voice | None = None
         self._stopping: asyncio.Task[None] | None = None
-        self._ending = Ending()
         self.signals = 0
         self._has_cuts = False
         self._main: asyncio.Task[Any] | None = None
@@ -52,16 +51,14 @@ class Attended:
         numbers = [signal.SIGINT, signal.SIGTERM]
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
             numbers.append(signal.SIGHUP)
-        # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
-        before = {number: signal.signal(number, partial(self._signalled, house, loop)) for number in numbers}
+        signal_reader().listen(tuple(numbers), partial(self._signalled, house, loop))
         try:
             await engine.prepare(takes_work=False)
             return await house.execute(draft, partial(self._begun, house), partial(self._printed, house))
         finally:
             house.engine = None
             await engine.stop(grace=0)
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            signal_reader().leave(tuple(numbers))
 
     def _begun(self, house: House, id: RunId) -> None:
         self._run = id
@@ -84,26 +81,28 @@ class Attended:
             self.is_unread = True
             self._stop(house, "nobody reads its output any more")
 
-    def _signalled(self, house: House, loop: asyncio.AbstractEventLoop, *_: object) -> None:
-        """In the signal handler: a third one ends the process at once."""
+    def _signalled(self, house: House, loop: asyncio.AbstractEventLoop, number: int) -> None:
+        """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self.signals += 1
-        if self.signals > 1:
-            self._ending.arm()
-        loop.call_soon_threadsafe(self._interrupted, house, self.signals)
+        if self.signals == 2:
+            signal_reader().end_after(FORCE_SECONDS, number, end_by_force)
+        elif self.signals > 2:
+            os._exit(INTERRUPTED)
+        with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
+            loop.call_soon_threadsafe(self._interrupted, house, self.signals)
 
     def _interrupted(self, house: House, count: int) -> None:
         if count == 1:
             say("interrupted: it is told to stop (once more to force)")
             self._stop(house, "interrupted")
-        elif count == 2 and house.engine is not None:
+        elif house.engine is not None:
             say("forcing")
             house.engine.force()
             if self._main is not None:
                 # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.
                 asyncio.get_running_loop().call_later(_FORCE_SECONDS, self._main.cancel)
         else:
-            sys.stdout.flush()
-            os._exit(INTERRUPTED)
+            end_now(INTERRUPTED)
 
     def _stop(self, house: House, reason: str) -> None:
         id = self._run

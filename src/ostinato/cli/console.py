@@ -5,6 +5,7 @@ Rich is imported when the first line is printed, not before.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -30,9 +31,12 @@ __all__ = [
     "emit_json_line",
     "fields",
     "json_text",
+    "keep_streams",
     "paragraph",
     "rich_console",
     "say",
+    "stderr",
+    "stdout",
     "table",
     "warn",
 ]
@@ -70,6 +74,28 @@ _OBEYED = re.compile(
 )
 
 
+_own: dict[str, TextIO] = {}
+
+
+def keep_streams() -> None:
+    """From here on, print to descriptors of our own. For commands that run work, which may close or replace 1 and 2."""
+    for name in ("stdout", "stderr"):
+        stream: TextIO = getattr(sys, name)
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # it is closed, or what tests put there
+            number = os.dup(stream.fileno())
+            _own[name] = os.fdopen(number, "w", buffering=1, encoding=stream.encoding, errors="replace")
+
+
+def stdout() -> TextIO:
+    """Where data goes."""
+    return _own.get("stdout", sys.stdout)
+
+
+def stderr() -> TextIO:
+    """Where talk and the log go."""
+    return _own.get("stderr", sys.stderr)
+
+
 def rich_console(stream: TextIO) -> Console:
     """A console on this stream that prints text as it is, without markup."""
     from rich.console import Console
@@ -103,7 +129,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 def emit(text: str = "") -> None:
     """A line of data."""
-    sys.stdout.write(f"{text}\n")
+    stdout().write(f"{text}\n")
 
 
 def emit_json(value: Any) -> None:
@@ -114,7 +140,7 @@ def emit_json(value: Any) -> None:
 def emit_json_line(value: Any) -> None:
     """One object of a stream, on one line, at once."""
     emit(json_text(value))
-    sys.stdout.flush()
+    stdout().flush()
 
 
 def say(text: str, style: str = "") -> None:
@@ -123,7 +149,7 @@ def say(text: str, style: str = "") -> None:
 
     # What work said may be in it: a line break is ours, everything else that a terminal would obey is not.
     shown = "\n".join(clean(line) for line in text.split("\n"))
-    rich_console(sys.stderr).print(Text(shown, style=style))
+    rich_console(stderr()).print(Text(shown, style=style))
 
 
 def warn(text: str) -> None:
@@ -145,7 +171,7 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     from rich.cells import cell_len
     from rich.text import Text
 
-    console = rich_console(sys.stdout)
+    console = rich_console(stdout())
     lines: list[list[Styled]] = [[Styled(column.title, "bold") for column in columns]]
     lines += [[Styled(clean(_text(cell)), _style(cell)) for cell in row] for row in rows]
     natural = [max(cell_len(line[index].text) for line in lines) for index in range(len(columns))]
@@ -216,7 +242,7 @@ def paragraph(label: Cell, value: Cell) -> None:
     """Text beside a label, wrapped to the width; without a label, just wrapped."""
     from rich.text import Text
 
-    console = rich_console(sys.stdout)
+    console = rich_console(stdout())
     indent = len(_text(label))
     room = max(20, console.width - indent)
     lines = [line for part in _text(value).splitlines() for line in textwrap.wrap(clean(part), room) or [""]]

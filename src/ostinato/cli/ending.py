@@ -1,44 +1,29 @@
 """The end of a process that was told twice to stop, whatever its work does: a task may swallow its cancellation, hold
-the loop or a thread. `serving.py` and `attended.py` ask for it."""
+the loop or a thread. `serving.py`, `signals.py` and `attended.py` ask for it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
-import sys
-import threading
-from queue import Empty, SimpleQueue
 from typing import NoReturn
 
-__all__ = ["FORCED", "Ending", "end_now", "end_strays"]
+from ostinato.cli.console import stderr, stdout
+from ostinato.signal_reader import FORCED_END, say_last
+
+__all__ = ["FORCED", "LOST", "end_by_force", "end_now", "end_strays"]
 
 FORCED = 130
 """The exit code after a second signal."""
-FORCE_SECONDS = 5.0
-"""How long the ledger may take to learn what becomes of the runs, once a stop is forced."""
+LOST = 6
+"""The exit code after the database file was deleted or replaced."""
 _STRAY_SECONDS = 1.0
 
 
-class Ending:
-    """Ends the process FORCE_SECONDS after it was armed. Its thread is there before: a signal may come at any place,
-    also where no thread can be started."""
-
-    def __init__(self) -> None:
-        self._armed: SimpleQueue[None] = SimpleQueue()
-        threading.Thread(target=self._wait, name="ostinato-ending", daemon=True).start()
-
-    def arm(self) -> None:
-        """From a signal handler too."""
-        self._armed.put(None)
-
-    def _wait(self) -> None:
-        self._armed.get()
-        try:
-            self._armed.get(timeout=FORCE_SECONDS)
-        except Empty:
-            os.write(2, b"forced: the process ends now; what it ran is rescued by others\n")
-        os._exit(FORCED)
+def end_by_force() -> NoReturn:
+    """The process was told twice, and could not end by itself in time."""
+    say_last(FORCED_END, stderr().fileno())
+    os._exit(FORCED)
 
 
 async def end_strays() -> bool:
@@ -52,7 +37,7 @@ async def end_strays() -> bool:
 def end_now(code: int) -> NoReturn:
     """Leave at once; all that is printed and logged so far is out."""
     logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (stdout(), stderr()):
         try:
             stream.flush()
         except (OSError, ValueError):  # nobody reads it, or work has closed it

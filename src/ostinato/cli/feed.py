@@ -43,8 +43,10 @@ class Event:
 class Feed:
     """Follows the ledger from the moment of `begin`."""
 
-    def __init__(self, services: Services, tell: Callable[[Event], None]) -> None:
+    def __init__(self, services: Services, tell: Callable[[Event], None], is_lost: Callable[[], bool]) -> None:
         self._services = services
+        self._is_lost = is_lost
+        """Whether the database is lost for good, which somebody else says."""
         self._tell = tell
         self._last = 0
         self._active: dict[RunId, Run] = {}
@@ -59,11 +61,13 @@ class Feed:
             self._active[run.id] = run
 
     async def follow(self) -> None:
-        """Look, and again, for ever."""
+        """Look, and again, for as long as there is a database."""
         while True:
             try:
                 await self.look()
             except StoreError as error:
+                if self._is_lost():
+                    return
                 # The engine waits for the database too, and goes on when it is back.
                 log.warning("the ledger cannot be read just now: %s", error)
                 await asyncio.sleep(LONG_PAUSE)
@@ -71,6 +75,8 @@ class Feed:
 
     async def end(self) -> None:
         """Tell how the last runs ended, if the database is there."""
+        if self._is_lost():
+            return
         try:
             async with asyncio.timeout(LAST_SECONDS):
                 await self.look()

@@ -1,6 +1,6 @@
 """The command `ostinato`: its commands, each imported only when it is called, and what its exit codes mean.
 
-0 ok, 1 failure, 2 wrong usage, 3 not found, 5 a wait timed out, 130 interrupted.
+0 ok, 1 failure, 2 wrong usage, 3 not found, 5 a wait timed out, 6 the database is lost, 130 interrupted.
 """
 
 from __future__ import annotations

@@ -66,6 +66,7 @@ def main(engine: int) -> None:
     if os.getppid() != engine or not isinstance(begin, Begin):
         return
     set_up(logging.WARNING, "%(levelname)s: %(message)s")
+    get_logger("ostinato.stores.identity").setLevel(logging.CRITICAL)  # the engine tells it, and ends
     raise_descriptor_limit()
     sys.exit(asyncio.run(_serve(link, gone, begin)))
 

@@ -1,6 +1,6 @@
 """The engine in the foreground: start, introduce, follow, drain. `up.py` says how it talks, `feed.py` what it tells.
 
-`server_process.py` serves the page beside it.
+`server_process.py` serves the page beside it, `signals.py` says when to stop.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import signal
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from ostinato.cli.console import warn
-from ostinato.cli.ending import FORCED, Ending, end_now, end_strays
+from ostinato.cli.ending import FORCED, LOST, end_now, end_strays
 from ostinato.cli.feed import Event, Feed
+from ostinato.cli.signals import Signals
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
 from ostinato.plurals import counted
@@ -32,19 +32,24 @@ __all__ = ["serve", "settle"]
 T = TypeVar("T")
 
 _COUNTED = 1_000
+_LOOK_SECONDS = 1.0
+"""How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
 
 async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, page: bool) -> int:
-    """Start, follow, drain: the exit code is 0, or 130 if the drain was forced. With the page, if it is wanted."""
+    """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
+
+    With the page, if it is wanted.
+    """
     from ostinato.wiring import open_house
 
     # The feed reads through a house of its own: it sees how a drain ends, and holds up no read of the engine.
     view = await open_house(app.settings, app.clock, app.registry)
-    feed = Feed(view.services, tell)
+    feed = Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
         async with _page(app, talk) if page else contextlib.nullcontext() as served:
             await feed.begin()
-            signals = _Signals(app, talk)
+            signals = Signals(app, talk)
             following = asyncio.create_task(feed.follow())
             async with app:
                 engine = await app.aio.with_engine(_itself)
@@ -52,9 +57,11 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
                     served.tell_engine(engine)  # so that the page tells how it is
                 await _introduce(app, view.services, talk, quiet=not page)
                 settle()
-                await signals.first.wait()
+                is_lost = await _until_told(signals, engine.is_database_lost)
                 if served is not None:
                     served.tell_engine(engine, is_draining=True)
+                if is_lost:
+                    app.force()  # nothing of what runs can be recorded any more
             if served is not None:
                 served.tell_engine(None)
             following.cancel()
@@ -63,11 +70,22 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     finally:
         await view.close()
     is_alone = await end_strays()
-    talk("stopped by force: what was under way was cut off" if signals.forced else "stopped")
-    code = FORCED if signals.forced else 0
-    if signals.forced or not is_alone:
+    is_forced = signals.forced or is_lost
+    talk("stopped by force: what was under way was cut off" if is_forced else "stopped")
+    code = LOST if is_lost else FORCED if signals.forced else 0
+    if is_forced or not is_alone:
         end_now(code)  # asyncio would wait for what does not end
     return code
+
+
+async def _until_told(signals: Signals, is_lost: Callable[[], bool]) -> bool:
+    """Wait for the first signal; True if the database is lost before it."""
+    told = asyncio.ensure_future(signals.first.wait())
+    while not (await asyncio.wait({told}, timeout=_LOOK_SECONDS))[0]:
+        if is_lost():
+            told.cancel()
+            return True
+    return False
 
 
 def settle() -> None:
@@ -84,41 +102,6 @@ def _page(app: Ostinato, talk: Callable[[str], None]) -> AbstractAsyncContextMan
 
 async def _itself(engine: T) -> T:
     return engine
-
-
-class _Signals:
-    """The first SIGINT or SIGTERM drains, the second forces and ends the process soon, a third ends it at once."""
-
-    def __init__(self, app: Ostinato, talk: Callable[[str], None]) -> None:
-        self._app = app
-        self._talk = talk
-        self._count = 0
-        self._ending = Ending()
-        self.first = asyncio.Event()
-        self._loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            # Not the loop's own way: work may hold the loop, and the second signal is to end that too.
-            signal.signal(number, self._handle)
-
-    @property
-    def forced(self) -> bool:
-        return self._count > 1
-
-    def _handle(self, *_: object) -> None:
-        self._count += 1
-        if self._count > 1:
-            self._ending.arm()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained
-            self._loop.call_soon_threadsafe(self._arrived, self._count)
-
-    def _arrived(self, count: int) -> None:
-        if count == 1:
-            grace = span(self._app.settings.grace.total_seconds())
-            self._talk(f"draining: no new runs; what is under way has {grace} to end (once more to force)")
-            self.first.set()
-        elif count == 2:
-            self._talk("forcing: what is under way is cut off")
-            self._app.force()
 
 
 async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:

@@ -8,10 +8,9 @@ A signal drains the engine, a second one forces it.
 from __future__ import annotations
 
 import logging
-import sys
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import clean, emit_json_line, rich_console, say
+from ostinato.cli.console import clean, emit_json_line, keep_streams, rich_console, say, stderr, stdout
 from ostinato.cli.opening import load_app
 from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, TlsFlags
 from ostinato.cli.policy import lane_limits, lane_rates
@@ -52,14 +51,16 @@ def up(
     port
         At which port; 0 for a free one. [default: 8321]
     """
-    set_up(logging.WARNING, "%(levelname)s: %(message)s")
+    keep_streams()
+    set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())
     app = _load(engine, common, host=host, port=port, tls=tls)
     return _serve(app, common, _tell_line, say, page=True)
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
     """Start the engine alone, for a service manager: plain log lines of starts, stops and what went wrong."""
-    set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s")
+    keep_streams()
+    set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s", stderr())
     return _serve(_load(engine, common), common, _tell_log, log.info, page=False)
 
 
@@ -120,8 +121,8 @@ def _tell_line(event: Event, zone: str) -> None:
     line = Text.assemble(
         (f"{clock:8}  ", "dim"), (f"{event.kind:10}", state_style(event.kind)), " ", clean(_describe(event))
     )
-    rich_console(sys.stdout).print(line)
-    sys.stdout.flush()
+    rich_console(stdout()).print(line)
+    stdout().flush()
 
 
 def _tell_json(event: Event, _: str) -> None:

@@ -42,6 +42,12 @@ class Fence:
         self._start_until = 0
         self._renewal = asyncio.Event()
         self.is_expired = False
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Nothing starts here any more, whatever beats succeed."""
+        self._is_closed = True
+        self._start_until = 0
 
     def admits(self) -> bool:
         """Whether work may start now. If not, a beat is asked for, and `restored` follows when it has succeeded."""
@@ -69,13 +75,13 @@ class Fence:
         """A beat that was sent at this instant has succeeded."""
         was_refused, unrenewed_for = not self.holds, self.age
         self._sent_at = sent_at
-        self._start_until = sent_at + self._length - self._length // 10
+        self._start_until = 0 if self._is_closed else sent_at + self._length - self._length // 10
         self._renewal.set()
         self._renewal = asyncio.Event()
         if was_refused and self.holds:
             was_expired, self.is_expired = self.is_expired, False
             self._restored(unrenewed_for if was_expired else None)
-        elif was_refused:
+        elif was_refused and not self._is_closed:
             self._ask()  # its answer took longer than the lease
 
     async def run(self) -> None:

@@ -100,7 +100,7 @@ class Engine:
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
-        self.watchdog = Watchdog()
+        self.watchdog = Watchdog(self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
@@ -207,7 +207,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
-            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, _told(error))
+            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, self._why(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
@@ -221,12 +221,12 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)) as self._writing:
                     await self.recorder.flush(claim=False)
             except (StoreError, TimeoutError) as error:
-                if self._is_forced or clock() >= until:
+                if self._is_forced or clock() >= until or self.is_database_lost():
                     await self.watchdog.stop("recorder", "reporter")  # nobody else writes them meanwhile
                     self._keep_rest(error)
                     return False
                 waiting = counted(self.recorder.pending, "finish waits", "finishes wait")
-                log.warning("%s for the database: %s", waiting, _told(error))
+                log.warning("%s for the database: %s", waiting, self._why(error))
                 await asyncio.sleep(min(_WRITE_AGAIN, max(0.0, until - clock())))
             finally:
                 self._writing = None
@@ -254,10 +254,10 @@ class Engine:
             log.exception("%s could be neither written nor spooled: others will rescue the runs", finishes)
             return
         if path is None:
-            log.error("%s could not be written: %s", finishes, _told(error))
+            log.error("%s could not be written: %s", finishes, self._why(error))
             return
         self.recorder.spooled()
-        log.error("spooled %s to %s, for the next start here to write: %s", finishes, path, _told(error))
+        log.error("spooled %s to %s, for the next start here to write: %s", finishes, path, self._why(error))
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -309,6 +309,20 @@ class Engine:
             soon = asyncio.get_running_loop().time() + _FORCED_WRITE
             when = self._writing.when()
             self._writing.reschedule(soon if when is None else min(when, soon))
+
+    def is_database_lost(self) -> bool:
+        """Whether the file was deleted or replaced. Then nothing can be recorded any more, and nothing is started."""
+        if self.store.fault is None:
+            return False
+        self.fence.close()
+        self.dispatcher.is_open = False
+        return True
+
+    def _why(self, error: Exception) -> str:
+        """For the log, in which the loss of the database was told already."""
+        if self.is_database_lost():
+            return "its database is lost"
+        return "the database did not answer in time" if isinstance(error, TimeoutError) else one_line(error)
 
     def learn(self) -> None:
         """Tasks were registered since the start."""
@@ -410,7 +424,11 @@ class Engine:
     def _open(self) -> None:
         """Claim, unless something speaks against it."""
         self.dispatcher.is_open = (
-            self.takes_work and not self.is_draining and not self.is_asked_to_drain and not self.lease.is_lost
+            self.takes_work
+            and not self.is_draining
+            and not self.is_asked_to_drain
+            and not self.lease.is_lost
+            and not self.is_database_lost()
         )
 
     def ask_drain(self, drain: bool) -> None:
@@ -454,8 +472,3 @@ class Engine:
         """Runs that were claimed and never started lose nothing."""
         for run in held:
             self.runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
-
-
-def _told(error: Exception) -> str:
-    """Why the database did not take what had ended."""
-    return "the database did not answer in time" if isinstance(error, TimeoutError) else one_line(error)

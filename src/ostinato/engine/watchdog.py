@@ -41,9 +41,11 @@ class ServiceHealth:
 
 
 class Watchdog:
-    """Runs services for ever."""
+    """Runs services for ever, or until what they need is lost for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_lost: Callable[[], bool] = lambda: False) -> None:
+        self._is_lost = is_lost
+        """Asked when a service died: whether to start it again is of no use, and somebody else has said so."""
         self.services: dict[str, ServiceHealth] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
@@ -71,6 +73,8 @@ class Watchdog:
                     health.error = "it ended without being told to"
                 except Exception as error:  # the whole point: no error ends a service for good
                     health.error = f"{type(error).__name__}: {error}"
+                    if self._is_lost():
+                        return
                     # One of our own errors (the database is away) says all there is to say in a line.
                     trace = not isinstance(error, OstinatoError)
                     log.error("engine service %s: %s; it starts again in %.1f s", name, error, pause, exc_info=trace)

@@ -48,6 +48,8 @@ class AsyncFunctions:
                 call.context.saw_cancel = True  # it took the CancelledError for a word to end
         except asyncio.CancelledError:
             outcome = STOPPED
+        except GeneratorExit:  # the loop was closed under it: nobody is left to be told
+            raise
         except BaseException as error:  # SystemExit too: a task must not end the node
             outcome = raised(error)
         if not self._ended:

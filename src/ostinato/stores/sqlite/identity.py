@@ -17,10 +17,14 @@ from ostinato.logs import get_logger
 
 __all__ = ["FileIdentity"]
 
-log = get_logger("ostinato.stores")
+log = get_logger("ostinato.stores.identity")
 
 _NOW_AND_THEN = 1.0
 """Seconds between two looks of the readers."""
+
+
+_told: set[tuple[str, tuple[int, int]]] = set()
+"""What was found, of which file: an engine, its feed and its page have it open each, and it is said once."""
 
 
 class FileIdentity:
@@ -43,7 +47,8 @@ class FileIdentity:
         if self.fault is None:
             self._looked_at = time.monotonic()
             self.fault = self._compare()
-            if self.fault is not None:
+            if self.fault is not None and (self.fault, self._files[0][1]) not in _told:
+                _told.add((self.fault, self._files[0][1]))
                 log.error("%s", self.fault)
         return self.fault
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import apsw
 
-from ostinato.errors import StoreError
+from ostinato.errors import StoreUnavailable
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 from ostinato.stores.sqlite.locks import close
 
@@ -60,7 +60,7 @@ class Readers:
             if not job.future.cancelled():  # somebody still waits for it
                 try:
                     if (fault := self._look()) is not None:
-                        raise StoreError(fault)
+                        raise StoreUnavailable(fault)
                     connection = connection or self._connect()
                     job.result = job.operation(connection)
                 except BaseException as error:  # whatever it is, its caller learns it; the reader lives on

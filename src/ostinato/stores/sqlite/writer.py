@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import apsw
 
-from ostinato.errors import StoreError
+from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 from ostinato.stores.sqlite.locks import close
 from ostinato.stores.sqlite.waiting import LockWait
@@ -159,5 +159,5 @@ class Writer:
         fault = self._look()
         if fault is not None:
             for job in group:
-                job.error = StoreError(fault)
+                job.error = StoreUnavailable(fault)
         return fault is not None

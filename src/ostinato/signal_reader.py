@@ -1,0 +1,220 @@
+"""Signals heard on a thread of their own, whatever the main thread does.
+
+Python runs handlers in the main thread, between two of its instructions: a call that blocks holds them up, and two of a
+kind that wait become one. But each signal is written to a descriptor at once, which is read here. `termination.py`
+listens for scripts, `cli/signals.py` and `cli/attended.py` for commands.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, NoReturn
+
+__all__ = ["FORCED_END", "FORCE_SECONDS", "SignalReader", "end_by_signal", "say_last", "signal_reader"]
+
+FORCE_SECONDS = 5.0
+"""How long the ledger may take to learn what becomes of the runs, once a stop is forced."""
+
+FORCED_END = "forced: the process ends now; what it ran is rescued by others"
+"""What is said when it took longer."""
+
+_DIRECT = 0x80
+"""In a byte that comes from our handler and not from Python."""
+_MARK, _MARK_SECONDS = 0xFF, 1.0
+"""The byte that asks how far the thread has read, and how long its answer is waited for: work may have closed it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Deadline:
+    at: float
+    number: int
+    end: Callable[[], object]
+
+
+class SignalReader:
+    """Calls back on its thread, once for each signal. There is one in a process, as there is one descriptor.
+
+    The thread is there before the first signal: not everywhere can one be started. What is called must not wait, since
+    the next signal is heard after it.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: dict[int, Callable[[int], None]] = {}
+        self._before: dict[int, Any] = {}
+        """What handled the signal before."""
+        self._receiver, self._sender = socket.socketpair()
+        self._sender.setblocking(False)
+        self._other: tuple[int, int] | None = None
+        """The descriptor of somebody else, an event loop say, who gets every byte from here; and a duplicate of it."""
+        self._has_read = threading.Event()
+        self._deadline: _Deadline | None = None
+        threading.Thread(target=self._read, name="ostinato-signals", daemon=True).start()
+
+    def listen(self, numbers: tuple[signal.Signals, ...], arrived: Callable[[int], None]) -> None:
+        """Handle these signals from now on. In the main thread."""
+        self._take()
+        self._catch_up()
+        for number in numbers:
+            self._listeners[number] = arrived
+            before = signal.signal(number, self._handle)  # one that waits is handled before that, as it was
+            if before != self._handle:
+                self._before[number] = before
+
+    def leave(self, numbers: tuple[signal.Signals, ...]) -> None:
+        """Give these signals back to whoever handled them before. In the main thread."""
+        for number in numbers:
+            self._listeners.pop(number, None)
+            if self._handles(number):
+                signal.signal(number, self._before[number])
+            if self._deadline is not None and self._deadline.number == number:
+                self._deadline = None
+        if not self._listeners:
+            self._release()
+
+    def listener(self, number: int) -> Callable[[int], None] | None:
+        """Who listens to this signal here, unless somebody else has put a handler in the place of this one."""
+        return self._listeners.get(number) if self._handles(number) else None
+
+    def _handles(self, number: int) -> bool:
+        return signal.getsignal(number) == self._handle
+
+    def end_after(self, seconds: float, number: int, end: Callable[[], object]) -> None:
+        """Call this in so many seconds, unless this signal is left before. From a listener."""
+        self._deadline = _Deadline(time.monotonic() + seconds, number, end)
+
+    def _catch_up(self) -> None:
+        """Wait until the thread has read what came before: that was for others."""
+        self._has_read.clear()
+        with suppress(OSError):
+            self._sender.send(bytes([_MARK]))
+            self._has_read.wait(_MARK_SECONDS)
+
+    def _take(self) -> bool:
+        """Have the bytes sent here, and pass them on to whoever had them; whether they came here already."""
+        before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
+        if before == self._sender.fileno():
+            return True
+        other, self._other = self._other, None
+        with suppress(OSError):  # this may be in a handler, which must not raise
+            if before != -1:
+                # A duplicate: its owner may close it, and the number be given to a file that must not get our bytes.
+                self._other = (before, os.dup(before))
+            if other is not None:
+                os.close(other[1])
+        return False
+
+    def _release(self) -> None:
+        """Give the bytes back to whoever had them, if he is still there."""
+        current = signal.set_wakeup_fd(-1)
+        if current == self._sender.fileno():
+            current = -1 if self._other is None or not _is_same(*self._other) else self._other[0]
+        if current != -1:
+            signal.set_wakeup_fd(current, warn_on_full_buffer=False)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        """In the main thread, some time after the signal. Mostly the thread has heard it already.
+
+        Not if somebody took the descriptor, or the handler, and calls this one as the one before his.
+        """
+        if not self._take() or not self._handles(number):
+            with suppress(OSError):
+                self._sender.send(bytes([_DIRECT | number]))
+
+    def _read(self) -> None:
+        while (told := self._next()) is not None:
+            for byte in told:
+                self._heard(byte)
+
+    def _next(self) -> bytes | None:
+        """What came, or nothing if the deadline came first; None if somebody closed our descriptors."""
+        deadline = self._deadline
+        try:
+            self._receiver.settimeout(None if deadline is None else max(0.001, deadline.at - time.monotonic()))
+            return self._receiver.recv(4096) or None
+        except TimeoutError:
+            if deadline is not None and deadline is self._deadline:
+                self._deadline = None
+                deadline.end()
+            return b""
+        except OSError:
+            return None
+
+    def _heard(self, byte: int) -> None:
+        if byte == _MARK:
+            self._has_read.set()
+        elif byte & _DIRECT:
+            self._call(byte ^ _DIRECT)
+        else:
+            self._pass_on(byte)
+            if self._handles(byte):
+                self._call(byte)
+
+    def _call(self, number: int) -> None:
+        if (arrived := self._listeners.get(number)) is not None:
+            arrived(number)
+
+    def _pass_on(self, byte: int) -> None:
+        if (other := self._other) is not None:
+            with suppress(OSError):  # its owner is gone, or has enough of them
+                os.write(other[1], bytes([byte]))
+
+    def forked(self) -> None:
+        """In a forked child, where the thread is not: its signals are not for the parent to hear."""
+        self._release()
+        for number in self._listeners:
+            if self._handles(number):
+                signal.signal(number, self._before[number])
+
+
+def _is_same(one: int, other: int) -> bool:
+    try:
+        return os.path.sameopenfile(one, other)
+    except OSError:
+        return False
+
+
+_readers: list[SignalReader] = []
+
+
+def signal_reader() -> SignalReader:
+    """The one of this process."""
+    if not _readers:
+        _readers.append(SignalReader())
+    return _readers[0]
+
+
+def _after_fork() -> None:
+    for reader in _readers:
+        reader.forked()
+    _readers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def end_by_signal(number: int) -> NoReturn:
+    """As if nobody had handled it: whoever waits for this process sees which signal ended it. From any thread."""
+    # signal.signal() is for the main thread alone, which may be in a call that does not end.
+    ctypes.pythonapi.PyOS_setsig(ctypes.c_int(number), ctypes.c_void_p(int(signal.SIG_DFL)))
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)  # it is blocked
+
+
+def say_last(text: str, descriptor: int = 2) -> None:
+    """A line on stderr, if somebody takes it now: nothing may hold up the end of a process, and no lock is needed."""
+    with suppress(OSError, ValueError):
+        poll = select.poll()
+        poll.register(descriptor, select.POLLOUT)
+        if poll.poll(0):
+            os.write(descriptor, f"{text}\n".encode())
