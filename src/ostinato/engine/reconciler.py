@@ -63,6 +63,7 @@ class Reconciler:
             id=run.id,
             token=run.token,
             state=RunState.QUEUED,
+            reason="its node never heard that it had claimed it",
             started_at=None,
             finished_at=now,
             ready_at=max(now, run.ready_at),
