@@ -293,7 +293,8 @@ def test_a_flood_of_headers_ends_after_some_kilobytes(at_once: bool) -> None:
     assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
 
 
-def test_what_a_connection_holds_of_a_head_is_bounded() -> None:
+@pytest.mark.parametrize("piece", [600, 60_000], ids=["piece by piece", "whole at once"])
+def test_what_a_connection_holds_of_a_head_is_bounded(piece: int) -> None:
     """The parser is fed by hand: after how many bytes does it refuse?"""
 
     async def fed() -> tuple[int, list[bytes]]:
@@ -307,11 +308,15 @@ def test_what_a_connection_holds_of_a_head_is_bounded() -> None:
         transport = _Written()
         transport.set_protocol(protocol)
         protocol.connection_made(transport)
-        protocol.data_received(HALF_A_HEAD)
+        if piece > LARGEST_HEAD:
+            protocol.data_received(HALF_A_HEAD + b"x: y\r\n" * (piece // 6) + b"\r\n")
+            assert transport.is_closing()
+        else:
+            protocol.data_received(HALF_A_HEAD)
         taken = 0
         while not transport.is_closing():
-            protocol.data_received(b"x: y\r\n" * 100)
-            taken += 600
+            protocol.data_received(b"x: y\r\n" * (piece // 6))
+            taken += piece
             assert taken < 10 * LARGEST_HEAD
         await house.close()
         return taken, transport.written

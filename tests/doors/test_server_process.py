@@ -74,7 +74,13 @@ def process_of(server: ServerProcess) -> int:
 
 
 def no_server_is_left() -> bool:
-    return not [thread for thread in threading.enumerate() if thread.name.startswith("ostinato-server")]
+    """Its threads end right after they have told that they do."""
+
+    def are_gone() -> bool:
+        return not [thread for thread in threading.enumerate() if thread.name.startswith("ostinato-server")]
+
+    eventually(are_gone, "no thread is left", PATIENCE)
+    return servers_of(os.getpid()) == []
 
 
 def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
@@ -93,6 +99,54 @@ def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
             assert (await asking).status_code == 200
 
     asyncio.run(all_of_it())
+
+
+def test_a_server_that_hears_nothing_holds_up_neither_the_loop_nor_the_end(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a socket holds is said to a stopped server; then it is to end, and does not."""
+    monkeypatch.setattr(server_process, "_END_SECONDS", 0.5)
+
+    async def all_of_it() -> int:
+        async with up(app) as (server, _):
+            os.kill(process_of(server), signal.SIGSTOP)
+            for number in range(2_000):
+                app.task(f"task {number}", priority=3, timeout="90s")(lambda: None)
+            return process_of(server)
+
+    assert not lives(asyncio.run(all_of_it()))
+    assert no_server_is_left()
+
+
+def test_what_keeps_it_from_being_told_anything_is_told(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> dict[str, object]:
+        raise UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed")
+
+    monkeypatch.setattr(ServerProcess, "_known", fail)
+
+    async def all_of_it() -> None:
+        with pytest.raises(OstinatoError, match=r"the server did not start: .*surrogates not allowed"):
+            async with serving_apart(app, lambda _: None):
+                pass
+
+    asyncio.run(all_of_it())
+    assert no_server_is_left()
+
+
+@pytest.mark.parametrize("said", [b"", bytes(7), bytes(7) + b"\x09{"], ids=["nothing", "half a length", "half a word"])
+def test_a_link_ends_with_its_process_though_somebody_holds_it_open(said: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    gone, going = os.pipe()
+    heard: list[object] = []
+    with ours, theirs:
+        ours.sendall(said)
+        hearing = threading.Thread(target=lambda: heard.append(servers_link(theirs, gone).receive()), daemon=True)
+        hearing.start()
+        os.write(going, b"it is gone")
+        hearing.join(PATIENCE)
+        os.close(going)
+        os.close(gone)
+    assert heard == [None]
 
 
 def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None:
@@ -153,7 +207,7 @@ def test_code_that_does_not_answer_holds_up_no_request_for_ever(monkeypatch: pyt
     async def all_of_it() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            beside = _EngineBeside(servers_link(theirs), None, Begin(Settings(), {}, has_throttle=True))
+            beside = _EngineBeside(servers_link(theirs), Begin(Settings(), {}, has_throttle=True))
             beside.listen(lambda: None)
             with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
                 await beside.failed_checks(["fine"])
@@ -314,7 +368,15 @@ def test_a_start_that_is_given_up_leaves_nothing_behind(app: Ostinato) -> None:
 
     asyncio.run(all_of_it())
     assert no_server_is_left()
-    assert not [one for one in psutil.Process().children() if "server_child" in " ".join(one.cmdline())]
+
+
+def servers_of(process: int) -> list[int]:
+    found = []
+    for child in psutil.Process(process).children():
+        with contextlib.suppress(psutil.Error):
+            if "server_child" in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
 
 
 class Up:
@@ -326,21 +388,37 @@ class Up:
             self.process = subprocess.Popen(
                 [*PROGRAM, "up", *words], cwd=cli.folder, stdout=subprocess.DEVNULL, stderr=stderr
             )
-        eventually(lambda: "Ctrl-C to stop" in self.log.read_text(), "up is ready", PATIENCE)
-        found = re.search(r"page +(http://\S+)", self.log.read_text())
-        assert found is not None
-        self.address = found[1]
-        (self.server,) = [
-            child.pid
-            for child in psutil.Process(self.process.pid).children()
-            if "server_child" in " ".join(child.cmdline())
-        ]
+        self.server: int | None = None
+        try:
+            eventually(lambda: "Ctrl-C to stop" in self.log.read_text(), "up is ready", PATIENCE)
+            found = re.search(r"page +(http://\S+)", self.log.read_text())
+            assert found is not None
+            self.address = found[1]
+            (self.server,) = servers_of(self.process.pid)
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def serves(self) -> bool:
+        return self.server is not None and lives(self.server)
+
+    def signal_server(self, number: int) -> None:
+        assert self.server is not None
+        os.kill(self.server, number)
+
+    def reason(self, path: str) -> str | None:
+        """Why it is not well; None while nobody answers."""
+        with contextlib.suppress(httpx.TransportError):
+            reason: str = httpx.get(f"{self.address}{path}", timeout=PATIENCE).json().get("reason", "")
+            return reason
+        return None
 
     def end(self) -> None:
-        for process in (self.process.pid, self.server):
-            if lives(process):
-                os.kill(process, signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
+        if self.server is not None and self.serves:
+            self.signal_server(signal.SIGKILL)
 
 
 HOLDING = """
@@ -370,7 +448,7 @@ def test_it_ends_with_an_engine_that_is_killed(cli: CommandLine, forked: bool) -
     try:
         eventually(lambda: not forked or (held.exists() and held.read_text()), "a fork holds the link", PATIENCE)
         os.kill(running.process.pid, signal.SIGKILL)
-        eventually(lambda: not lives(running.server), "the server is gone", PATIENCE)
+        eventually(lambda: not running.serves, "the server is gone", PATIENCE)
     finally:
         running.end()
         if held.exists():
@@ -391,7 +469,7 @@ def test_a_stopped_engine_is_told_and_the_page_goes_on(cli: CommandLine) -> None
                 assert client.get("/metrics", headers=headers).status_code == 200
         finally:
             os.kill(running.process.pid, signal.SIGCONT)
-        eventually(lambda: httpx.get(f"{running.address}/healthz").status_code == 200, "it is well", PATIENCE)
+        eventually(lambda: running.reason("/healthz") == "", "it is well", PATIENCE)
     finally:
         running.end()
 
@@ -403,13 +481,12 @@ def test_signals_for_all_end_the_server_last(cli: CommandLine) -> None:
     running = Up(cli)
     try:
         eventually(lambda: cli.ok("run", "ls", "--state", "running", "--json").json, "it runs", PATIENCE)
-        for process in (running.server, running.process.pid):
-            os.kill(process, signal.SIGTERM)
-        ready = f"{running.address}/readyz"
-        eventually(lambda: httpx.get(ready).json().get("reason") == "this node is draining", "the drain", PATIENCE)
+        running.signal_server(signal.SIGTERM)
+        running.process.send_signal(signal.SIGTERM)
+        eventually(lambda: running.reason("/readyz") == "this node is draining", "the drain", PATIENCE)
         (cli.folder / "go").touch()
         assert running.process.wait(PATIENCE) == 0
-        assert not lives(running.server)
+        assert not running.serves
     finally:
         running.end()
 
@@ -427,12 +504,17 @@ def test_half_open_connections_leave_room_for_work_and_for_others(cli: CommandLi
         found = re.search(r"page +(http://\S+)", err.read_text())
         assert found is not None
         port = int(found[1].rpartition(":")[2])
+        well = f"{found[1]}/healthz"
+
+        def is_well() -> bool:
+            return httpx.get(well, timeout=PATIENCE).status_code == 200
+
         for _ in range(400):
             line = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
             line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
             lines.append(line)
             if len(lines) % 100 == 0:
-                assert httpx.get(f"{found[1]}/healthz", timeout=PATIENCE).status_code == 200
+                eventually(is_well, "it answers", PATIENCE)
         before = out.read_text().count("succeeded")
         eventually(lambda: out.read_text().count("succeeded") > before + 2, "work goes on", PATIENCE)
         runs = cli.ok("schedule", "runs", "greet", "--json").json

@@ -147,7 +147,7 @@ async def test_a_finish_whose_token_is_lost_leaves_no_conversation(store: Store,
     await store.runs.finish_runs([retry(run, ready_at=NOW)])
     await claim_one(store, now=NOW + HOUR)
     left = Conversation("k", "late")
-    late = finish(run, conversation=left) if kind == "end" else retry(run, conversation=left)
+    late = finish(run, conversation=left) if kind == "end" else retry(run, conversation=left, error="late")
     assert list((await store.runs.finish_runs([late])).lost) == [run.id]
     assert await conversation(store, "k") is None
 

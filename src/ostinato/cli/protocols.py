@@ -25,6 +25,7 @@ __all__ = ["LARGEST_HEAD", "HttpProtocol", "LiveProtocol", "LogThrottle"]
 
 LARGEST_HEAD = 32_768
 """Bytes of a request's first line and headers."""
+_PIECE = 4_096
 _LAST_WORDS = 3
 """Seconds in which a client that is told to go has to read that."""
 _TIMED_OUT = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -70,11 +71,11 @@ class HttpProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         # In pieces: h11 bounds what is not complete, and not what comes complete at once.
-        for start in range(0, len(data), LARGEST_HEAD):
+        for start in range(0, len(data), _PIECE):
             if self.transport.is_closing() or self.transport.get_protocol() is not self:
                 return
             self._has_begun = True
-            super().data_received(data[start : start + LARGEST_HEAD])
+            super().data_received(data[start : start + _PIECE])
 
     def handle_events(self) -> None:
         super().handle_events()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
 import os
-import select
 import socket
 import sys
 import threading
@@ -57,18 +57,18 @@ _END_SECONDS = 8.0
 
 def main(engine: int) -> None:
     """Serve for the engine in the process of this number, to which standard input leads."""
-    link = servers_link(socket.socket(fileno=os.dup(0)))
+    end = socket.socket(fileno=fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 3))
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(nothing, 0)
     os.close(nothing)
-    gone = _watch(engine)
+    link = servers_link(end, _watch(engine))
     begin = link.receive()
     if os.getppid() != engine or not isinstance(begin, Begin):
         return
     set_up(logging.WARNING, "%(levelname)s: %(message)s")
     get_logger("ostinato.stores.identity").setLevel(logging.CRITICAL)  # the engine tells it, and ends
     raise_descriptor_limit()
-    sys.exit(asyncio.run(_serve(link, gone, begin)))
+    sys.exit(asyncio.run(_serve(link, begin)))
 
 
 def _watch(process: int) -> int | None:
@@ -79,8 +79,8 @@ def _watch(process: int) -> int | None:
         return None
 
 
-async def _serve(link: Link[FromServer, ToServer], gone: int | None, begin: Begin) -> int:
-    engine = _EngineBeside(link, gone, begin)
+async def _serve(link: Link[FromServer, ToServer], begin: Begin) -> int:
+    engine = _EngineBeside(link, begin)
     engine.listen(_end_soon)
     try:
         house = await open_house_beside(begin.settings, SystemClock(), engine)
@@ -104,11 +104,10 @@ async def _serve(link: Link[FromServer, ToServer], gone: int | None, begin: Begi
 class _EngineBeside:
     """The engine and the application's code, as this process knows them. Answers wiring.Beside."""
 
-    def __init__(self, link: Link[FromServer, ToServer], gone: int | None, begin: Begin) -> None:
+    def __init__(self, link: Link[FromServer, ToServer], begin: Begin) -> None:
         self.hung_up = asyncio.Event()
         self._state = EngineState(is_started=False)
         self._link = link
-        self._gone = gone
         self._tasks = begin.tasks
         self._has_throttle = begin.has_throttle
         self._numbers = count(1)
@@ -193,7 +192,7 @@ class _EngineBeside:
         return await self.ask(what, names, _CODE_SECONDS, words)
 
     def _hear(self, lost: Callable[[], None]) -> None:
-        while _has_word(self._link, self._gone) and (message := self._link.receive()) is not None:
+        while (message := self._link.receive()) is not None:
             self._call(self._take, message)
         lost()
         self._call(self.hung_up.set)
@@ -219,12 +218,3 @@ def _end_soon() -> None:
     timer = threading.Timer(_END_SECONDS, os._exit, (1,))
     timer.daemon = True
     timer.start()
-
-
-def _has_word(link: Link[FromServer, ToServer], gone: int | None) -> bool:
-    """Wait for the next word; False when whoever says it is gone."""
-    poll = select.poll()
-    poll.register(link, select.POLLIN)
-    if gone is not None:
-        poll.register(gone, select.POLLIN)
-    return gone not in {descriptor for descriptor, _ in poll.poll()}

@@ -5,6 +5,7 @@ server_process.py is the engine's side, server_child.py the server's.
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 from typing import Any, Generic, Literal, TypeVar
@@ -111,13 +112,15 @@ Heard = TypeVar("Heard", bound=ToServer | FromServer)
 class Link(Generic[Sent, Heard]):
     """One end. Every message has its length before it."""
 
-    def __init__(self, end: socket.socket, decoder: msgspec.json.Decoder[Heard]) -> None:
+    def __init__(self, end: socket.socket, decoder: msgspec.json.Decoder[Heard], gone: int | None = None) -> None:
+        """`gone` is a descriptor that has something when the other process is gone: a fork may hold the link open."""
         self._end = end
         self._decoder = decoder
-
-    def fileno(self) -> int:
-        """The descriptor, which has something when there is a message."""
-        return self._end.fileno()
+        self._poll = select.poll()
+        self._poll.register(end, select.POLLIN)
+        self._gone = gone
+        if gone is not None:
+            self._poll.register(gone, select.POLLIN)
 
     def send(self, message: Sent) -> None:
         """Wait until there is room for it; OSError when the other side is gone."""
@@ -141,6 +144,8 @@ class Link(Generic[Sent, Heard]):
         data = bytearray()
         while len(data) < length:
             try:
+                if self._gone in {descriptor for descriptor, _ in self._poll.poll()}:
+                    return None
                 more = self._end.recv(min(length - len(data), 1 << 16))
             except OSError:
                 return None
@@ -155,6 +160,6 @@ def engines_link(end: socket.socket) -> Link[ToServer, FromServer]:
     return Link(end, msgspec.json.Decoder(FromServer))
 
 
-def servers_link(end: socket.socket) -> Link[FromServer, ToServer]:
+def servers_link(end: socket.socket, gone: int | None = None) -> Link[FromServer, ToServer]:
     """The server's end."""
-    return Link(end, msgspec.json.Decoder(ToServer))
+    return Link(end, msgspec.json.Decoder(ToServer), gone)

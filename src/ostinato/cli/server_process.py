@@ -11,12 +11,13 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import queue
 import signal
 import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import ostinato
 from ostinato import errors
+from ostinato.cli.console import stderr
 from ostinato.cli.server_link import (
     Answer,
     Ask,
@@ -56,6 +58,8 @@ _RESTART_SECONDS = 1.0, 30.0
 """Before a server that was killed is started again, at first and at last."""
 _END_SECONDS = 10.0
 """How long it has to end, of which requests under way have three."""
+_LAST_SECONDS, _LOOK_SECONDS = 1.0, 0.02
+"""How long one that has closed its link may take to end, and between two looks whether it has."""
 _DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What a terminal or an init sends to all: the page tells how the drain ends."""
 _START = "import sys; sys.path.append(sys.argv[2]); from ostinato.cli.server_child import main; main(int(sys.argv[1]))"
@@ -102,9 +106,12 @@ class ServerProcess:
         self._state = EngineState(is_started=False)
         self._serving: Future[None] = Future()
         self._stopped = threading.Event()
-        self._sending = threading.Lock()
+        self._ended = asyncio.Event()
+        self._lock = threading.Lock()
+        """Held for moments, and never while anything is waited for: the engine's loop takes it too."""
+        self._outbox: queue.SimpleQueue[ToServer | None] | None = None
+        """What its server is to be told; None while there is none."""
         self._link: Link[ToServer, FromServer] | None = None
-        self._ending = threading.Lock()
         self.process: int | None = None
         """Its process id; None while there is none."""
         self._thread = threading.Thread(target=self._run, name="ostinato-server", daemon=True)
@@ -113,35 +120,48 @@ class ServerProcess:
         """Return when it serves."""
         self._app.registry.on_new_task = self._learn
         self._thread.start()
+        serving = asyncio.wrap_future(self._serving)
+        serving.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it any more
         # Shielded: whoever no longer waits must not take the future from the thread.
-        await asyncio.shield(asyncio.wrap_future(self._serving))
+        await asyncio.shield(serving)
 
     def tell_engine(self, engine: Engine | None, *, is_draining: bool = False) -> None:
         """The engine whose health the page tells, and whether it takes more work."""
-        self._engine = engine
-        self._state = EngineState(engine is not None, is_draining)
-        self._send(self._state)
+        with self._lock:
+            self._engine = engine
+            self._state = EngineState(engine is not None, is_draining)
+            if self._outbox is not None:
+                self._outbox.put(self._state)
 
     async def stop(self) -> None:
         """End it; it may still be about to start."""
         self._app.registry.on_new_task = None
+        if self._thread.ident is None:
+            return
         self._stopped.set()
         self._hang_up()
-        await asyncio.shield(asyncio.to_thread(self._thread.join, _END_SECONDS))
-        if self._thread.is_alive():
+        ended = asyncio.ensure_future(self._ended.wait())
+        if not (await asyncio.wait({ended}, timeout=_END_SECONDS))[0]:
             self._kill()
-            await asyncio.shield(asyncio.to_thread(self._thread.join))
+        await asyncio.shield(ended)
 
     def _run(self) -> None:
         """On a thread of its own: it answers how the engine is while the engine's loop is blocked."""
+        try:
+            self._serve_again_and_again()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._ended.set)
+
+    def _serve_again_and_again(self) -> None:
         first, longest = _RESTART_SECONDS
         pause = first
         while True:
             begun = time.monotonic()
             try:
                 ending = self._serve_once()
-            except OSError as error:
-                ending = f"could not be started: {error}"
+            except Exception as error:  # whatever it is, whoever waits for the start learns it, and else the next try
+                ending = f"could not be started: {type(error).__name__}: {error}"
             if not self._serving.done():
                 self._serving.set_exception(OstinatoError(f"the server did not start: it {ending}"))
             if self._stopped.is_set() or self._serving.exception() is not None:
@@ -155,23 +175,36 @@ class ServerProcess:
 
     def _serve_once(self) -> str:
         """Start it and answer it until it ends; answers how it ended."""
-        registry = self._app.registry
         ours, theirs = socket.socketpair()
         with ours:
             with theirs:
                 self.process = _spawn(theirs)
             try:
-                link = self._link = engines_link(ours)
+                link = engines_link(ours)
+                outbox = self._begin(link)
+                threading.Thread(
+                    target=_deliver, args=(link, outbox), name="ostinato-server-words", daemon=True
+                ).start()
                 if self._stopped.is_set():
                     self._hang_up()
-                self._send(Begin(self._settings, self._known(registry.tasks), registry.has_throttle))
-                self._send(self._state)
                 failure = self._attend(link)
             finally:
-                with self._sending:
-                    self._link = None
-                status = self._bury()
+                with self._lock:
+                    self._link, outbox_here, self._outbox = None, self._outbox, None
+                    if outbox_here is not None:
+                        outbox_here.put(None)
+                status = self._reap()
         return failure or status
+
+    def _begin(self, link: Link[ToServer, FromServer]) -> queue.SimpleQueue[ToServer | None]:
+        """What it is told first: what is registered or begins meanwhile comes after that."""
+        registry = self._app.registry
+        outbox: queue.SimpleQueue[ToServer | None] = queue.SimpleQueue()
+        with self._lock:
+            outbox.put(Begin(self._settings, self._known(list(registry.tasks)), registry.has_throttle))
+            outbox.put(self._state)
+            self._link, self._outbox = link, outbox
+        return outbox
 
     def _attend(self, link: Link[ToServer, FromServer]) -> str | None:
         """Hear it until it is gone; why it did not start, if it said so."""
@@ -208,17 +241,15 @@ class ServerProcess:
                 self._answer_later(ask, self._app.registry.throttled(ask.names[0]))
 
     def _answer_later(self, ask: Ask, work: Coroutine[Any, Any, Any]) -> None:
-        """On the application's loop: what its code holds (a pool, a client) may belong to that. Its end is waited for
-        on another thread, since a task may hold the loop."""
-        asked = asyncio.run_coroutine_threadsafe(work, self._loop)
+        """On the application's loop: what its code holds (a pool, a client) may belong to that."""
 
-        def wait() -> None:
+        def reply(asked: Future[Any]) -> None:
             try:
                 self._reply(ask, asked.result())
-            except Exception as error:
+            except (Exception, CancelledError) as error:
                 self._send(Answer(ask.number, error=f"{type(error).__name__}: {error}"))
 
-        threading.Thread(target=wait, name="ostinato-server-answer", daemon=True).start()
+        asyncio.run_coroutine_threadsafe(work, self._loop).add_done_callback(reply)
 
     def _reply(self, ask: Ask, value: Any) -> None:
         self._send(Answer(ask.number, value))
@@ -232,37 +263,48 @@ class ServerProcess:
         return {name: KnownTask(_plain(registry.options_of(name)), registry.takes_payloads(name)) for name in names}
 
     def _send(self, message: ToServer) -> None:
-        with self._sending:
-            if self._link is not None:
-                with contextlib.suppress(OSError):  # it is gone, which is heard soon
-                    self._link.send(message)
+        """Have it sent, by a thread that may wait for a server that is stuck."""
+        with self._lock:
+            if self._outbox is not None:
+                self._outbox.put(message)
 
     def _hang_up(self) -> None:
-        with self._sending:
+        with self._lock:
             if self._link is not None:
                 with contextlib.suppress(OSError):
                     self._link.hang_up()
 
     def _kill(self) -> None:
-        with self._ending:
+        with self._lock:
             if self.process is not None:
                 os.kill(self.process, signal.SIGKILL)
 
-    def _bury(self) -> str:
-        """How it ended. Without its link it is of no use, unless it is about to end anyway."""
+    def _reap(self) -> str:
+        """How it ended. Without its link it is of no use: it has a moment, and more only where it was told to end."""
         assert self.process is not None
-        if not self._stopped.is_set():
-            self._kill()
+        last = time.monotonic() + _LAST_SECONDS
         try:
-            os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOWAIT)
-            with self._ending:  # its number may be another's from here on
+            while os.waitid(os.P_PID, self.process, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                if time.monotonic() > last and not self._stopped.is_set():
+                    self._kill()
+                time.sleep(_LOOK_SECONDS)
+            with self._lock:  # its number may be another's from here on
                 _, status = os.waitpid(self.process, 0)
                 self.process = None
-        except ChildProcessError:  # somebody else buried it
+        except ChildProcessError:  # somebody else reaped it
             self.process = None
             return "ended, and nobody knows how"
         code = os.waitstatus_to_exitcode(status)
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
+
+
+def _deliver(link: Link[ToServer, FromServer], outbox: queue.SimpleQueue[ToServer | None]) -> None:
+    """Send what is in the outbox, until its end or the link's."""
+    while (message := outbox.get()) is not None:
+        try:
+            link.send(message)
+        except OSError:  # it is gone, or hung up
+            return
 
 
 def _spawn(link: socket.socket) -> int:
@@ -271,17 +313,31 @@ def _spawn(link: socket.socket) -> int:
     root = str(Path(ostinato.__file__).parents[1])
     # Not a low number, as where somebody closed ours: a DUP2 to its own number would leave it to be closed.
     end = fcntl.fcntl(link.fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    errors_to = _stderr()
     try:
         return os.posix_spawn(
             program,
             # Not from the current folder: what lies there may be a stranger's.
             [program, "-P", "-c", _START, str(os.getpid()), root],
             os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, end, 0)],
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, end, 0),
+                (os.POSIX_SPAWN_DUP2, errors_to, 2),
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
+            ],
             setsigmask=_DEAF_TO,  # from its first moment, and for good
         )
     finally:
         os.close(end)
+        os.close(errors_to)
+
+
+def _stderr() -> int:
+    """Where its log goes: ours, and not what work may have put in the place of 2 by now."""
+    try:
+        return fcntl.fcntl(stderr().fileno(), fcntl.F_DUPFD_CLOEXEC, 3)
+    except (AttributeError, OSError, ValueError):  # it is closed, or what tests put there
+        return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
 
 
 def _plain(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -133,7 +133,8 @@ def _of_run(run: Run, waits_for: str | None) -> str:
         case RunState.FAILED:
             return f"It ran and failed: {when}; {run.reason}."
         case _:
-            return f"It did not run: {when} was {run.state}; {run.reason}."
+            begun = run.state in (RunState.CANCELLED, RunState.SUPERSEDED) and run.started_at is not None
+            return f"{'It was started' if begun else 'It did not run'}: {when} was {run.state}; {run.reason}."
 
 
 def _took(run: Run) -> str:
