@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 __all__ = ["FORCED_END", "FORCE_SECONDS", "SignalReader", "end_by_signal", "say_last", "signal_reader"]
 
@@ -37,8 +38,11 @@ _MARK, _MARK_SECONDS = 0xFF, 1.0
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deadline:
     at: float
-    number: int
     end: Callable[[], object]
+
+
+class _Stream(Protocol):
+    def fileno(self) -> int: ...
 
 
 class SignalReader:
@@ -56,8 +60,10 @@ class SignalReader:
         self._sender.setblocking(False)
         self._other: tuple[int, int] | None = None
         """The descriptor of somebody else, an event loop say, who gets every byte from here; and a duplicate of it."""
+        self._unused: list[int] = []
+        """Duplicates that the thread closes: it alone writes to them, so no number is given to a file meanwhile."""
         self._has_read = threading.Event()
-        self._deadline: _Deadline | None = None
+        self._deadlines: dict[int, _Deadline] = {}
         threading.Thread(target=self._read, name="ostinato-signals", daemon=True).start()
 
     def listen(self, numbers: tuple[signal.Signals, ...], arrived: Callable[[int], None]) -> None:
@@ -76,10 +82,12 @@ class SignalReader:
             self._listeners.pop(number, None)
             if self._handles(number):
                 signal.signal(number, self._before[number])
-            if self._deadline is not None and self._deadline.number == number:
-                self._deadline = None
+            self._deadlines.pop(number, None)
         if not self._listeners:
             self._release()
+            self._catch_up()  # what it has not read yet is passed on
+            self._forget_other()
+            self._tell_thread(_MARK)
 
     def listener(self, number: int) -> Callable[[int], None] | None:
         """Who listens to this signal here, unless somebody else has put a handler in the place of this one."""
@@ -88,30 +96,44 @@ class SignalReader:
     def _handles(self, number: int) -> bool:
         return signal.getsignal(number) == self._handle
 
-    def end_after(self, seconds: float, number: int, end: Callable[[], object]) -> None:
-        """Call this in so many seconds, unless this signal is left before. From a listener."""
-        self._deadline = _Deadline(time.monotonic() + seconds, number, end)
+    def end_later(self, number: int, end: Callable[[], object]) -> None:
+        """Call this in FORCE_SECONDS, unless this signal is left before. From a listener."""
+        self._deadlines[number] = _Deadline(time.monotonic() + FORCE_SECONDS, end)
 
     def _catch_up(self) -> None:
         """Wait until the thread has read what came before: that was for others."""
         self._has_read.clear()
-        with suppress(OSError):
-            self._sender.send(bytes([_MARK]))
+        if self._tell_thread(_MARK):
             self._has_read.wait(_MARK_SECONDS)
+
+    def _tell_thread(self, byte: int) -> bool:
+        """False if it cannot be told: work closed its descriptors."""
+        try:
+            return self._sender.send(bytes([byte])) == 1
+        except OSError:
+            return False
 
     def _take(self) -> bool:
         """Have the bytes sent here, and pass them on to whoever had them; whether they came here already."""
         before = signal.set_wakeup_fd(self._sender.fileno(), warn_on_full_buffer=False)
         if before == self._sender.fileno():
             return True
-        other, self._other = self._other, None
-        with suppress(OSError):  # this may be in a handler, which must not raise
-            if before != -1:
+        self._forget_other()
+        if before != -1:
+            with suppress(OSError):  # this may be in a handler, which must not raise
                 # A duplicate: its owner may close it, and the number be given to a file that must not get our bytes.
                 self._other = (before, os.dup(before))
-            if other is not None:
-                os.close(other[1])
         return False
+
+    def _forget_other(self) -> None:
+        other, self._other = self._other, None
+        if other is not None:
+            self._unused.append(other[1])
+
+    def _close_unused(self) -> None:
+        while self._unused:
+            with suppress(OSError):  # work closed it
+                os.close(self._unused.pop())
 
     def _release(self) -> None:
         """Give the bytes back to whoever had them, if he is still there."""
@@ -127,24 +149,24 @@ class SignalReader:
         Not if somebody took the descriptor, or the handler, and calls this one as the one before his.
         """
         if not self._take() or not self._handles(number):
-            with suppress(OSError):
-                self._sender.send(bytes([_DIRECT | number]))
+            self._tell_thread(_DIRECT | number)
 
     def _read(self) -> None:
         while (told := self._next()) is not None:
+            self._close_unused()
             for byte in told:
                 self._heard(byte)
 
     def _next(self) -> bytes | None:
         """What came, or nothing if the deadline came first; None if somebody closed our descriptors."""
-        deadline = self._deadline
+        deadlines = self._deadlines.copy()
+        number = min(deadlines, key=lambda each: deadlines[each].at, default=None)
         try:
-            self._receiver.settimeout(None if deadline is None else max(0.001, deadline.at - time.monotonic()))
+            self._receiver.settimeout(None if number is None else max(0.001, deadlines[number].at - time.monotonic()))
             return self._receiver.recv(4096) or None
         except TimeoutError:
-            if deadline is not None and deadline is self._deadline:
-                self._deadline = None
-                deadline.end()
+            if number is not None and (due := self._deadlines.pop(number, None)) is not None:  # or it was left just now
+                self._guarded(number, due.end)
             return b""
         except OSError:
             return None
@@ -161,7 +183,14 @@ class SignalReader:
 
     def _call(self, number: int) -> None:
         if (arrived := self._listeners.get(number)) is not None:
-            arrived(number)
+            self._guarded(number, partial(arrived, number))
+
+    def _guarded(self, number: int, call: Callable[[], object]) -> None:
+        """Whatever it raises, the next signal is heard. It is not logged: the main thread may hold a lock of that."""
+        try:
+            call()
+        except Exception as error:
+            say_last(f"the listener of signal {number} failed: {error!r}")
 
     def _pass_on(self, byte: int) -> None:
         if (other := self._other) is not None:
@@ -171,6 +200,8 @@ class SignalReader:
     def forked(self) -> None:
         """In a forked child, where the thread is not: its signals are not for the parent to hear."""
         self._release()
+        self._forget_other()
+        self._close_unused()
         for number in self._listeners:
             if self._handles(number):
                 signal.signal(number, self._before[number])
@@ -211,8 +242,11 @@ def end_by_signal(number: int) -> NoReturn:
     os._exit(128 + number)  # it is blocked
 
 
-def say_last(text: str, descriptor: int = 2) -> None:
+def say_last(text: str, stream: _Stream | None = None) -> None:
     """A line on stderr, if somebody takes it now: nothing may hold up the end of a process, and no lock is needed."""
+    descriptor = 2
+    with suppress(AttributeError, OSError, ValueError):  # work has closed it, or put something else there
+        descriptor = descriptor if stream is None else stream.fileno()
     with suppress(OSError, ValueError):
         poll = select.poll()
         poll.register(descriptor, select.POLLOUT)

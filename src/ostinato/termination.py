@@ -12,15 +12,18 @@ import itertools
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
-from typing import Protocol
+from typing import NoReturn, Protocol
 
-from ostinato.signal_reader import FORCE_SECONDS, FORCED_END, end_by_signal, say_last, signal_reader
+from ostinato.logs import get_logger
+from ostinato.signal_reader import FORCED_END, end_by_signal, say_last, signal_reader
 
 __all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
+
+log = get_logger("ostinato")
 
 FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
@@ -48,9 +51,8 @@ class _Drain:
         if self._count == 1:
             self._asked.put(number)
         elif self._count == 2:
-            signal_reader().end_after(FORCE_SECONDS, number, partial(_end, number))
-            for app in _started.copy():
-                app.force()
+            signal_reader().end_later(number, partial(_end, number))
+            _force(_started.copy())
         else:
             end_by_signal(number)
 
@@ -58,7 +60,10 @@ class _Drain:
         number = self._asked.get()
         try:
             for app in _started.copy():
-                app.stop()
+                try:
+                    app.stop()
+                except Exception:  # the others are drained all the same
+                    log.exception("an app could not be stopped")
         finally:
             end_by_signal(number)
 
@@ -109,9 +114,8 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
     def arrived(number: int) -> None:
         if next(count) > 1:
             end_by_signal(number)
-        signal_reader().end_after(FORCE_SECONDS, number, partial(_end, number))
-        for each in [app, *(_started if at_exit else [])]:
-            each.force()
+        signal_reader().end_later(number, partial(_end, number))
+        _force([app, *(_started if at_exit else [])])
         say_last(FORCING)
 
     signal_reader().listen((signal.SIGINT,), arrived)
@@ -126,9 +130,19 @@ def is_ours() -> bool:
     return bool(_drains) and signal_reader().listener(signal.SIGTERM) == _drains[0].arrived
 
 
-def _end(number: int) -> None:
-    say_last(FORCED_END)
-    end_by_signal(number)
+def _force(apps: Iterable[Stoppable]) -> None:
+    for app in apps:
+        try:
+            app.force()
+        except Exception as error:  # the others are forced all the same, and the process ends soon
+            say_last(f"an app could not be forced: {error!r}")
+
+
+def _end(number: int) -> NoReturn:
+    try:
+        say_last(FORCED_END)
+    finally:
+        end_by_signal(number)
 
 
 def _after_fork() -> None:

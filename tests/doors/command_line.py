@@ -18,10 +18,13 @@ import pytest
 
 from ostinato.cli.main import run
 
-__all__ = ["JOBS", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "on_a_terminal"]
+__all__ = ["JOBS", "PATIENT", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "on_a_terminal"]
 
 PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
 """What a shell would call `ostinato`."""
+
+PATIENT = "import ostinato.signal_reader\nostinato.signal_reader.FORCE_SECONDS = 3600\n"
+"""In a program whose forced stop is to be recorded, however busy the machine is."""
 
 JOBS = '''
 import asyncio

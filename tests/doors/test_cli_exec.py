@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.command_line import PROGRAM, CommandLine, eventually
+from ostinato.signal_reader import FORCED_END
+from tests.doors.command_line import PATIENT, PROGRAM, CommandLine, eventually
 
 AGENT = r"""
 import re, sys
@@ -50,8 +51,16 @@ def flaky():
 """
 
 
+PATIENT_APP = """
+import ostinato.cli.attended
+from ostinato import Ostinato
+
+ostinato.cli.attended._WRITE_SECONDS = 3600
+app = Ostinato()
+"""
+
 BLOCKING = """
-import ctypes, time
+import contextlib, ctypes, io, time
 from pathlib import Path
 from ostinato import Ostinato
 
@@ -62,6 +71,13 @@ app = Ostinato()
 async def block():
     Path("begun").touch()
     time.sleep(600)
+
+
+@app.task("hidden", retry=0)
+async def hidden():
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        Path("begun").touch()
+        time.sleep(600)
 
 
 @app.task("deaf", retry=0)
@@ -226,18 +242,19 @@ def test_a_signal_cancels_it_and_waits_for_its_end(cli: CommandLine, number: sig
 
 def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: CommandLine) -> None:
     command = "trap '' TERM INT; echo $$ > pid; echo begun; while :; do sleep 0.05; done"
-    with cli.start("exec", "--shell", command) as running:
+    (cli.folder / "patient.py").write_text(PATIENT + PATIENT_APP)
+    with cli.start("exec", "--shell", command, "--app", "patient:app") as running:
         eventually(lambda: "begun" in running.out, "the command runs")
         running.signal(signal.SIGINT)
         eventually(lambda: "told to stop" in running.err, "the first signal asks")
         running.signal(signal.SIGINT)
-        assert running.wait(8) == 130
+        assert running.wait(60) == 130
     pid = int((cli.folder / "pid").read_text())
     eventually(lambda: not _is_alive(pid), "the command is gone")
     assert cli.ok("run", "show", "1", "--json").json["state"] == "cancelled"
 
 
-@pytest.mark.parametrize("task", ["block", "deaf"])
+@pytest.mark.parametrize("task", ["block", "hidden", "deaf"])
 def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine, task: str) -> None:
     (cli.folder / "blocking.py").write_text(BLOCKING)
     with cli.start("exec", "--task", task, "--app", "blocking:app") as running:
@@ -245,6 +262,7 @@ def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine, task:
         running.signal(signal.SIGINT)
         running.signal(signal.SIGTERM)  # another one: two of the same may become one
         assert running.wait(60) == 130
+    assert running.err.splitlines()[-1] == FORCED_END
 
 
 def test_a_reader_that_goes_away_ends_the_command(cli: CommandLine) -> None:

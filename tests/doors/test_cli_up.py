@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 
 import pytest
 
-from tests.doors.command_line import CommandLine, eventually
+from tests.doors.command_line import JOBS, PATIENT, PROGRAM, CommandLine, eventually
 
 
 def _alive(cli: CommandLine) -> bool:
@@ -77,7 +78,8 @@ def test_schedules_of_tasks_need_an_app_that_knows_them(cli: CommandLine) -> Non
 
 
 def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
-    with cli.start("up", "--app", "jobs:app") as up:
+    (cli.folder / "patient.py").write_text(PATIENT + JOBS)
+    with cli.start("up", "--app", "patient:app") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", "slow")
         number = cli.ok("schedule", "trigger", "long").out.strip()
@@ -134,19 +136,20 @@ async def beside():
 
 @pytest.mark.parametrize("task", ["swallow", "block", "deaf", "beside"])
 def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandLine, task: str) -> None:
-    (cli.folder / "stubborn.py").write_text(STUBBORN)
+    holds_the_loop = task in ("block", "deaf")
+    (cli.folder / "stubborn.py").write_text(STUBBORN if holds_the_loop else PATIENT + STUBBORN)
     with cli.start("worker", "--app", "stubborn:app") as worker:
         eventually(lambda: "database" in worker.err, "the worker is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", task, "--retry", "0")
         number = cli.ok("schedule", "trigger", "long").out.strip()
         eventually((cli.folder / "begun").exists, "the work has begun")
         worker.signal(signal.SIGINT)
-        if task not in ("block", "deaf"):  # which hold the loop, so that nobody can say so
+        if not holds_the_loop:  # or else nobody could say so
             eventually(lambda: "draining" in worker.err, "the first signal drains")
         worker.signal(signal.SIGTERM)  # another one: two of a kind that wait to be delivered are one
         assert worker.wait(60) == 130
     run = cli.ok("run", "show", number, "--json").json
-    if task in ("block", "deaf"):  # nobody could write it: the lease ends
+    if holds_the_loop:  # nobody could write it: the lease ends
         assert run["state"] == "running"
     else:
         assert (run["state"], run["reason"]) == ("failed", "its node was stopped by force while it ran")
@@ -165,6 +168,40 @@ def test_a_task_that_swallows_its_cancellation_does_not_hold_up_a_drain(
         worker.signal(signal.SIGTERM)
         assert worker.wait(60) == 0
     assert "may still be running" in cli.ok("run", "show", number, "--json").json["reason"]
+
+
+def _start_without(cli: CommandLine, closed: str, *argv: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *argv], cwd=cli.folder)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_worker_needs_no_standard_stream(cli: CommandLine, closed: str) -> None:
+    process = _start_without(cli, closed, "worker", "--app", "jobs:app")
+    try:
+        eventually(lambda: _alive(cli), "the worker is ready")
+        cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello")
+        assert cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "60s").code == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_second_signal_ends_a_worker_without_stderr(cli: CommandLine) -> None:
+    (cli.folder / "stubborn.py").write_text(STUBBORN)
+    process = _start_without(cli, "2>&-", "worker", "--app", "stubborn:app")
+    try:
+        eventually(lambda: _alive(cli), "the worker is ready")
+        cli.ok("schedule", "add", "long", "every 1h", "--task", "block", "--retry", "0")
+        cli.ok("schedule", "trigger", "long")
+        eventually((cli.folder / "begun").exists, "the work has begun")
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:

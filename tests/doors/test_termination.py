@@ -17,8 +17,11 @@ from tests.doors.command_line import eventually
 SCRIPT = """
 import asyncio, ctypes, logging, os, signal, sys, threading, time
 from pathlib import Path
+import ostinato.signal_reader
 from ostinato import Ostinato
 
+if sys.argv[1] != "block":  # or else the deadline is what ends it
+    ostinato.signal_reader.FORCE_SECONDS = 3600
 logging.basicConfig()
 app = Ostinato("sqlite:///jobs.db")
 
@@ -217,6 +220,22 @@ def test_every_started_app_is_drained(tmp_path: Path) -> None:
         app = Ostinato(f"sqlite:///{tmp_path / name}.db")
         assert app.nodes.list() == []
         app.stop()
+
+
+def test_an_app_that_cannot_be_stopped_does_not_keep_the_others_from_it(tmp_path: Path) -> None:
+    script = (
+        "import logging, signal, time\nfrom ostinato import Ostinato\nlogging.basicConfig()\n"
+        "apps = [Ostinato(f'sqlite:///{name}.db').start() for name in 'ab']\n"
+        "def stop():\n    raise ValueError('no good')\n"
+        "apps[0].stop = stop\nsignal.raise_signal(signal.SIGTERM)\ntime.sleep(3600)"
+    )
+    command = [sys.executable, "-c", script]
+    ended = subprocess.run(command, cwd=tmp_path, timeout=60, check=False, capture_output=True, text=True)
+    assert ended.returncode == -signal.SIGTERM
+    assert "an app could not be stopped" in ended.stderr
+    app = Ostinato(f"sqlite:///{tmp_path / 'b.db'}")
+    assert app.nodes.list() == []
+    app.stop()
 
 
 @pytest.mark.parametrize(("how", "code", "traces"), [("sleeps", -signal.SIGINT, 1), ("stops", 0, 0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import io
 import os
 import signal
 import threading
@@ -11,10 +12,11 @@ from collections.abc import Iterator
 from functools import partial
 from queue import SimpleQueue
 from types import FrameType
+from typing import Any
 
 import pytest
 
-from ostinato.signal_reader import SignalReader, signal_reader
+from ostinato.signal_reader import SignalReader, say_last, signal_reader
 
 ONE, TWO, OTHER = signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH
 
@@ -181,20 +183,75 @@ def test_a_forked_child_tells_the_parent_nothing(heard: Heard) -> None:
     assert heard.is_empty()
 
 
-def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader) -> None:
+def test_a_duplicate_is_closed_with_the_last_listener(heard: Heard, reader: SignalReader) -> None:
+    theirs, sender = os.pipe()
+    os.set_blocking(sender, False)
+    signal.set_wakeup_fd(sender)
+    signal.raise_signal(ONE)  # the reader takes it
+    assert heard.next() == ONE
+    signal.raise_signal(TWO)
+    reader.leave((ONE, TWO))
+    assert signal.set_wakeup_fd(-1) == sender
+    os.close(sender)
+    told = b""
+    while part := os.read(theirs, 10):  # until nobody has the other end
+        told += part
+    os.close(theirs)
+    assert told == bytes([ONE, TWO])
+
+
+def test_a_listener_that_fails_does_not_keep_the_next_signal_from_being_heard(
+    reader: SignalReader, heard: Heard, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(number: int) -> None:
+        raise ValueError("no good")
+
+    reader.listen((ONE,), fail)
+    signal.raise_signal(ONE)
+    signal.raise_signal(TWO)
+    assert heard.next() == TWO
+    assert capfd.readouterr().err == f"the listener of signal {ONE} failed: ValueError('no good')\n"
+
+
+def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader, monkeypatch: pytest.MonkeyPatch) -> None:
     ended: SimpleQueue[int] = SimpleQueue()
-    begun = threading.Event()
+    begun: SimpleQueue[int] = SimpleQueue()
 
     def arrived(number: int) -> None:
-        reader.end_after(0.05 if number == ONE else 3600, number, partial(ended.put, number))
-        begun.set()
+        monkeypatch.setattr("ostinato.signal_reader.FORCE_SECONDS", 0.05 if number == ONE else 3600)
+        reader.end_later(number, partial(ended.put, number))
+        begun.put(number)
 
     reader.listen((ONE, TWO), arrived)
-    signal.raise_signal(ONE)
+    for number in (TWO, ONE):
+        signal.raise_signal(number)
+        assert begun.get(timeout=60) == number
     assert ended.get(timeout=60) == ONE
-    begun.clear()
-    signal.raise_signal(TWO)
-    assert begun.wait(60)
-    assert reader._deadline is not None
+    assert list(reader._deadlines) == [TWO]
+    reader.leave((ONE,))
+    assert list(reader._deadlines) == [TWO]
     reader.leave((TWO,))
-    assert reader._deadline is None
+    assert not reader._deadlines
+
+
+def test_an_end_that_fails_does_not_keep_the_next_signal_from_being_heard(
+    reader: SignalReader, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ostinato.signal_reader.FORCE_SECONDS", 0.0)
+    ended = threading.Event()
+
+    def end() -> None:
+        ended.set()
+        raise ValueError("no good")
+
+    reader.listen((ONE,), lambda number: reader.end_later(number, end))
+    signal.raise_signal(ONE)
+    assert ended.wait(60)
+    signal.raise_signal(TWO)
+    assert heard.next() == TWO
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO(), object()])
+def test_the_last_word_is_said_whatever_work_made_of_stderr(stream: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    say_last("good bye", stream)
+    assert capfd.readouterr().err == "good bye\n"

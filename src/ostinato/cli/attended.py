@@ -15,7 +15,7 @@ from ostinato.cli.console import say, warn
 from ostinato.cli.ending import FORCED, end_by_force, end_now
 from ostinato.cli.output import OutputPrinter
 from ostinato.errors import Conflict
-from ostinato.signal_reader import FORCE_SECONDS, signal_reader
+from ostinato.signal_reader import signal_reader
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from ostinato.models.run import NewRun, Run
     from ostinato.wiring import House
 
-__all__ = ["INTERRUPTED", "Attended"]
+__all__ = ["Attended"]
 
-INTERRUPTED = FORCED
-_FORCE_SECONDS = 3.0
+_WRITE_SECONDS = 3.0
+"""How long a forced end may take to be written; less than FORCE_SECONDS, after which the process is ended."""
 
 
 class Attended:
@@ -85,9 +85,9 @@ class Attended:
         """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self.signals += 1
         if self.signals == 2:
-            signal_reader().end_after(FORCE_SECONDS, number, end_by_force)
+            signal_reader().end_later(number, end_by_force)
         elif self.signals > 2:
-            os._exit(INTERRUPTED)
+            os._exit(FORCED)
         with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
             loop.call_soon_threadsafe(self._interrupted, house, self.signals)
 
@@ -100,9 +100,9 @@ class Attended:
             house.engine.force()
             if self._main is not None:
                 # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.
-                asyncio.get_running_loop().call_later(_FORCE_SECONDS, self._main.cancel)
+                asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._main.cancel)
         else:
-            end_now(INTERRUPTED)
+            end_now(FORCED)
 
     def _stop(self, house: House, reason: str) -> None:
         id = self._run

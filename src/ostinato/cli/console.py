@@ -32,6 +32,7 @@ __all__ = [
     "fields",
     "json_text",
     "keep_streams",
+    "open_streams",
     "paragraph",
     "rich_console",
     "say",
@@ -75,6 +76,19 @@ _OBEYED = re.compile(
 
 
 _own: dict[str, TextIO] = {}
+
+
+def open_streams() -> None:
+    """Put /dev/null where stdin, stdout or stderr was closed before this process began (`>&-`): Python has None there,
+    and the next file or connection would get the number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: those below are taken by now
+            os.set_inheritable(number, True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if number == 0 else "w", encoding="utf-8"))
 
 
 def keep_streams() -> None:

@@ -22,8 +22,10 @@ _STRAY_SECONDS = 1.0
 
 def end_by_force() -> NoReturn:
     """The process was told twice, and could not end by itself in time."""
-    say_last(FORCED_END, stderr().fileno())
-    os._exit(FORCED)
+    try:
+        say_last(FORCED_END, stderr())
+    finally:
+        os._exit(FORCED)
 
 
 async def end_strays() -> bool:

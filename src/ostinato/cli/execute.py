@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ostinato.cli.console import emit_json_line, say
+from ostinato.cli.console import emit_json_line, keep_streams, say
 from ostinato.cli.opening import Visit, opened
 from ostinato.cli.options import NO_COMMON, NO_WORK, Common, Text, WorkFlags
 from ostinato.cli.policy import budget_option, gate_option, limit_option
@@ -47,6 +47,7 @@ def execute(
     budget
         What an agent may cost: per_run_usd=1.
     """
+    keep_streams()
     home = None if project == NOTHING else project
     what = _here(work_of(work), home)
     options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **gate_option(gate, gate_timeout)}
@@ -55,7 +56,8 @@ def execute(
     with opened(common) as visit:
         import asyncio
 
-        from ostinato.cli.attended import INTERRUPTED, Attended
+        from ostinato.cli.attended import Attended
+        from ostinato.cli.ending import FORCED
 
         _check_task(visit, what)
         draft = visit.ask(visit.services.runs.draft(what, project=home, **options))
@@ -72,7 +74,7 @@ def execute(
             say(tell(run))
     if attended.is_unread:
         raise BrokenPipeError
-    return INTERRUPTED if attended.signals and run.state == "cancelled" else _exit_code(run)
+    return FORCED if attended.signals and run.state == "cancelled" else _exit_code(run)
 
 
 def _here(work: Work, project: str | None) -> Work:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App, CycloptsError, Parameter
 
+from ostinato.cli.console import json_text, open_streams, say, stdout
 from ostinato.errors import InvalidInput, NotFound, OstinatoError, TimingError, WaitTimeout
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "run"]
 
-FAILURE, USAGE, NOT_FOUND, TIMED_OUT, INTERRUPTED = 1, 2, 3, 5, 130
+FAILURE, USAGE, NOT_FOUND, TIMED_OUT = 1, 2, 3, 5
 
 _SHARED = {"--db": True, "--app": True, "--json": False}
 """Flags that may stand before the command too, and whether they take a value."""
@@ -76,6 +77,7 @@ for _order, (_name, _target, _help) in enumerate(
 
 def run(argv: Sequence[str] | None = None) -> int:
     """The entry point: carry out the command, answer its exit code."""
+    open_streams()
     tokens = _shared_last(list(sys.argv[1:] if argv is None else argv))
     as_json = "--json" in tokens
     _never_fail_to_print()
@@ -100,10 +102,14 @@ def run(argv: Sequence[str] | None = None) -> int:
         _complain(str(error), as_json)
         return _exit_code(error)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        from ostinato.cli.ending import FORCED
+
+        return FORCED
     except BrokenPipeError:
         # Whoever read us went away (`… | head`): not an error, and nothing more can be told.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, stdout()):
+            os.dup2(nowhere, stream.fileno())
         return 0
 
 
@@ -131,8 +137,6 @@ def _shared_last(tokens: list[str]) -> list[str]:
 
 
 def _complain(message: str, as_json: bool, shape: dict[str, object] | None = None, *, hint: str = "") -> None:
-    from ostinato.cli.console import json_text, say
-
     if as_json:
         sys.stderr.write(json_text(shape or {"error": message}) + "\n")
         return

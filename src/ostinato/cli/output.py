@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import emit, emit_json_line
+from ostinato.cli.console import emit, emit_json_line, stdout
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -46,7 +45,7 @@ class OutputPrinter:
         self.id = id
         self._as_json = as_json
         self._stamps = stamps
-        self._is_raw = not sys.stdout.isatty()
+        self._is_raw = not stdout().isatty()
         self._colours = not os.environ.get("NO_COLOR")
 
     def __call__(self, line: OutputLine) -> None:
@@ -60,4 +59,4 @@ class OutputPrinter:
         if self._stamps and line.at is not None:
             text = f"{line.at:%Y-%m-%dT%H:%M:%S}.{line.at.microsecond // 1000:03}Z {text}"
         emit(text)
-        sys.stdout.flush()
+        stdout().flush()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.ending import FORCED, end_by_force
 from ostinato.cli.times import span
-from ostinato.signal_reader import FORCE_SECONDS, signal_reader
+from ostinato.signal_reader import signal_reader
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
@@ -38,7 +38,7 @@ class Signals:
         """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self._count += 1
         if self._count == 2:
-            signal_reader().end_after(FORCE_SECONDS, number, end_by_force)
+            signal_reader().end_later(number, end_by_force)
         elif self._count > 2:
             os._exit(FORCED)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["web"]
 
-FORCED = 130
-
 
 def web(*, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
     """Serve API and page without an engine. Ctrl-C ends it, a second one at once.
@@ -71,6 +69,8 @@ def _on_signals(stopped: asyncio.Event) -> None:
     import os
     import signal
     import sys
+
+    from ostinato.cli.ending import FORCED
 
     def arrived() -> None:
         if stopped.is_set():
