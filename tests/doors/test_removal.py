@@ -7,18 +7,23 @@ import signal
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato
+from ostinato.clock import Micros
 from ostinato.config import Settings
 from ostinato.errors import AlreadyActive, Conflict, NotFound
 from ostinato.execution import runner
+from ostinato.models.ids import ScheduleId
+from ostinato.models.schedule import Hold
 from ostinato.service import removal
 from ostinato.stores.base import Claim
 from ostinato.wiring import House
 from tests.doors.command_line import CommandLine, eventually
+from tests.stores.builders import new_run
 
 
 @pytest.fixture
@@ -180,6 +185,44 @@ def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, m
 
 
 @on_both
+def test_nothing_starts_while_it_is_waited_for_however_much_is_queued(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an engine moves the schedule on just when it is to be paused."""
+    monkeypatch.setattr(removal, "STOP_SECONDS", 2.0)
+    body = Body(app)
+    app.schedules.add("nightly", "every 1s", body.task)
+    run = app.schedules.trigger("nightly")
+    held: list[bool] = []
+
+    async def prepare(house: House) -> None:
+        engine, now = house.make_engine(), house.clock.now()
+        await engine.prepare(takes_work=False)
+        claimed = await house.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))
+        assert [one.id for one in claimed.runs] == [run.id]
+        schedule = await house.store.schedules.get_schedule("nightly")
+        assert schedule is not None
+        await house.store.runs.insert_runs([new_run(schedule_id=schedule.id, ready_at=now) for _ in range(1_005)])
+        hold_schedule = house.store.schedules.hold_schedule
+
+        async def moved_once(id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
+            held.append(await hold_schedule(id, version if held else version + 1, hold, now))
+            return held[-1]
+
+        monkeypatch.setattr(house.store.schedules, "hold_schedule", moved_once)
+
+    app._home.run(prepare)
+    begun = datetime.now(UTC)
+    with pytest.raises(Conflict, match=f"run {run.id} of it was told to stop"):
+        app.schedules.remove("nightly")
+    assert held == [False, True]
+    due = app.schedules.get("nightly").next_run_at
+    assert due is not None
+    assert due >= begun + timedelta(seconds=2)
+    assert app.runs.list(schedule="nightly", state="queued") == []
+
+
+@on_both
 def test_a_task_may_remove_its_own_schedule(app: Ostinato) -> None:
     done = threading.Event()
 
@@ -220,10 +263,12 @@ async def body():
 """
 
 
+@pytest.mark.timeout(180)
 def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(removal, "STOP_SECONDS", 2.0)
+    monkeypatch.setenv("OSTINATO_LEASE", "10s")
     (tmp_path / "stubborn.py").write_text(STUBBORN)
     bodies = tmp_path / "bodies"
     reader = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
@@ -235,6 +280,9 @@ def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
         run = reader.schedules.trigger("nightly").id
         eventually(bodies.exists, "it runs")
 
+        # Its node hears of it and gives it up in its own time: the removal then finds what goes on.
+        cli.ok("run", "cancel", str(run), *database)
+        eventually(lambda: reader.runs.get(run).ended, "it is given up", 60)
         goes_on = f"run {run} was given up and its code still runs on node {node}"
         refused = cli("schedule", "rm", "nightly", "--yes", *database)
         assert refused.code == 1
@@ -255,6 +303,6 @@ def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
     (tmp_path / "open").touch()
     with cli.start("worker", "--app", "stubborn:app", *database, name="next"):
         # The old node must be known for lost first.
-        eventually(lambda: reader.runs.get(waiting).state == "succeeded", "a restart frees the name")
+        eventually(lambda: reader.runs.get(waiting).state == "succeeded", "a restart frees the name", 110)
     assert bodies.read_text() == "in\nin\nout\n"
     reader.stop()

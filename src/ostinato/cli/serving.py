@@ -62,6 +62,8 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
                     served.tell_engine(engine, is_draining=True)
                 if is_lost:
                     app.force()  # nothing of what runs can be recorded any more
+            is_forced = signals.forced or is_lost
+            is_lost = is_lost or view.store.fault is not None  # in the grace, say
             if served is not None:
                 served.tell_engine(None)
             following.cancel()
@@ -70,7 +72,6 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     finally:
         await view.close()
     is_alone = await end_strays()
-    is_forced = signals.forced or is_lost
     talk("stopped by force: what was under way was cut off" if is_forced else "stopped")
     code = LOST if is_lost else FORCED if signals.forced else 0
     if is_forced or not is_alone:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict
@@ -45,6 +46,7 @@ class Removal:
         """
         wanted = schedule.version if is_expected else None
         ends_at = asyncio.get_running_loop().time() + STOP_SECONDS
+        until = self._clock.now() + round(STOP_SECONDS * SECOND)
         asked: set[RunId] = set()
         while True:
             running, spared = await self._running(schedule)
@@ -60,14 +62,13 @@ class Removal:
                 if current is None or current.id != schedule.id:
                     return ()
                 continue  # something has started just now
-            if new := [id for id in running if id not in asked]:
-                if not asked:
-                    await self._pause(schedule)
-                asked.update(new)
-                queued = await self._store.runs.list_runs(_of(schedule, RunState.QUEUED))
-                await self._store.runs.cancel_runs([*new, *(run.id for run in queued)], _REASON, self._clock.now())
-            elif is_late:
+            new = [id for id in running if id not in asked]
+            if is_late and not new:
                 raise _still_running(schedule.name, running, given_up)
+            asked.update(new)
+            if asked:
+                await self._pause(schedule, until)
+                await self._cancel(schedule, new)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _running(self, schedule: Schedule) -> tuple[Sequence[RunId], Sequence[RunId]]:
@@ -88,14 +89,25 @@ class Removal:
         found = await self._store.runs.list_given_up()
         return [one for one in found if one.schedule == schedule.name and one.run != own]
 
-    async def _pause(self, schedule: Schedule) -> None:
-        """Its due times while it is waited for start nothing. If it stays, they get their skipped row."""
-        now = self._clock.now()
+    async def _pause(self, schedule: Schedule, until: Micros) -> None:
+        """Its due times while it is waited for start nothing. If it stays, they get their skipped row.
+
+        Asked at every look: an engine may move the schedule on between the read and the write.
+        """
         current = await self._store.schedules.get_schedule(schedule.name)
         if current is not None and current.id == schedule.id:
-            hold = _hold(current, now + round(STOP_SECONDS * SECOND))
+            hold = _hold(current, until)
             if hold is not None:
-                await self._store.schedules.hold_schedule(current.id, current.version, hold, now)
+                await self._store.schedules.hold_schedule(current.id, current.version, hold, self._clock.now())
+
+    async def _cancel(self, schedule: Schedule, running: Sequence[RunId]) -> None:
+        """Tell these to stop, and cancel all that is queued, page by page."""
+        if running:
+            await self._store.runs.cancel_runs(running, _REASON, self._clock.now())
+        wanted = _of(schedule, RunState.QUEUED)
+        while queued := [run.id for run in await self._store.runs.list_runs(wanted)]:
+            await self._store.runs.cancel_runs(queued, _REASON, self._clock.now())
+            wanted = replace(wanted, before_id=queued[-1])
 
 
 def _of(schedule: Schedule, state: RunState) -> RunFilter:
@@ -103,8 +115,8 @@ def _of(schedule: Schedule, state: RunState) -> RunFilter:
 
 
 def _hold(schedule: Schedule, until: Micros) -> Hold | None:
-    """Up to the first due time after this instant; None if nothing is due before, or nothing more after it."""
-    if schedule.next_run_at is None or to_micros(schedule.next_run_at) > until:
+    """Up to the first due time from this instant on; None if nothing is due before, or nothing more after it."""
+    if schedule.next_run_at is None or to_micros(schedule.next_run_at) >= until:
         return None
     timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
     resumes = from_micros(until) if timing.after_finish else timing.next_after(from_micros(until))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import time
+from weakref import WeakValueDictionary
 
 import apsw
 
@@ -22,34 +24,58 @@ log = get_logger("ostinato.stores.identity")
 _NOW_AND_THEN = 1.0
 """Seconds between two looks of the readers."""
 
+_Files = tuple[tuple[str, tuple[int, int]], ...]
 
-_told: set[tuple[str, tuple[int, int]]] = set()
-"""What was found, of which file: an engine, its feed and its page have it open each, and it is said once."""
+
+class _Shared:
+    """What was found of files that several stores of this process have open: an engine, its feed and its page."""
+
+    def __init__(self) -> None:
+        self.fault: str | None = None
+
+
+_shared: WeakValueDictionary[_Files, _Shared] = WeakValueDictionary()
+_sharing = threading.Lock()
 
 
 class FileIdentity:
-    """The file and the log behind a connection that has read from them. Once they are lost, they stay so."""
+    """The file and the log behind a connection that has read from them. Once they are lost, they stay so.
+
+    Whoever finds that first finds it for all stores of this process that have the same files open, and says it once.
+    """
 
     def __init__(self, connection: apsw.Connection, path: str) -> None:
         # SQLite follows a symbolic link: the log is beside the file that it points at.
         paths = (path, f"{os.path.realpath(path)}-wal")
-        self._files = [(one, was) for one in paths if (was := _identity(one)) is not None]
+        self._files = tuple((one, was) for one in paths if (was := _identity(one)) is not None)
         moved = ctypes.c_int()
         connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
         if moved.value:
             raise StoreError(f"the database file {path} was replaced while it was being opened; open it again")
         self._looked_at = time.monotonic()
-        self.fault: str | None = None
+        with _sharing:
+            shared = _shared.get(self._files)
+            # A file system gives the number of a lost file to a new one: that one is not lost.
+            if shared is None or shared.fault is not None:
+                shared = _shared[self._files] = _Shared()
+            self._found = shared
+
+    @property
+    def fault(self) -> str | None:
         """What was found, if something was."""
+        return self._found.fault
 
     def look(self) -> str | None:
         """What is wrong, if something is; a few microseconds."""
         if self.fault is None:
             self._looked_at = time.monotonic()
-            self.fault = self._compare()
-            if self.fault is not None and (self.fault, self._files[0][1]) not in _told:
-                _told.add((self.fault, self._files[0][1]))
-                log.error("%s", self.fault)
+            if (fault := self._compare()) is not None:
+                with _sharing:
+                    is_first = self.fault is None
+                    if is_first:
+                        self._found.fault = fault
+                if is_first:
+                    log.error("%s", fault)
         return self.fault
 
     def look_now_and_then(self) -> str | None:

@@ -176,23 +176,24 @@ def _writes(database: Database) -> Remark:
     """Whether it can be written, by asking for the lock that a write needs and giving it back at once."""
     connection = database.connect_reader()
     seconds = waiting.TELL_SECONDS
-    before = fetch_value(connection, "PRAGMA data_version")
-    connection.execute("PRAGMA query_only = OFF")
-    connection.set_busy_handler(LockWait(database.path, seconds))
     try:
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("ROLLBACK")
-    except apsw.BusyError:
-        # Where others commit one after the other, the file is busy, and nobody sits on it.
-        if fetch_value(connection, "PRAGMA data_version") == before:
-            return Remark(
-                "writes",
-                "warn",
-                f"another process held the lock of {database.path} for all of the {seconds:g} s that doctor waited: "
-                "nothing can be written",
-                f"'fuser {database.path}' or 'lsof {database.path}' names who has it open; let its transaction end, or "
-                "end it",
-            )
+        before = fetch_value(connection, "PRAGMA data_version")
+        connection.execute("PRAGMA query_only = OFF")
+        connection.set_busy_handler(LockWait(database.path, seconds))
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+        except apsw.BusyError:
+            # Where others commit one after the other, the file is busy, and nobody sits on it.
+            if fetch_value(connection, "PRAGMA data_version") == before:
+                return Remark(
+                    "writes",
+                    "warn",
+                    f"another process held the lock of {database.path} for all of the {seconds:g} s that doctor "
+                    "waited: nothing can be written",
+                    f"'fuser {database.path}' or 'lsof {database.path}' names who has it open; let its transaction "
+                    "end, or end it",
+                )
     except apsw.Error as error:
         raise named_error(error, database.path) from error
     finally:
