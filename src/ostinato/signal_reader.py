@@ -69,7 +69,7 @@ class SignalReader:
     def listen(self, numbers: tuple[signal.Signals, ...], arrived: Callable[[int], None]) -> None:
         """Handle these signals from now on. In the main thread."""
         self._take()
-        self._catch_up()
+        self.catch_up()
         for number in numbers:
             self._listeners[number] = arrived
             before = signal.signal(number, self._handle)  # one that waits is handled before that, as it was
@@ -85,7 +85,7 @@ class SignalReader:
             self._deadlines.pop(number, None)
         if not self._listeners:
             self._release()
-            self._catch_up()  # what it has not read yet is passed on
+            self.catch_up()  # what it has not read yet is passed on
             self._forget_other()
             self._tell_thread(_MARK)
 
@@ -100,8 +100,8 @@ class SignalReader:
         """Call this in FORCE_SECONDS, unless this signal is left before. From a listener."""
         self._deadlines[number] = _Deadline(time.monotonic() + FORCE_SECONDS, end)
 
-    def _catch_up(self) -> None:
-        """Wait until the thread has read what came before: that was for others."""
+    def catch_up(self) -> None:
+        """Wait until the thread has read what came before."""
         self._has_read.clear()
         if self._tell_thread(_MARK):
             self._has_read.wait(_MARK_SECONDS)

@@ -69,6 +69,7 @@ class _Drain:
 
     def _let_end(self) -> None:
         """The main thread has come to its end meanwhile: the process ends after the drain, by the signal."""
+        signal_reader().catch_up()  # it may have come just now
         if self._count:
             self._thread.join()
 

@@ -82,7 +82,7 @@ def test_it_is_told_once_and_the_process_ends(cli: CommandLine, command: str, ho
     # What was claimed before may begin until the engine hears of it, and then it stops what runs.
     assert "begun" not in after.split("long ended")[1]
     assert "Traceback" not in process.err
-    assert "stopped by force" in after
+    assert "stopped: the database file was lost" in after
     assert (cli.folder / "ostinato.db").exists() == (how == "replaced")
     if how == "replaced":
         assert (cli.folder / "ostinato.db").read_bytes() == content

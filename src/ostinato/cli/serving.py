@@ -72,7 +72,10 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     finally:
         await view.close()
     is_alone = await end_strays()
-    talk("stopped by force: what was under way was cut off" if is_forced else "stopped")
+    if is_lost:
+        talk("stopped: the database file was lost, and what was under way is not recorded")
+    else:
+        talk("stopped by force: what was under way was cut off" if is_forced else "stopped")
     code = LOST if is_lost else FORCED if signals.forced else 0
     if is_forced or not is_alone:
         end_now(code)  # asyncio would wait for what does not end

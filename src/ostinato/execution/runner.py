@@ -335,8 +335,9 @@ class Runner:
         if given_up and active.executor is not None:
             self._given_up.add(active)
             finish.given_up = True
-            name = claimed.schedule or claimed.task or claimed.kind
-            log.warning("run %s of %r was told to stop and goes on: it is given up until it ends", claimed.id, name)
+            if active.stop is not Stop.CUT_OFF:  # else it ends with its node
+                name = claimed.schedule or claimed.task or claimed.kind
+                log.warning("run %s of %r was told to stop and goes on: it is given up until it ends", claimed.id, name)
         self._record(finish)
         if not self._active:
             self.idle.set()

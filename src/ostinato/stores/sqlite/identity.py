@@ -92,10 +92,11 @@ class FileIdentity:
                 continue
             if now != was:
                 how = "deleted" if now is None else "replaced"
-                return (
-                    f"{path} was {how} while it was open here: nothing is read from it or written to it any more; "
-                    "restart this process, and check the database with 'ostinato db check'"
-                )
+                advice = "restart this process, and check the database with 'ostinato db check'"
+                if now is None and path == self._files[0][0]:
+                    advice = "put a backup in its place before you restart this process, which would begin a new one"
+                loss = f"{path} was {how} while it was open here"
+                return f"{loss}: nothing is read from it or written to it any more; {advice}"
         return None
 
 
