@@ -23,12 +23,12 @@ from ostinato.stores.base import Store
 
 __all__ = [
     "NO_ENGINE",
-    "Beside",
     "House",
+    "RemoteEngine",
     "has_subreaper",
     "interpreter",
     "open_house",
-    "open_house_beside",
+    "open_house_with_remote_engine",
     "open_store",
 ]
 
@@ -39,7 +39,7 @@ _PATIENCE = 60
 """Seconds for which whoever executes a run here waits for the ledger to take its end."""
 
 
-class Beside(Code, Protocol):
+class RemoteEngine(Code, Protocol):
     """An engine in another process, and the code there, for a server that stands beside it."""
 
     @property
@@ -56,41 +56,41 @@ class Beside(Code, Protocol):
 
 
 class House:
-    """An open database, the services on it, and the engine once it is started: here, or `beside` this process."""
+    """An open database, the services on it, and the engine once it is started, here or in another process."""
 
     def __init__(
-        self, store: Store, clock: Clock, settings: Settings, registry: Registry, beside: Beside | None = None
+        self, store: Store, clock: Clock, settings: Settings, registry: Registry, remote: RemoteEngine | None = None
     ) -> None:
         self.store = store
         self.clock = clock
         self.settings = settings
         self.registry = registry
         self.engine: Engine | None = None
-        self._beside = beside
-        code = beside or registry
+        self._remote = remote
+        code = remote or registry
         self.services = Services(store, clock, settings.tz, code, self._is_draining, settings.login_limits)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""
-        if self._beside is not None:
-            return self._beside.is_draining
+        if self._remote is not None:
+            return self._remote.is_draining
         return self.engine is not None and self.engine.is_draining and current_context.get(None) is None
 
     @property
     def has_engine(self) -> bool:
         """Whether an engine is started."""
-        return self.engine is not None if self._beside is None else self._beside.is_started
+        return self.engine is not None if self._remote is None else self._remote.is_started
 
     async def health(self) -> dict[str, Any]:
         """How the engine is; `ok` is False when none is started."""
-        if self._beside is not None:
-            return await self._beside.health()
+        if self._remote is not None:
+            return await self._remote.health()
         return NO_ENGINE if self.engine is None else self.engine.health()
 
     async def statistics(self) -> dict[NodeId, dict[str, Any]]:
         """What the engine has counted so far, by its node."""
-        if self._beside is not None:
-            return await self._beside.statistics()
+        if self._remote is not None:
+            return await self._remote.statistics()
         return {} if self.engine is None else {self.engine.id: self.engine.statistics.shape()}
 
     def make_engine(self) -> Engine:
@@ -177,9 +177,9 @@ async def open_house(settings: Settings, clock: Clock, registry: Registry) -> Ho
     return House(await _opened(settings), clock, settings, registry)
 
 
-async def open_house_beside(settings: Settings, clock: Clock, beside: Beside) -> House:
+async def open_house_with_remote_engine(settings: Settings, clock: Clock, remote: RemoteEngine) -> House:
     """The same for a server whose engine, and whose code, are in another process."""
-    return House(await _opened(settings), clock, settings, Registry(), beside)
+    return House(await _opened(settings), clock, settings, Registry(), remote)
 
 
 async def _opened(settings: Settings) -> Store:

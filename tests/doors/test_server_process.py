@@ -21,7 +21,7 @@ import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.cli import server_child, server_process
-from ostinato.cli.server_child import _EngineBeside
+from ostinato.cli.server_child import _EngineClient
 from ostinato.cli.server_link import Answer, Ask, Begin, engines_link, servers_link
 from ostinato.cli.server_process import ServerProcess, serving_apart
 from ostinato.config import Settings
@@ -207,7 +207,7 @@ def test_code_that_does_not_answer_holds_up_no_request_for_ever(monkeypatch: pyt
     async def all_of_it() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            beside = _EngineBeside(servers_link(theirs), Begin(Settings(), {}, has_throttle=True))
+            beside = _EngineClient(servers_link(theirs), Begin(Settings(), {}, has_throttle=True))
             beside.listen(lambda: None)
             with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
                 await beside.failed_checks(["fine"])

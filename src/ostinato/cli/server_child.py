@@ -41,7 +41,7 @@ from ostinato.clock import SystemClock
 from ostinato.errors import OstinatoError, WaitTimeout
 from ostinato.logs import get_logger, set_up
 from ostinato.models.ids import NodeId, RunId
-from ostinato.wiring import NO_ENGINE, open_house_beside
+from ostinato.wiring import NO_ENGINE, open_house_with_remote_engine
 
 __all__ = ["main"]
 
@@ -80,10 +80,10 @@ def _watch(process: int) -> int | None:
 
 
 async def _serve(link: Link[FromServer, ToServer], begin: Begin) -> int:
-    engine = _EngineBeside(link, begin)
+    engine = _EngineClient(link, begin)
     engine.listen(_end_soon)
     try:
-        house = await open_house_beside(begin.settings, SystemClock(), engine)
+        house = await open_house_with_remote_engine(begin.settings, SystemClock(), engine)
         try:
             async with serving(house, engine.say) as address:
                 engine.send(Serving(int(address.rpartition(":")[2])))
@@ -101,8 +101,8 @@ async def _serve(link: Link[FromServer, ToServer], begin: Begin) -> int:
     return 0
 
 
-class _EngineBeside:
-    """The engine and the application's code, as this process knows them. Answers wiring.Beside."""
+class _EngineClient:
+    """The engine and the application's code, as this process knows them. Answers wiring.RemoteEngine."""
 
     def __init__(self, link: Link[FromServer, ToServer], begin: Begin) -> None:
         self.hung_up = asyncio.Event()

@@ -60,7 +60,7 @@ _END_SECONDS = 10.0
 """How long it has to end, of which requests under way have three."""
 _LAST_SECONDS, _LOOK_SECONDS = 1.0, 0.02
 """How long one that has closed its link may take to end, and between two looks whether it has."""
-_DEAF_TO = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """What a terminal or an init sends to all: the page tells how the drain ends."""
 _START = "import sys; sys.path.append(sys.argv[2]); from ostinato.cli.server_child import main; main(int(sys.argv[1]))"
 
@@ -325,7 +325,7 @@ def _spawn(link: socket.socket) -> int:
                 (os.POSIX_SPAWN_DUP2, errors_to, 2),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0),
             ],
-            setsigmask=_DEAF_TO,  # from its first moment, and for good
+            setsigmask=_BLOCKED_SIGNALS,  # from its first moment, and for good
         )
     finally:
         os.close(end)

@@ -61,9 +61,9 @@ def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunI
 
 def _insert(connection: apsw.Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
     rows = [_values(run) for run in runs]
-    rest = len(rows) // ROWS * ROWS
-    connection.executemany(f"{_INSERT_BATCH} {on_conflict}", batched(rows[:rest]))
-    connection.executemany(f"{_INSERT} {on_conflict}", rows[rest:])
+    whole = len(rows) // ROWS * ROWS
+    connection.executemany(f"{_INSERT_BATCH} {on_conflict}", batched(rows[:whole]))
+    connection.executemany(f"{_INSERT} {on_conflict}", rows[whole:])
 
 
 def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
