@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import psutil
 
-__all__ = ["lives"]
+__all__ = ["lives", "servers_of"]
 
 
 def lives(pid: int) -> bool:
@@ -13,3 +15,13 @@ def lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def servers_of(process: int) -> list[int]:
+    """The servers that this process, an `up`, has started."""
+    found = []
+    for child in psutil.Process(process).children():
+        with contextlib.suppress(psutil.Error):
+            if "server_child" in " ".join(child.cmdline()):
+                found.append(child.pid)
+    return found
