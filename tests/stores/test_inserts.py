@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,38 @@ async def test_each_row_of_a_batch_has_its_own_values_and_its_own_id(store: Stor
         shown = await store.runs.get_run(id)
         assert shown is not None
         assert (shown.due_at, shown.reason) == (from_micros(run.due_at), run.reason)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"state": RunState.MISSED},
+        {"reason": "because"},
+        {"schedule_id": 1},
+        {"last_due_at": NOW + 3},
+        {"count": 4},
+        {"priority": -5},
+        {"expires_at": NOW + HOUR},
+        {"session": "talk"},
+        {"waiting": True},
+        {"mode": "queue"},
+        {"burst": True},
+        {"later": True},
+        {"key": "k"},
+        {"project": "site"},
+    ],
+    ids=lambda field: next(iter(field)),
+)
+async def test_a_field_that_one_run_of_a_batch_has_is_written_for_it_and_for_no_other(
+    store: Store, field: dict[str, Any]
+) -> None:
+    await put(store)
+    await store.runs.insert_runs([new_run(), new_run(**field), new_run()])
+    ((name, value),) = field.items()
+    default = getattr(new_run(), name)
+    columns = await raw(store, f"SELECT {name}, finished_at FROM runs ORDER BY id")
+    ended = NOW if name == "state" else None
+    assert columns == [(default, None), (value, ended), (default, None)]
 
 
 async def test_inserting_nothing_is_not_an_error(store: Store) -> None:

@@ -186,20 +186,6 @@ async def test_why_an_old_schedule_is_off_is_still_told(shared_place: StorePlace
         await store.close()
 
 
-async def test_checks_that_cost_every_write_are_gone_also_where_0007_had_made_them(postgres_place: StorePlace) -> None:
-    bring_to(postgres_place, 7)
-    names = ("runs_numbers", "runs_due_times", "runs_instants")
-    postgres_place.execute("".join(f"ALTER TABLE runs ADD CONSTRAINT {name} CHECK (count > 0);" for name in names))
-    store = postgres_place.store()
-    await store.open()
-    try:
-        kept = {name for (name,) in await raw(store, "SELECT conname FROM pg_constraint WHERE contype = 'c'")}
-        assert "runs_token" in kept
-        assert kept.isdisjoint(names)
-    finally:
-        await store.close()
-
-
 async def test_opening_again_keeps_what_is_there(shared_place: StorePlace) -> None:
     for turn in range(3):
         store = shared_place.store()

@@ -133,6 +133,11 @@ class NewRun:
     key: str | None = None
     project: str | None = None
 
+    @property
+    def finished_at(self) -> Micros | None:
+        """When it ended, if it is at its end already."""
+        return self.ready_at if self.state in ENDS else None
+
 
 @dataclass(slots=True)
 class ClaimedRun:

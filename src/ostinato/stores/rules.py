@@ -1,8 +1,8 @@
 """The rules that every row of the ledger keeps, and what becomes of one that breaks them: the same for every store.
 
-Migration 0007 has the same rules as CHECK constraints (but for those that cost too much), so a bad row comes from
-outside: an older program, a restored backup, SQL by hand with the checks off. quarantine.py of each store looks for
-such rows and sets them aside.
+Migration 0007 has the same rules as CHECK constraints (PostgreSQL has those of a run in one, without what costs too
+much), so a bad row comes from outside: an older program, a restored backup, SQL by hand with the checks off.
+quarantine.py of each store looks for such rows and sets them aside.
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ class Rule:
     says: str
     """What is wrong with a row that breaks it."""
     sqlite_only: bool = False
-    is_costly: bool = False
-    """PostgreSQL looks at every CHECK of a row at each of its writes, and a run has three: left to the sweep there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +144,9 @@ RULES: tuple[Rule, ...] = (
         "runs_numbers",
         f"{_within('count', 1, _MANY)} AND {_within('priority', -_PRIORITY, _PRIORITY)}",
         _NUMBERS,
-        is_costly=True,
     ),
-    Rule("runs", "runs_due_times", _instants("due_at", "last_due_at", "expires_at"), _INSTANTS, is_costly=True),
-    Rule("runs", "runs_instants", _instants("ready_at", "started_at", "finished_at"), _INSTANTS, is_costly=True),
+    Rule("runs", "runs_due_times", _instants("due_at", "last_due_at", "expires_at"), _INSTANTS),
+    Rule("runs", "runs_instants", _instants("ready_at", "started_at", "finished_at"), _INSTANTS),
     Rule("runs", "runs_switches", _flags("waiting", "burst", "later"), _SWITCH, sqlite_only=True),
     Rule(
         "schedules",

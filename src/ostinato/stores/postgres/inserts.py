@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
-from ostinato.models.states import ENDS, RunState
+from ostinato.models.states import RunState
 from ostinato.stores.postgres.commits import NOTE_INSERTED, Inserted, inserted
 from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import TOLD_BY, telling
@@ -22,22 +23,62 @@ from ostinato.stores.postgres.turns import arrived, cut_off, give_turns, remembe
 
 __all__ = ["insert_all", "insert_fires", "let_in", "send_arrivals", "send_insert", "send_skipped"]
 
-_COLUMNS = (
-    "kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at, count, "
-    "priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at"
+
+class _Columns:
+    """Some columns of runs: how a statement names them, and what it is given for them."""
+
+    def __init__(self, types: dict[str, str]) -> None:
+        self.names = ", ".join(types)
+        self._arrays = [(_LITERALS[type], attrgetter(name)) for name, type in types.items()]
+        arrays = ", ".join(f"%s::{type}[]" for type in types.values())
+        self.given = f"FROM unnest({arrays}) WITH ORDINALITY n ({self.names}, place) ORDER BY place"
+        self.insert = f"INSERT INTO runs ({self.names}) SELECT {self.names} {self.given}"
+
+    def values(self, runs: Sequence[NewRun]) -> tuple[Any, ...]:
+        """One array for each column."""
+        return tuple([literal(list(map(get, runs))) for literal, get in self._arrays])
+
+
+_LITERALS: dict[str, Callable[[list[Any]], str | None]] = {"text": texts, "bigint": numbers, "boolean": booleans}
+_OF_ALL = {
+    "kind": "text",
+    "task": "text",
+    "work": "text",
+    "policy": "text",
+    "trigger": "text",
+    "due_at": "bigint",
+    "ready_at": "bigint",
+    "lane": "text",
+    "priority": "bigint",
+    "project": "text",
+    "state": "text",
+}
+_COLUMNS = _Columns(
+    _OF_ALL
+    | {
+        "reason": "text",
+        "schedule_id": "bigint",
+        "last_due_at": "bigint",
+        "count": "bigint",
+        "expires_at": "bigint",
+        "session": "text",
+        "waiting": "boolean",
+        "mode": "text",
+        "burst": "boolean",
+        "later": "boolean",
+        "key": "text",
+        "finished_at": "bigint",
+    }
 )
-_GIVEN = f"""
-FROM unnest(
-    %s::text[], %s::text[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
-    %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::text[], %s::boolean[],
-    %s::text[], %s::boolean[], %s::boolean[], %s::text[], %s::text[], %s::bigint[]
-) WITH ORDINALITY n ({_COLUMNS}, place) ORDER BY place
-"""
-_INSERT = f"INSERT INTO runs ({_COLUMNS}) SELECT {_COLUMNS} {_GIVEN}"
-_INSERT_PLAIN = f"""
-WITH arrived AS ({_INSERT} RETURNING id), noted AS MATERIALIZED ({NOTE_INSERTED} FROM arrived)
+_PLAIN = _Columns(_OF_ALL)
+"""What there is to say of work in the background: it is half of the columns, and they come by the thousand."""
+_INSERT = _COLUMNS.insert
+_ADD = """
+WITH arrived AS ({insert} RETURNING id), noted AS MATERIALIZED ({note} FROM arrived)
 SELECT id FROM arrived, noted ORDER BY id
 """
+_INSERT_ANY = _ADD.format(insert=_INSERT, note=NOTE_INSERTED)
+_INSERT_PLAIN = _ADD.format(insert=_PLAIN.insert, note=NOTE_INSERTED)
 _ARRIVE = f"""
 WITH arrived AS ({_INSERT} RETURNING {TOLD_BY}), told AS ({telling("%s", "'enqueued'", "arrived")}),
 noted AS MATERIALIZED ({NOTE_INSERTED} FROM arrived)
@@ -45,7 +86,8 @@ SELECT id FROM arrived, noted ORDER BY id
 """
 _SKIP = f"""
 WITH arrived AS (
-    INSERT INTO runs ({_COLUMNS}, result) SELECT {_COLUMNS}, %s::text {_GIVEN} RETURNING id, session
+    INSERT INTO runs ({_COLUMNS.names}, result) SELECT {_COLUMNS.names}, %s::text {_COLUMNS.given}
+    RETURNING id, session
 ), told AS (
     INSERT INTO events (at, kind, session, run_id, data)
     SELECT %s::bigint, %s::text, session, id, %s::text FROM arrived
@@ -71,7 +113,9 @@ async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micr
     """
     mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
     if mailboxes and (closed := await cut_off(connection, mailboxes, now)):
-        rows = await fetch(connection, f"{_FIRE} RETURNING id", _values([run for run in runs if run.session in closed]))
+        rows = await fetch(
+            connection, f"{_FIRE} RETURNING id", _COLUMNS.values([run for run in runs if run.session in closed])
+        )
         await end_queued(connection, [RunId(id) for (id,) in rows], RunState.SKIPPED, STALE, now)
         runs = [run for run in runs if run.session not in closed]
         mailboxes -= closed
@@ -81,9 +125,9 @@ async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micr
         for run in runs:
             run.later = run.mode is not None and run.ready_at > now
         await remember(connection, dict.fromkeys(mailboxes, now))
-        await connection.execute(_FIRE_AND_TELL, (*_values(runs), now))
+        await connection.execute(_FIRE_AND_TELL, (*_COLUMNS.values(runs), now))
     else:
-        await connection.execute(_FIRE, _values(runs))
+        await connection.execute(_FIRE, _COLUMNS.values(runs))
     await give_turns(connection, {run.session for run in runs if run.session is not None})
 
 
@@ -98,12 +142,14 @@ async def let_in(connection: Connection, session: str, ids: Sequence[RunId], now
 
 async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> Inserted:
     """Insert rows without a key."""
-    return await _send(connection, _INSERT_PLAIN, _values(runs))
+    if all(map(_is_plain, runs)):
+        return await _send(connection, _INSERT_PLAIN, _PLAIN.values(runs))
+    return await _send(connection, _INSERT_ANY, _COLUMNS.values(runs))
 
 
 async def send_arrivals(connection: Connection, runs: Sequence[NewRun], now: Micros) -> Inserted:
     """Insert rows without a key into the queues of sessions, and tell it."""
-    return await _send(connection, _ARRIVE, (*_values(runs), now))
+    return await _send(connection, _ARRIVE, (*_COLUMNS.values(runs), now))
 
 
 async def send_skipped(
@@ -111,7 +157,7 @@ async def send_skipped(
 ) -> Inserted:
     """Insert the row of a message that gets no run of its own, and tell it."""
     said = msgspec.json.encode(data).decode()
-    return await _send(connection, _SKIP, (result, *_values([run]), now, kind, said))
+    return await _send(connection, _SKIP, (result, *_COLUMNS.values([run]), now, kind, said))
 
 
 async def _send(connection: Connection, query: str, values: tuple[Any, ...]) -> Inserted:
@@ -129,7 +175,7 @@ async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[Run
     keys: dict[str, RunId] = {}
     places = list(enumerate(runs))
     for _ in range(_TRIES):
-        rows = await fetch(connection, _INSERT + _ONE_FOR_EACH_KEY, _values([run for _, run in places]))
+        rows = await fetch(connection, _INSERT + _ONE_FOR_EACH_KEY, _COLUMNS.values([run for _, run in places]))
         plain = iter([RunId(id) for id, key in rows if key is None])
         keys.update((key, RunId(id)) for id, key in rows if key is not None)
         missing = {run.key for _, run in places if run.key is not None} - keys.keys()
@@ -150,29 +196,19 @@ def _as_keys(rows: Sequence[Row]) -> dict[str, RunId]:
     return {key: RunId(id) for key, id in rows}
 
 
-def _values(runs: Sequence[NewRun]) -> tuple[Any, ...]:
+def _is_plain(run: NewRun) -> bool:
+    """Whether its columns are `_PLAIN`, and the others as the table has them by default."""
     return (
-        texts([run.kind for run in runs]),
-        texts([run.task for run in runs]),
-        texts([run.work for run in runs]),
-        texts([run.policy for run in runs]),
-        texts([run.trigger for run in runs]),
-        numbers([run.due_at for run in runs]),
-        numbers([run.ready_at for run in runs]),
-        texts([run.lane for run in runs]),
-        texts([run.state for run in runs]),
-        texts([run.reason for run in runs]),
-        numbers([run.schedule_id for run in runs]),
-        numbers([run.last_due_at for run in runs]),
-        numbers([run.count for run in runs]),
-        numbers([run.priority for run in runs]),
-        numbers([run.expires_at for run in runs]),
-        texts([run.session for run in runs]),
-        booleans([run.waiting for run in runs]),
-        texts([run.mode for run in runs]),
-        booleans([run.burst for run in runs]),
-        booleans([run.later for run in runs]),
-        texts([run.key for run in runs]),
-        texts([run.project for run in runs]),
-        numbers([run.ready_at if run.state in ENDS else None for run in runs]),
+        run.state is RunState.QUEUED
+        and run.schedule_id is None
+        and run.session is None
+        and run.key is None
+        and run.expires_at is None
+        and run.reason is None
+        and run.last_due_at is None
+        and run.count == 1
+        and not run.waiting
+        and run.mode is None
+        and not run.burst
+        and not run.later
     )

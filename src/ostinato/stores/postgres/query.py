@@ -77,7 +77,9 @@ def numbers(values: Iterable[int | None]) -> str | None:
     items = list(values)
     if None not in items:
         return "{" + ",".join(map(str, items)) + "}"
-    return _with_nulls(["NULL" if value is None else str(value) for value in items])
+    if items.count(None) == len(items):
+        return None
+    return "{" + ",".join(["NULL" if value is None else str(value) for value in items]) + "}"
 
 
 def booleans(values: Iterable[bool]) -> str:
@@ -88,10 +90,12 @@ def booleans(values: Iterable[bool]) -> str:
 def texts(values: Sequence[str | None]) -> str | None:
     """A text[] literal."""
     given = [value for value in values if value is not None]
+    if not given:
+        return None if values else "{}"
     plain = readable("".join(given))
     if len(given) < len(values) or "\\" in plain or '"' in plain or "\ufffd" in plain:
-        return _with_nulls(["NULL" if value is None else _quoted(value) for value in values])
-    return '{"' + '","'.join(given) + '"}' if given else "{}"
+        return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
+    return '{"' + '","'.join(given) + '"}'
 
 
 def readable(text: str) -> str:
@@ -101,9 +105,3 @@ def readable(text: str) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + readable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _with_nulls(items: list[str]) -> str | None:
-    if items.count("NULL") == len(items):
-        return None
-    return "{" + ",".join(items) + "}"

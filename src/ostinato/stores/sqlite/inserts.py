@@ -11,7 +11,7 @@ from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
-from ostinato.models.states import ENDS, RunState
+from ostinato.models.states import RunState
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.query import fetch
@@ -81,7 +81,6 @@ def insert_one(connection: apsw.Connection, run: NewRun) -> RunId:
 
 
 def _values(run: NewRun) -> tuple[Any, ...]:
-    ended = run.state in ENDS
     return (
         run.kind,
         run.task,
@@ -105,5 +104,5 @@ def _values(run: NewRun) -> tuple[Any, ...]:
         run.later,
         run.key,
         run.project,
-        run.ready_at if ended else None,
+        run.finished_at,
     )
