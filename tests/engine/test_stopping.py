@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
-import signal
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +14,9 @@ from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
 from ostinato.engine import lease
 from ostinato.engine.node import Engine
 from ostinato.execution import runner
-from ostinato.stores.base import Claim
 from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
-from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
-from tests.processes import lives
+from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -497,98 +493,3 @@ def test_a_retry_whose_node_died_meanwhile_is_seen_by_another_within_a_few_secon
 
 async def _knows_its_tasks(engine: Engine) -> None:
     engine.dispatcher.know(sorted(engine.registry.tasks))
-
-
-STUBBORN = "trap '' TERM; echo $$ > pid.part; mv pid.part pid; sleep 60"
-
-
-def stubborn(make_app: MakeApp, db: str, folder: Path) -> tuple[Ostinato, int, int]:
-    """A node that runs a command which ignores SIGTERM; its run, and the command's process."""
-    node = make_app(db)
-    node.projects.add("p", folder)
-    node.start()
-    run = node.enqueue(Shell(STUBBORN), project="p").id
-    eventually((folder / "pid").exists)
-    return node, run, int((folder / "pid").read_text())
-
-
-@on_shared
-def test_a_command_is_dead_before_a_forced_stop_hands_its_run_on(
-    shared_db: str, make_app: MakeApp, tmp_path: Path
-) -> None:
-    node, run, process = stubborn(make_app, shared_db, tmp_path)
-    stopping = threading.Thread(target=node.stop)
-    stopping.start()
-    eventually(lambda: engine_is_draining(node))
-    node.force()
-    stopping.join(PATIENCE)
-    assert not stopping.is_alive()
-    assert not is_alive(process)
-    assert node.runs.get(run).state is RunState.QUEUED
-
-
-@on_shared
-def test_a_claim_under_way_at_a_forced_stop_does_not_start_again_what_was_put_back(
-    shared_db: str, make_app: MakeApp
-) -> None:
-    node, reader = make_app(shared_db), make_app(shared_db)
-    started: list[int] = []
-    job = endless(node, started, retry=1)
-
-    async def begin(engine: Engine) -> Claim | None:
-        await engine.dispatcher.rest()
-        return engine.dispatcher.request()
-
-    node.start()
-    run = job.enqueue()
-    eventually(lambda: started)
-    claim = node.with_engine(begin)
-    assert claim is not None
-    stopping = threading.Thread(target=node.stop)
-    stopping.start()
-    eventually(lambda: engine_is_draining(node))
-    node.force()
-    eventually(lambda: reader.runs.get(run.id).state is RunState.QUEUED)
-
-    async def end(engine: Engine) -> int:
-        claimed = await engine.store.runs.claim_runs(claim)
-        engine.dispatcher.accept(claimed)
-        return len(claimed.runs)
-
-    assert node.with_engine(end) == 1, "the claim takes what was put back"
-    stopping.join(PATIENCE)
-    assert not stopping.is_alive()
-    back = reader.runs.get(run.id)
-    assert (back.state, back.attempt, started) == (RunState.QUEUED, 1, [1])
-
-
-@on_shared
-def test_a_node_that_lost_its_lease_kills_its_commands_at_once(
-    shared_db: str, make_app: MakeApp, tmp_path: Path
-) -> None:
-    node, _, process = stubborn(make_app, shared_db, tmp_path)
-
-    async def lose(engine: Engine) -> None:
-        engine._lost()
-
-    node.with_engine(lose)
-    eventually(lambda: not is_alive(process))
-
-
-def engine_is_draining(node: Ostinato) -> bool:
-    return bool(node.health().get("draining"))
-
-
-def is_alive(process: int) -> bool:
-    """Whether it can still do something. What SIGKILL was sent to cannot, though a busy machine buries it later."""
-    return lives(process) and not is_killed(process)
-
-
-def is_killed(process: int) -> bool:
-    """Whether SIGKILL is on its way, where the system tells."""
-    try:
-        status = Path(f"/proc/{process}/status").read_text()
-    except OSError:
-        return False
-    pending = re.findall(r"^(?:SigPnd|ShdPnd):\s*([0-9a-f]+)$", status, re.MULTILINE)
-    return any(int(mask, 16) >> (signal.SIGKILL - 1) & 1 for mask in pending)

@@ -374,6 +374,9 @@ async def test_every_text_comes_back_through_an_array_literal(store: PostgresSto
     for values in (odd, [*odd, None]):
         (row,) = await store._database.read(lambda connection, values=values: _echo(connection, texts(values)))  # type: ignore[misc]
         assert row[0] == values
+    for given, kept in ((["a\0", '"\0"', "b"], ["a\ufffd", '"\ufffd"', "b"]), (["\0", None], ["\ufffd", None])):
+        (row,) = await store._database.read(lambda connection, given=given: _echo(connection, texts(given)))  # type: ignore[misc]
+        assert row[0] == kept
 
 
 async def _echo(connection: Connection, literal: str | None) -> list[tuple[Any, ...]]:

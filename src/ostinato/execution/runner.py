@@ -193,8 +193,7 @@ class Runner:
         for active in list(self._active.values()):
             self._stop(active, Stop.CUT_OFF, how)
             if at_once:
-                _halt(active, now=True)
-                self.complete(active, _stopped(active, ended=True), given_up=True)
+                self._end_now(active)
 
     def stop_unleased(self, reason: str) -> int:
         """The node cannot renew its lease: stop what may not go on without one; answers how many runs.
@@ -300,6 +299,15 @@ class Runner:
         grace = STOP_SECONDS if active.executor is None else active.executor.stop_seconds
         # In real time, whatever the clock says: it is this process that waits.
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
+
+    def _end_now(self, active: ActiveRun) -> None:
+        """Record it at once; but what can be killed when it is dead, for others start it anew then."""
+        _halt(active, now=True)
+        if active.executor is None or not active.executor.kill_seconds:
+            self.complete(active, _stopped(active, ended=True), given_up=True)
+            return
+        _disarm(active)
+        active.timer = asyncio.get_running_loop().call_later(active.executor.kill_seconds, self._give_up, active)
 
     def _give_up(self, active: ActiveRun) -> None:
         self.complete(active, _stopped(active, ended=False), given_up=True)

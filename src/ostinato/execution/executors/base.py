@@ -61,6 +61,11 @@ class Executor(Protocol):
         """How long a call that was told to stop may take before its run is recorded without it."""
         ...
 
+    @property
+    def kill_seconds(self) -> float:
+        """How long one that was killed may take to be gone; 0 where nothing can be killed."""
+        ...
+
     def start(self, call: Call) -> None:
         """Begin; returns at once."""
         ...

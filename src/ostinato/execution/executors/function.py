@@ -26,6 +26,8 @@ def _invoke(call: Call) -> Any:
 class AsyncFunctions:
     """A task of the loop for each call. Ends are handed on together, after every call of the same turn has begun."""
 
+    kill_seconds = 0.0
+
     def __init__(self, stop_seconds: float) -> None:
         self.stop_seconds = stop_seconds
         self._ended: list[tuple[Call, Outcome]] = []
@@ -64,6 +66,8 @@ class AsyncFunctions:
 
 class ThreadFunctions:
     """A worker thread for each call, as long as it takes. A thread cannot be stopped from outside."""
+
+    kill_seconds = 0.0
 
     def __init__(self, threads: WorkerThreads, stop_seconds: float) -> None:
         self._threads = threads

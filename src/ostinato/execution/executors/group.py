@@ -29,6 +29,8 @@ KILL_SECONDS = 10.0
 """Between SIGTERM and SIGKILL."""
 DRAIN_SECONDS = 2.0
 """How long what cannot be killed is waited for, and pipes that somebody holds open who is out of reach."""
+GONE_SECONDS = 1.0
+"""How long a forced stop waits until what it killed is gone."""
 UNKNOWN = 1 << 16
 """An exit status that nobody knows: its supervisor was killed. No process ends with this one."""
 

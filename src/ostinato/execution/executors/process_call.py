@@ -83,6 +83,10 @@ class ProcessExecutor(ABC):
     def stop_seconds(self) -> float:
         return group.KILL_SECONDS + 5
 
+    @property
+    def kill_seconds(self) -> float:
+        return group.GONE_SECONDS
+
     @abstractmethod
     def _begin(self, call: Call) -> ProcessCall: ...
 

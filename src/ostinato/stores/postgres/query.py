@@ -92,10 +92,13 @@ def texts(values: Sequence[str | None]) -> str | None:
     given = [value for value in values if value is not None]
     if not given:
         return None if values else "{}"
-    plain = readable("".join(given))
-    if len(given) < len(values) or "\\" in plain or '"' in plain or "\ufffd" in plain:
-        return "{" + ",".join(["NULL" if value is None else _quoted(value) for value in values]) + "}"
-    return '{"' + '","'.join(given) + '"}'
+    if len(given) < len(values):
+        return "{" + ",".join(["NULL" if value is None else f'"{_escaped(readable(value))}"' for value in values]) + "}"
+    # NUL, which no text may hold, between them: so all are escaped at once.
+    joined = "\0".join(given)
+    if joined.count("\0") >= len(given):
+        joined = "\0".join(map(readable, given))
+    return '{"' + _escaped(joined).replace("\0", '","') + '"}'
 
 
 def readable(text: str) -> str:
@@ -103,5 +106,5 @@ def readable(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
-def _quoted(text: str) -> str:
-    return '"' + readable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')

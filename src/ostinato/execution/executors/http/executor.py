@@ -54,6 +54,8 @@ class HttpCalls:
     def stop_seconds(self) -> float:
         return 2 * GIVE_UP_SECONDS
 
+    kill_seconds = 0.0
+
     def start(self, call: Call) -> None:
         line = Line(self._allowed, self._make_tls)
         request = call.handle = _Request(call, line)
