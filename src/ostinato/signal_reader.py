@@ -31,7 +31,9 @@ FORCED_END = "forced: the process ends now; what it ran is rescued by others"
 
 _DIRECT = 0x80
 """In a byte that comes from our handler and not from Python."""
-_MARK, _MARK_SECONDS = 0xFF, 1.0
+_NOTHING = 0x00
+"""The byte that only wakes the thread."""
+_MARK, _MARK_SECONDS = 0xFF, 5.0
 """The byte that asks how far the thread has read, and how long its answer is waited for: work may have closed it."""
 
 
@@ -62,6 +64,7 @@ class SignalReader:
         """The descriptor of somebody else, an event loop say, who gets every byte from here; and a duplicate of it."""
         self._unused: list[int] = []
         """Duplicates that the thread closes: it alone writes to them, so no number is given to a file meanwhile."""
+        self._marks_sent = self._marks_read = 0
         self._has_read = threading.Event()
         self._deadlines: dict[int, _Deadline] = {}
         threading.Thread(target=self._read, name="ostinato-signals", daemon=True).start()
@@ -87,7 +90,7 @@ class SignalReader:
             self._release()
             self.catch_up()  # what it has not read yet is passed on
             self._forget_other()
-            self._tell_thread(_MARK)
+            self._tell_thread(_NOTHING)
 
     def listener(self, number: int) -> Callable[[int], None] | None:
         """Who listens to this signal here, unless somebody else has put a handler in the place of this one."""
@@ -100,11 +103,16 @@ class SignalReader:
         """Call this in FORCE_SECONDS, unless this signal is left before. From a listener."""
         self._deadlines[number] = _Deadline(time.monotonic() + FORCE_SECONDS, end)
 
-    def catch_up(self) -> None:
-        """Wait until the thread has read what came before."""
-        self._has_read.clear()
-        if self._tell_thread(_MARK):
-            self._has_read.wait(_MARK_SECONDS)
+    def catch_up(self, seconds: float = _MARK_SECONDS) -> None:
+        """Wait until the thread has read what came before, but not for ever."""
+        if not self._tell_thread(_MARK):
+            return
+        self._marks_sent += 1
+        until = time.monotonic() + seconds
+        while self._marks_read < self._marks_sent:  # one that nobody waited for any more may be answered first
+            if not self._has_read.wait(until - time.monotonic()):
+                return
+            self._has_read.clear()
 
     def _tell_thread(self, byte: int) -> bool:
         """False if it cannot be told: work closed its descriptors."""
@@ -173,7 +181,10 @@ class SignalReader:
 
     def _heard(self, byte: int) -> None:
         if byte == _MARK:
+            self._marks_read += 1
             self._has_read.set()
+        elif byte == _NOTHING:
+            return
         elif byte & _DIRECT:
             self._call(byte ^ _DIRECT)
         else:

@@ -65,6 +65,27 @@ def test_each_signal_is_heard_once_and_in_order(heard: Heard) -> None:
     assert heard.is_empty()
 
 
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
+    reader: SignalReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, slowly = threading.Event(), threading.Event()
+
+    def hold(_: int) -> None:
+        held.wait(60)
+
+    reader.listen((TWO,), hold)
+    signal.raise_signal(TWO)
+    reader.catch_up(0.01)
+    signal.signal(ONE, lambda *_: None)
+    signal.raise_signal(ONE)
+    monkeypatch.setattr(reader, "_pass_on", lambda _: slowly.wait(0.3))
+    threading.Timer(0.1, held.set).start()
+    heard = Heard()
+    reader.listen((ONE,), heard)
+    reader.catch_up()
+    assert heard.is_empty()
+
+
 def test_what_came_before_is_not_heard(reader: SignalReader) -> None:
     theirs: list[int] = []
     reader.listen((TWO,), lambda _: None)  # so that every byte comes here
