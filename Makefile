@@ -21,7 +21,7 @@ define section
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help test lint page types screenshots format bench lock audit clean
+.PHONY: help test quick lint page types screenshots format bench lock audit clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -31,6 +31,10 @@ test: $(STAMP) $(CHROMIUM) ## Check everything: lint, format, types, imports, an
 	$(call section,tsc,$(NPM) run check --prefix web)
 	$(call section,vitest,$(NPM) test --prefix web -- --reporter=dot)
 	$(call section,pytest,$(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist worksteal $(PYTEST_ARGS))
+
+quick: $(STAMP) ## Check in a minute what breaks most often: lint, types, imports, unit tests, the stores in memory
+	@$(MAKE) --no-print-directory lint
+	$(call section,pytest,OSTINATO_TEST_QUICK=1 $(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist worksteal tests/unit tests/stores $(PYTEST_ARGS))
 
 lint: $(STAMP) ## Check lint, format, types and the direction of imports
 	$(call section,ruff check,$(BIN)/ruff check --quiet .)

@@ -12,7 +12,9 @@ import hypothesis
 import psycopg
 import pytest
 
-from tests.postgres_server import fresh_database, server_url, stop_server
+from tests.databases import QUICK, needs_postgres
+from tests.postgres_databases import KeptDatabase, fresh_database
+from tests.postgres_server import server_url, stop_server
 
 # The same examples in every run, so that a failure is the change's and not the dice's.
 # HYPOTHESIS_PROFILE=explore looks further, with new examples each time.
@@ -31,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     given = getattr(config, "workerinput", None)
     if given is None:
         # A developer's own settings must not reach the tests.
-        for name in [n for n in os.environ if n.startswith("OSTINATO_") and n != "OSTINATO_TEST_PG"]:
+        for name in [n for n in os.environ if n.startswith("OSTINATO_") and not n.startswith("OSTINATO_TEST_")]:
             del os.environ[name]
         config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="ostinato-pg-"))
         config.stash[_SESSION_PID] = os.getpid()
@@ -45,6 +47,13 @@ def pytest_configure_node(node: Any) -> None:
     """Called by xdist in the controller, for each worker it starts."""
     node.workerinput["postgres_folder"] = str(node.config.stash[_FOLDER])
     node.workerinput["session_pid"] = node.config.stash[_SESSION_PID]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs PostgreSQL, if it is to be quick."""
+    if QUICK:
+        config.hook.pytest_deselected(items=[item for item in items if needs_postgres(item)])
+        items[:] = [item for item in items if not needs_postgres(item)]
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -65,8 +74,23 @@ def postgres_admin(postgres_server: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
+@pytest.fixture(scope="session")
+def kept_database(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[KeptDatabase]:
+    """What `postgres_url` lends to one test after the other, one per worker."""
+    kept = KeptDatabase(postgres_admin, postgres_server)
+    yield kept
+    kept.drop()
+
+
 @pytest.fixture
-def postgres_url(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[str]:
-    """The URL of a fresh, empty database of this test alone; any process on this machine can connect."""
+def postgres_url(kept_database: KeptDatabase) -> Iterator[str]:
+    """The URL of a database of this test alone, migrated and without a row; any process on this machine can connect."""
+    with kept_database.lent() as url:
+        yield url
+
+
+@pytest.fixture
+def empty_postgres_url(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[str]:
+    """The same of a database in which nothing was made yet."""
     with fresh_database(postgres_admin, postgres_server) as url:
         yield url

@@ -15,22 +15,16 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
 import psutil
-import psycopg
-from psycopg import sql
 
 # The server's data lives as long as the session: nothing of it has to survive a power cut.
 CONFIGURATION = """
 fsync = off
 full_page_writes = off
 max_connections = 300
+autovacuum = off
 """
 
 
@@ -58,30 +52,6 @@ def stop_server(folder: Path) -> None:
         else:
             _wait_until_gone(folder, seconds=30)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def fresh_database(admin: psycopg.Connection[Any], server: str, template: str = "template0") -> Iterator[str]:
-    """The URL of a new database, dropped at the end with whoever is still connected to it.
-
-    It is empty, or a copy of a template that nobody is connected to.
-    """
-    name = f"ostinato_test_{uuid.uuid4().hex[:12]}"
-    # WAL_LOG needs no checkpoint: 20 ms alone, 40 ms beside another worker; FILE_COPY takes 25 and 65.
-    # Nobody can be connected to template0, so no creation ever waits for someone to leave it.
-    create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY wal_log")
-    admin.execute(create.format(sql.Identifier(name), sql.Identifier(template)))
-    try:
-        yield with_database(server, name)
-    finally:
-        admin.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
-
-
-def with_database(url: str, name: str) -> str:
-    """The same server's URL, for another database."""
-    parts = urlsplit(url)
-    query = f"?{parts.query}" if parts.query else ""
-    return f"{parts.scheme}://{parts.netloc}/{name}{query}"
 
 
 def _start_keeper(folder: Path, session_pid: int) -> None:

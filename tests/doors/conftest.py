@@ -13,6 +13,7 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.testing import FakeClock
+from tests.databases import LIGHT, url_of
 from tests.doors.command_line import JOBS, CommandLine
 from tests.doors.web import Client, Web, web_on
 
@@ -55,10 +56,10 @@ def opened() -> Iterator[threading.Event]:
     event.set()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=LIGHT)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database of each kind."""
-    return "sqlite://:memory:" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    return url_of(request, tmp_path)
 
 
 @pytest.fixture

@@ -19,11 +19,10 @@ SHELL = {"kind": "shell", "command": "true"}
 ONLY_NEW = {"If-None-Match": "*"}
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def web(request: pytest.FixtureRequest) -> Iterator[Web]:
+@pytest.fixture
+def web(url: str) -> Iterator[Web]:
     registry = Registry()
     registry.checks["disk"] = lambda: "the disk is full"
-    url = "sqlite://:memory:" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     with web_on(registry, url) as web:
         yield web
 

@@ -14,9 +14,8 @@ TASK = {"kind": "function", "task": "hello"}
 ODD = ["\x00", "a\x00b", "", " ", "\n", "😀", "'; DROP TABLE runs; --", "%", "_", "*", "\\", "9" * 300, "-1", "null"]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def web(request: pytest.FixtureRequest) -> Iterator[Web]:
-    url = "sqlite://:memory:" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+@pytest.fixture
+def web(url: str) -> Iterator[Web]:
     with web_on(url=url) as web:
         yield web
 

@@ -21,19 +21,17 @@ from ostinato.models.access import Actor
 from ostinato.service import live as live_service
 from ostinato.service.audit import acting
 from ostinato.service.runs import EnqueueSpec
+from tests.databases import SHARED, url_of
 from tests.doors.live_socket import Api, Socket, api_on, eventually, listening, started
 from tests.faults.nodes import nodes
 
 ORDER = {"run_queued": 0, "run_started": 1, "run_progress": 1, "run_finished": 2}
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=SHARED)
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database that several processes can open."""
-    if request.param == "file":
-        return f"sqlite:///{tmp_path / 'jobs.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    return url_of(request, tmp_path)
 
 
 @pytest.fixture

@@ -16,9 +16,8 @@ from tests.doors.web import Client, Web, web_on
 _DEPTHS = [MOST_DEPTH + 1, 500, 930, 960, 5_000, 100_000]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def web(request: pytest.FixtureRequest) -> Iterator[Web]:
-    url = "sqlite://:memory:" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+@pytest.fixture
+def web(url: str) -> Iterator[Web]:
     with web_on(url=url) as web:
         yield web
 

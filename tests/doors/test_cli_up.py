@@ -235,15 +235,14 @@ def test_a_worker_speaks_in_log_lines_and_takes_its_settings(cli: CommandLine) -
     assert all(line[:4].isdigit() for line in worker.err.splitlines())
 
 
-def test_the_same_commands_work_on_postgresql(cli: CommandLine, postgres_url: str) -> None:
-    with cli.start("up", "--app", "jobs:app", "--db", postgres_url) as up:
+def test_the_same_commands_work_on_postgresql(cli: CommandLine, empty_postgres_url: str) -> None:
+    db = ("--db", empty_postgres_url)
+    with cli.start("up", "--app", "jobs:app", *db) as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
-        cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello", "--db", postgres_url)
-        done = cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "20s", "--json", "--db", postgres_url).json
+        cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello", *db)
+        done = cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "20s", "--json", *db).json
         assert (done["state"], done["result"]) == ("succeeded", {"greeted": "world"})
-        assert [
-            one["status"] for one in cli.ok("doctor", "--json", "--db", postgres_url).json if one["status"] != "ok"
-        ] == []
+        assert [one["status"] for one in cli.ok("doctor", "--json", *db).json if one["status"] != "ok"] == []
         eventually(lambda: "succeeded  greet, run" in up.out, "the run is told")
         up.signal(signal.SIGTERM)
         assert up.wait() == 0

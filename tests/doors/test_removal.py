@@ -22,19 +22,19 @@ from ostinato.models.schedule import Hold
 from ostinato.service import removal
 from ostinato.stores.base import Claim
 from ostinato.wiring import House
+from tests.databases import SHARED, url_of
 from tests.doors.command_line import CommandLine, eventually
 from tests.stores.builders import new_run
 
 
 @pytest.fixture
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ostinato]:
-    db = f"sqlite:///{tmp_path / 'jobs.db'}" if request.param == "file" else request.getfixturevalue("postgres_url")
-    app = Ostinato(settings=replace(Settings(), db=db, tz="UTC"))
+    app = Ostinato(settings=replace(Settings(), db=url_of(request, tmp_path), tz="UTC"))
     yield app
     app.stop(grace=0)
 
 
-on_both = pytest.mark.parametrize("app", ["file", "postgres"], indirect=True)
+on_both = pytest.mark.parametrize("app", SHARED, indirect=True)
 
 
 class Body:

@@ -12,9 +12,8 @@ from ostinato.errors import InvalidInput, VersionConflict
 from tests.doors.web import Web, web_on
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def web(request: pytest.FixtureRequest) -> Iterator[Web]:
-    url = "sqlite://:memory:" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+@pytest.fixture
+def web(url: str) -> Iterator[Web]:
     with web_on(url=url) as web:
         yield web
 

@@ -26,6 +26,7 @@ from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import Conflict, OstinatoError, WaitTimeout
 from ostinato.models.access import Role
+from tests.databases import SHARED, url_of
 from tests.doors.command_line import eventually
 from tests.processes import lives, servers_of
 
@@ -53,10 +54,9 @@ async def _itself(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.fixture(params=["file", "postgres"])
+@pytest.fixture(params=SHARED)
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> Ostinato:
-    url = f"sqlite:///{tmp_path / 'jobs.db'}" if request.param == "file" else request.getfixturevalue("postgres_url")
-    return Ostinato(settings=Settings(db=url, port=0))
+    return Ostinato(settings=Settings(db=url_of(request, tmp_path), port=0))
 
 
 async def _ended(app: Ostinato, id: int) -> RunState:

@@ -15,6 +15,7 @@ from ostinato import Ostinato
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.testing import FakeClock
+from tests.databases import EACH, SHARED, url_of
 
 T = TypeVar("T")
 
@@ -22,29 +23,19 @@ PATIENCE = 60.0
 MakeApp = Callable[..., Ostinato]
 
 
-@pytest.fixture(params=["memory", "file", "postgres"])
+@pytest.fixture(params=EACH)
 def db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database; each test runs on each kind."""
-    match request.param:
-        case "memory":
-            return "sqlite://:memory:"
-        case "file":
-            return f"sqlite:///{tmp_path / 'jobs.db'}"
-        case _:
-            url: str = request.getfixturevalue("postgres_url")
-            return url
+    return url_of(request, tmp_path)
 
 
 @pytest.fixture
 def shared_db(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database that several apps can open: parametrise with `@on_shared`."""
-    if request.param == "file":
-        return f"sqlite:///{tmp_path / 'jobs.db'}"
-    url: str = request.getfixturevalue("postgres_url")
-    return url
+    return url_of(request, tmp_path)
 
 
-on_shared = pytest.mark.parametrize("shared_db", ["file", "postgres"], indirect=True)
+on_shared = pytest.mark.parametrize("shared_db", SHARED, indirect=True)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState
+from tests.databases import SHARED, url_of
 from tests.faults.nodes import Nodes, nodes
 
 SCHEDULES = 50
@@ -22,12 +23,9 @@ RETRIES = 2
 SECOND = timedelta(seconds=1)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SHARED)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        found: str = request.getfixturevalue("postgres_url")
-        return found
-    return f"sqlite:///{tmp_path}/jobs.db"
+    return url_of(request, tmp_path)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from ostinato import Ostinato, RunState
 from ostinato.models.ids import NodeId
 from ostinato.stores.postgres.store import PostgresStore
 from tests.faults.nodes import nodes
-from tests.postgres_server import fresh_database
+from tests.postgres_databases import fresh_database
 from tests.stores.builders import HOUR, NOW, beat, claim, finish, new_run, put
 from tests.stores.mailbox import message
 

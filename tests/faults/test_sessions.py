@@ -17,6 +17,7 @@ from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.session import DROPPED, STALE, STOPPED, debounced
 from ostinato.tasks import MessageHandle
+from tests.databases import SHARED, url_of
 from tests.faults.mail import (
     LOST,
     SENDERS,
@@ -42,12 +43,9 @@ from tests.faults.nodes import Nodes, nodes
 LEASE = "2s"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SHARED)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "postgres":
-        found: str = request.getfixturevalue("postgres_url")
-        return found
-    return f"sqlite:///{tmp_path}/jobs.db"
+    return url_of(request, tmp_path)
 
 
 @pytest.fixture

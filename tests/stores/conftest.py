@@ -1,4 +1,4 @@
-"""The store suite: every test runs on SQLite in a file, SQLite in memory and PostgreSQL, from one fixture.
+"""The store suite: every test runs on SQLite and on PostgreSQL, from one fixture.
 
 A coroutine test runs on the loop of its fixture `runner`, on which its stores were opened, and within a bound.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import pytest
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.stores.base import Store
 from ostinato.stores.postgres.store import PostgresStore
-from tests.postgres_server import fresh_database
+from tests.databases import EACH, SHARED
 from tests.stores.places import PostgresPlace, SqlitePlace, StorePlace
 
 BOUND_SECONDS = 60
@@ -44,17 +43,10 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.fixture(scope="session")
-def postgres_database(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[str]:
-    """One database for all tests of a worker that need only a schema of their own: it is made in half the time."""
-    with fresh_database(postgres_admin, postgres_server) as url:
-        yield url
-
-
 @pytest.fixture
-def postgres_place(postgres_database: str) -> PostgresPlace:
-    """A schema that no other test has."""
-    return PostgresPlace(postgres_database, f"test_{uuid.uuid4().hex[:12]}")
+def postgres_place(postgres_url: str) -> PostgresPlace:
+    """The schema that a test has for itself."""
+    return PostgresPlace(postgres_url, "ostinato")
 
 
 @pytest.fixture
@@ -74,13 +66,13 @@ def admin(postgres_url: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-@pytest.fixture(params=["sqlite", "sqlite-memory", "postgres"])
+@pytest.fixture(params=EACH)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
     """Where the database of this test is: any store."""
     return _place(request, tmp_path)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=SHARED)
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
     """A database that several processes can open: memory is not one."""
     return _place(request, tmp_path)
@@ -90,7 +82,7 @@ def _place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
     match request.param:
         case "sqlite":
             return SqlitePlace(str(tmp_path / "jobs.db"))
-        case "sqlite-memory":
+        case "memory":
             return SqlitePlace(":memory:")
         case _:
             place: StorePlace = request.getfixturevalue("postgres_place")

@@ -16,6 +16,7 @@ from ostinato.errors import Conflict, StoreError
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.sqlite.store import SqliteStore
+from tests.databases import LIGHT
 from tests.stores.builders import NOW, beat, claim_one, finish, new_run, plan, put
 from tests.stores.places import StorePlace, raw
 
@@ -190,8 +191,8 @@ async def test_a_backup_that_cannot_be_written_leaves_nothing(file_store: Sqlite
     await file_store.close()
 
 
-@pytest.mark.parametrize("place", ["sqlite-memory", "postgres"], indirect=True)
+@pytest.mark.parametrize("place", LIGHT, indirect=True)
 async def test_what_is_no_file_says_how_to_copy_it(store: Store, place: StorePlace, tmp_path: Path) -> None:
-    says = "pg_dump --schema=test_" if place.kind == "postgres" else "in memory cannot be copied"
+    says = "pg_dump --schema=ostinato" if place.kind == "postgres" else "in memory cannot be copied"
     with pytest.raises(StoreError, match=says):
         await store.upkeep.back_up(str(tmp_path / "copy"), nobody, overwrite=False)

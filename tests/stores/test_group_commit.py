@@ -15,6 +15,7 @@ from ostinato.models.run import RunFilter
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Glance, Store, Watch
 from ostinato.stores.sqlite.store import SqliteStore
+from tests.databases import LIGHT
 from tests.stores.builders import HOUR, NOW, beat, change, claim, claim_one, finish, new_run, plan, put
 
 NODE = NodeId("node-1")
@@ -170,7 +171,7 @@ async def test_a_glance_says_when_who_has_something_to_do(store: Store) -> None:
 
 
 # An SQLite file says only that somebody wrote, so there a claim may wake its own engine once more than needed.
-@pytest.mark.parametrize("place", ["sqlite-memory", "postgres"], indirect=True)
+@pytest.mark.parametrize("place", LIGHT, indirect=True)
 async def test_heartbeats_claims_and_ends_alone_wake_nobody(store: Store) -> None:
     await store.runs.insert_runs([new_run()] * 2)
     watch = await store.watch()

@@ -40,6 +40,8 @@ def migrations(place: StorePlace) -> tuple[Migration, ...]:
 
 def bring_to(place: StorePlace, version: int) -> None:
     """Make the database one that an older program left: the migrations up to `version`, and nothing after."""
+    if place.kind == "postgres":
+        place.execute("DROP SCHEMA ostinato CASCADE")
     if version == 0:
         return
     number = "INTEGER" if place.kind == "sqlite" else "bigint"
@@ -196,6 +198,7 @@ async def test_opening_again_keeps_what_is_there(shared_place: StorePlace) -> No
 
 
 async def test_many_that_open_at_once_migrate_once(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 0)
     stores = [shared_place.store() for _ in range(6)]
     await asyncio.gather(*(store.open() for store in stores))
     try:

@@ -21,6 +21,7 @@ from ostinato.models.run import INTERRUPTED, ClaimedRun, Finish, Run, RunFilter
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
 from ostinato.models.states import RunState
 from ostinato.stores.base import Claimed, Store
+from tests.databases import LIGHT
 from tests.stores.builders import NOW, beat, claim, finish, retry
 from tests.stores.mailbox import call, message, payloads
 from tests.stores.places import raw
@@ -441,10 +442,11 @@ class Sessions(RuleBasedStateMachine):
         return entry
 
 
-SHARES = {"sqlite-memory": 1.2, "sqlite": 0.04, "postgres": 0.1}
+SHARES = {"memory": 1.2, "postgres": 0.1}
 """How many of the examples each store gets: as many as it gets through in a few seconds."""
 
 
+@pytest.mark.parametrize("place", LIGHT, indirect=True)
 @pytest.mark.timeout(400)  # to make a failure small takes longer than to find it
 def test_a_store_does_what_the_model_does(store: Store, runner: asyncio.Runner, request: pytest.FixtureRequest) -> None:
     share = SHARES[request.node.callspec.params["place"]]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 import psycopg
 import pytest
 
-from tests.postgres_server import fresh_database, with_database
+from tests.postgres_databases import KeptDatabase, fresh_database, with_database
 
 
 def test_the_server_is_postgresql_16_or_newer(postgres_server: str) -> None:
@@ -16,14 +19,72 @@ def test_the_server_is_postgresql_16_or_newer(postgres_server: str) -> None:
         assert connection.info.server_version >= 160_000
 
 
+Kept = Callable[[], AbstractContextManager[str]]
+
+
+@pytest.fixture
+def kept(postgres_admin: psycopg.Connection[Any], postgres_server: str) -> Iterator[Kept]:
+    database = KeptDatabase(postgres_admin, postgres_server)
+    yield database.lent
+    database.drop()
+
+
+def rows(url: str, statement: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(url, autocommit=True, options="-c search_path=ostinato") as connection:
+        return connection.execute(statement.encode()).fetchall()
+
+
+ADD_LANE = "INSERT INTO lanes (name, max_running) VALUES ('main', 1) RETURNING name"
+ADD_EVENT = "INSERT INTO events (at, kind, session) VALUES (1, 'started', 's') RETURNING id"
+OID = "SELECT oid FROM pg_database WHERE datname = current_database()"
+
+
+def test_a_kept_database_has_no_row_of_the_last_test_and_counts_from_one(kept: Kept) -> None:
+    found = []
+    for _ in range(2):
+        with kept() as url:
+            assert rows(url, "SELECT count(*) FROM migrations") > [(1,)]
+            found.append((rows(url, OID), rows(url, ADD_LANE), rows(url, ADD_EVENT)))
+    assert found[0] == found[1]
+    assert found[0][2] == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE SCHEMA other",
+        "CREATE TABLE mine (id bigint)",
+        "ALTER TABLE runs DROP CONSTRAINT runs_life",
+        "ALTER TABLE runs ADD COLUMN mine bigint",
+        "DROP INDEX runs_ready",
+        "DROP SCHEMA ostinato CASCADE",
+    ],
+)
+def test_a_kept_database_whose_tables_were_changed_is_made_anew(kept: Kept, change: str) -> None:
+    with kept() as url:
+        before = rows(url, OID)
+        with psycopg.connect(url, autocommit=True, options="-c search_path=ostinato") as connection:
+            connection.execute(change.encode())
+    with kept() as url:
+        assert rows(url, OID) != before
+        assert rows(url, ADD_LANE) == [("main",)]
+
+
+def test_nobody_comes_back_to_a_kept_database(kept: Kept) -> None:
+    with kept() as url:
+        lingering = psycopg.connect(url)
+    with pytest.raises(psycopg.OperationalError):
+        lingering.execute("SELECT 1")
+    lingering.close()
+    with pytest.raises(psycopg.OperationalError, match="does not exist"):
+        psycopg.connect(url)
+
+
 @pytest.mark.parametrize("turn", ["first", "second"])
-def test_no_test_sees_the_tables_of_another(postgres_url: str, turn: str) -> None:
-    with psycopg.connect(postgres_url, autocommit=True) as connection:
-        # Either turn would fail on the other's leftovers.
+def test_an_empty_database_has_nothing(empty_postgres_url: str, turn: str) -> None:
+    assert rows(empty_postgres_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'ostinato'") == []
+    with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA ostinato")
-        connection.execute("CREATE TABLE ostinato.runs (turn text PRIMARY KEY)")
-        connection.execute("INSERT INTO ostinato.runs VALUES (%s)", [turn])
-        assert connection.execute("SELECT turn FROM ostinato.runs").fetchall() == [(turn,)]
 
 
 def test_another_process_can_connect_with_the_url(postgres_url: str) -> None:
