@@ -23,6 +23,7 @@ __all__ = [
     "in_file",
     "in_ledger",
     "is_busy",
+    "is_in_a_run",
     "ledger",
     "message_of",
     "most_at_once",
@@ -97,6 +98,15 @@ def read_notes(log: Path) -> list[dict[str, Any]]:
     """Every note so far, in the order written."""
     # What follows the last end of a line is being written.
     return [json.loads(line) for line in log.read_text().split("\n")[:-1]] if log.exists() else []
+
+
+def is_in_a_run(log: Path, process: int) -> bool:
+    """Whether this process has begun an execution that has not ended."""
+    open_runs: set[int] = set()
+    for note in read_notes(log):
+        if note["what"] in ("start", "end") and note["pid"] == process:
+            (open_runs.add if note["what"] == "start" else open_runs.discard)(note["run"])
+    return bool(open_runs)
 
 
 def read_answers(log: Path) -> list[Answer]:
