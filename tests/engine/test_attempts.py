@@ -317,6 +317,20 @@ def test_a_scheduled_run_expires_by_its_due_time(app: Ostinato, fake_clock: Fake
     assert run.state is RunState.EXPIRED
 
 
+def test_runs_by_hand_expire_by_when_they_were_asked_for(app: Ostinato, fake_clock: FakeClock) -> None:
+    app.task("job")(lambda: None)
+    begun = fake_clock.now_utc()
+    app.schedules.add("job", "every 1h", "job", max_age="5m")
+    app.schedules.disable("job")
+    fake_clock.advance("2h30m")
+    for wait, state in (("4m", RunState.SUCCEEDED), ("5m", RunState.EXPIRED)):
+        by_hand = app.schedules.trigger("job", force=True)
+        again = app.schedules.backfill("job", begun, begun + timedelta(hours=2), all=True).runs
+        fake_clock.advance(wait)
+        drain(app)
+        assert {app.runs.get(id).state for id in (by_hand.id, *again)} == {state}
+
+
 # What work reports.
 
 

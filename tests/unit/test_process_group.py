@@ -471,7 +471,7 @@ def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
         heard = Heard()
         group = await started("exit 3", heard)
         end = time.monotonic() + PATIENCE
-        while not group.has_ended:
+        while not group._ended.done():
             assert time.monotonic() < end
             await asyncio.sleep(0.005)
         group.terminate()

@@ -15,7 +15,7 @@ from ostinato.errors import NotLoadable
 from ostinato.models.holding import held_run, held_runs
 from ostinato.models.ids import RunId
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
-from ostinato.models.run import NewRun
+from ostinato.models.run import NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import RunState, Trigger
@@ -180,19 +180,9 @@ def _run(
 ) -> NewRun:
     """A queued run for one due time; jitter moves its start, never its due time."""
     delay = micros_of(timing.start_delay(schedule.name, from_micros(due), random)) if timing.jitter else 0
-    run = NewRun(
-        kind=schedule.kind,
-        task=schedule.task,
-        work=schedule.work,
-        policy=schedule.policy,
-        trigger=trigger,
-        due_at=due,
-        ready_at=due + delay,
-        lane=policy.lane,
-        schedule_id=schedule.id,
-        priority=policy.priority,
-        expires_at=None if policy.max_age is None else due + micros_of(policy.max_age),
-        project=schedule.project,
+    stored = StoredWork(schedule.kind, schedule.task, schedule.work, schedule.policy)
+    run = queued_run(
+        stored, policy, trigger, due, ready_at=due + delay, schedule_id=schedule.id, project=schedule.project
     )
     if policy.session is None and policy.overlap in (Overlap.SKIP, Overlap.ALLOW):
         return run

@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from ostinato.clock import Micros
+from ostinato.clock import Micros, micros_of
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.output import OutputPart
+from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
 from ostinato.models.states import ENDS, RunState, Trigger
-from ostinato.models.work import Unreadable, Work
+from ostinato.models.work import Unreadable, Work, work_text
 
 __all__ = [
     "INTERRUPTED",
@@ -28,8 +29,11 @@ __all__ = [
     "Report",
     "Run",
     "RunFilter",
+    "StoredWork",
     "cancelled",
     "end_of_cancel",
+    "queued_run",
+    "stored_work",
     "tells",
     "unstorable",
 ]
@@ -100,6 +104,15 @@ class Run:
         return self.state in ENDS
 
 
+class StoredWork(NamedTuple):
+    """What to do and how to treat it, as the ledger keeps both."""
+
+    kind: str
+    task: str | None
+    work: str
+    policy: str
+
+
 @dataclass(slots=True)
 class NewRun:
     """A row to insert: queued, or at its end already (skipped, missed).
@@ -137,6 +150,44 @@ class NewRun:
     def finished_at(self) -> Micros | None:
         """When it ended, if it is at its end already."""
         return self.ready_at if self.state in ENDS else None
+
+
+def stored_work(work: Work, policy: Policy) -> StoredWork:
+    """Both as text."""
+    return StoredWork(work.kind, work.task, work_text(work), policy_text(policy))
+
+
+def queued_run(
+    stored: StoredWork,
+    policy: Policy,
+    trigger: Trigger,
+    due_at: Micros,
+    *,
+    ready_at: Micros | None = None,
+    asked_at: Micros | None = None,
+    schedule_id: ScheduleId | None = None,
+    session: str | None = None,
+    key: str | None = None,
+    project: str | None = None,
+) -> NewRun:
+    """A run that may start when it is ready, which is its due time if nothing else is said.
+
+    It waits for at most its `max_age`: from its due time, or from when it was asked for.
+    """
+    waits_from = due_at if asked_at is None else asked_at
+    return NewRun(
+        *stored,
+        trigger=trigger,
+        due_at=due_at,
+        ready_at=due_at if ready_at is None else ready_at,
+        lane=policy.lane,
+        schedule_id=schedule_id,
+        priority=policy.priority,
+        expires_at=None if policy.max_age is None else waits_from + micros_of(policy.max_age),
+        session=session,
+        key=key,
+        project=project,
+    )
 
 
 @dataclass(slots=True)

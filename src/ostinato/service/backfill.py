@@ -12,12 +12,12 @@ from itertools import islice
 from ostinato.clock import MICROSECOND, Micros, from_micros
 from ostinato.errors import Conflict, InvalidInput, TimingError
 from ostinato.models.ids import RunId
-from ostinato.models.policy import Overlap, Policy, policy_text
-from ostinato.models.run import NewRun
+from ostinato.models.policy import Overlap, Policy
+from ostinato.models.run import NewRun, queued_run, stored_work
 from ostinato.models.schedule import Schedule
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Trigger
-from ostinato.models.work import Unreadable, work_text
+from ostinato.models.work import Unreadable
 from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
 __all__ = ["BACKFILL_KEYS", "MOST", "Backfill", "backfill_runs", "due_between"]
@@ -119,19 +119,16 @@ def backfill_runs(schedule: Schedule, policy: Policy, due: Sequence[Micros], now
     """A run by hand for each of these due times, one after the other unless its overlap policy is allow."""
     assert not isinstance(schedule.work, Unreadable)
     turn = with_turn(policy, schedule.work, schedule.project)
-    stored, text = work_text(schedule.work), policy_text(policy)
+    stored = stored_work(schedule.work, policy)
     runs = [
-        NewRun(
-            kind=schedule.work.kind,
-            task=schedule.work.task,
-            work=stored,
-            policy=text,
-            trigger=Trigger.MANUAL,
-            due_at=one,
+        queued_run(
+            stored,
+            policy,
+            Trigger.MANUAL,
+            one,
             ready_at=now,
-            lane=policy.lane,
+            asked_at=now,
             schedule_id=schedule.id,
-            priority=policy.priority,
             # Two people who ask for the same due time at once get the same run.
             key=f"{BACKFILL_KEYS}{schedule.id}:{one}",
             project=schedule.project,

@@ -16,7 +16,7 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
 from ostinato.models.policy import Policy, check_choice, check_key, make_policy, policy_text
-from ostinato.models.run import NewRun, Run, RunFilter
+from ostinato.models.run import NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent, with_turn
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
@@ -311,25 +311,11 @@ def _new_runs(
     spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None, now: Micros
 ) -> list[NewRun]:
     text = policy_text(policy)
-    ready_at = _ready_at(spec, now)
-    expires_at = None if policy.max_age is None else ready_at + micros_of(policy.max_age)
+    due_at = _ready_at(spec, now)
+    stored = [StoredWork(work.kind, work.task, work_text(work), text) for work in works]
     return [
-        NewRun(
-            kind=work.kind,
-            task=work.task,
-            work=work_text(work),
-            policy=text,
-            trigger=Trigger.API,
-            due_at=ready_at,
-            ready_at=ready_at,
-            lane=policy.lane,
-            priority=policy.priority,
-            expires_at=expires_at,
-            session=policy.session,
-            key=spec.key,
-            project=project,
-        )
-        for work in works
+        queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project)
+        for one in stored
     ]
 
 

@@ -13,7 +13,7 @@ from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, Timi
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
-from ostinato.models.run import NewRun, Run, RunFilter
+from ostinato.models.run import Run, RunFilter, queued_run, stored_work
 from ostinato.models.schedule import (
     Revision,
     Schedule,
@@ -25,7 +25,7 @@ from ostinato.models.schedule import (
 )
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Trigger
-from ostinato.models.work import Unreadable, work_text
+from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
 from ostinato.service.backfill import Backfill, backfill_runs, due_between
 from ostinato.service.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
@@ -385,19 +385,8 @@ class ScheduleService:
         if force:
             policy = replace(policy, overlap=Overlap.ALLOW)  # a claim looks at it, too
         turn = with_turn(policy, schedule.work, schedule.project)
-        run = NewRun(
-            kind=schedule.work.kind,
-            task=schedule.work.task,
-            work=work_text(schedule.work),
-            policy=policy_text(policy),
-            trigger=Trigger.MANUAL,
-            due_at=now,
-            ready_at=now,
-            lane=policy.lane,
-            schedule_id=schedule.id,
-            priority=policy.priority,
-            project=schedule.project,
-        )
+        stored = stored_work(schedule.work, policy)
+        run = queued_run(stored, policy, Trigger.MANUAL, now, schedule_id=schedule.id, project=schedule.project)
         if turn.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
             run = in_turn(run, name, turn)
         id = await self._store.runs.trigger_run(run, allowed)

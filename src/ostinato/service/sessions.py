@@ -12,7 +12,7 @@ from ostinato.models.event import Event
 from ostinato.models.ids import RunId
 from ostinato.models.lane import CLEARED
 from ostinato.models.policy import Policy, check_choice, check_key, check_session, check_whole, policy_text
-from ostinato.models.run import NewRun, Run
+from ostinato.models.run import NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
 from ostinato.models.states import Trigger
 from ostinato.models.work import Function, payload_text, payload_work
@@ -154,20 +154,9 @@ def _run(session: str, task: str, payload: str, policy: Policy, now: Micros, mes
     """The run of a message, with its own payload alone."""
     if message_id is not None:
         check_key(message_id, "message_id", "give the sender's own number of it, as text")
-    return NewRun(
-        kind=Function.kind,
-        task=task,
-        work=payload_work(task, payload),
-        policy=policy_text(policy),
-        trigger=Trigger.MESSAGE,
-        due_at=now,
-        ready_at=now,
-        lane=policy.lane,
-        priority=policy.priority,
-        expires_at=None if policy.max_age is None else now + micros_of(policy.max_age),
-        session=session,
-        key=None if message_id is None else message_key(session, message_id),
-    )
+    stored = StoredWork(Function.kind, task, payload_work(task, payload), policy_text(policy))
+    key = None if message_id is None else message_key(session, message_id)
+    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key)
 
 
 class _Timers(TypedDict):

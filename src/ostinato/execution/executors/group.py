@@ -109,11 +109,6 @@ class ProcessGroup:
             raise not_started(command, folder, environment, user, error) from error
 
     @property
-    def has_ended(self) -> bool:
-        """Whether the command itself has ended, though some that it started may still run."""
-        return self._ended.done()
-
-    @property
     def was_terminated(self) -> bool:
         """Whether it was told to stop before it had ended."""
         return self._kill_at is not None
