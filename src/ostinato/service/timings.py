@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from ostinato.clock import Clock, from_micros
 from ostinato.errors import InvalidInput
 from ostinato.timing import Timing, parse_timing
-from ostinato.timing.from_json import timing_from_json
 from ostinato.timing.searching import at_most
 from ostinato.timing.zones import check_zone
 
@@ -45,27 +43,24 @@ class TimingService:
 
     def preview(
         self,
-        timing: str | Mapping[str, Any],
+        timing: str,
         *,
         zone: str | None = None,
         n: int = 5,
         after: datetime | None = None,
     ) -> Preview:
-        """The sentence of a timing (its text, or its JSON form), its next times after now, and remarks on them."""
+        """The sentence of a timing, its next times after now, and remarks on them."""
         if not 1 <= n <= _MOST:
             raise InvalidInput(f"n cannot be {n}", field="n", hint=f"give 1 to {_MOST}")
         home = self._zone if zone is None else check_zone(zone)
         start = from_micros(self._clock.now()).replace(microsecond=0) if after is None else after
-        if isinstance(timing, str):
-            found = parse_timing(timing, tz=home, now=start)
-        else:
-            found = timing_from_json(timing).in_zone(home)
+        found = parse_timing(timing, tz=home, now=start)
         times, remarks = _next_times(found, start, n), found.remarks(start, n)
         return Preview(found.text, found.zone or home, found.explain(), times, remarks, start)
 
     async def preview_aside(
         self,
-        timing: str | Mapping[str, Any],
+        timing: str,
         *,
         zone: str | None = None,
         n: int = 5,

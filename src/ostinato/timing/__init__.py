@@ -10,7 +10,6 @@ from ostinato.timing.combine import Except, Or
 from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates
 from ostinato.timing.every import Every
-from ostinato.timing.from_json import timing_from_json
 from ostinato.timing.text import parse_timing
 
 __all__ = [
@@ -25,5 +24,4 @@ __all__ = [
     "Timing",
     "Weekly",
     "parse_timing",
-    "timing_from_json",
 ]

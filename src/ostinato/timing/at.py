@@ -114,9 +114,6 @@ class At(Timing):
             if change.walls[0] <= wall < change.walls[1]
         ]
 
-    def to_json(self) -> dict[str, object]:
-        return self._json("at", when=moment_text(self.when), zone=self.tz)
-
 
 def _read_moment(text: str) -> datetime:
     try:

@@ -172,10 +172,6 @@ class Timing(ABC):
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return []
 
-    @abstractmethod
-    def to_json(self) -> dict[str, object]:
-        """Plain JSON from which `timing_from_json` makes an equal timing."""
-
     def _json(self, kind: str, **values: object) -> dict[str, object]:
         found: dict[str, object] = {"kind": kind, **values}
         if self.jitter:

@@ -111,9 +111,6 @@ class DailyAt(_OnceADay):
     def phrase(self) -> str:
         return f"at {self.clock} every day"
 
-    def to_json(self) -> dict[str, object]:
-        return self._clock_json("daily")
-
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Weekly(_OnceADay):
@@ -160,9 +157,6 @@ class Weekly(_OnceADay):
     def days_phrase(self) -> str:
         return f"on {weekdays_phrase(self.days)}"
 
-    def to_json(self) -> dict[str, object]:
-        return self._clock_json("weekly", days=self.names)
-
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Monthly(_OnceADay):
@@ -203,9 +197,6 @@ class Monthly(_OnceADay):
         skips = [month_end_remark(self.day)] if self.day != "last" and self.day > 28 else []
         # No super(): a dataclass with slots is a new class, which the zero-argument form does not know.
         return skips + WallClockTiming._remarks(self, after, n)
-
-    def to_json(self) -> dict[str, object]:
-        return self._clock_json("monthly", day=self.day)
 
 
 @lru_cache(maxsize=4096)

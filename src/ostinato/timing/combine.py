@@ -20,9 +20,9 @@ from ostinato.timing.grids import Grid, count_union
 from ostinato.timing.searching import bounded, count_step, following, preceding
 from ostinato.timing.zones import as_utc, check_zone, end_of_day, local_date, microseconds_of, start_of_day
 
-__all__ = ["MOST_PARTS", "Except", "Or", "refuse_many"]
+__all__ = ["Except", "Or", "refuse_many"]
 
-MOST_PARTS = 20
+_MOST_PARTS = 20
 """A combination joins so many timings and lists of dates at most."""
 
 _TICK = timedelta(microseconds=1)
@@ -47,9 +47,9 @@ def _refuse_after_finish(*timings: Timing) -> None:
 
 def refuse_many(parts: int) -> None:
     """Refuse a combination of more parts than anybody reads."""
-    if parts > MOST_PARTS:
+    if parts > _MOST_PARTS:
         raise TimingError(
-            f"more than {MOST_PARTS} timings are joined",
+            f"more than {_MOST_PARTS} timings are joined",
             hint="several schedules, or lists in one part: weekly mon,thu 09:00, except 12-24,12-25,12-26",
         )
 
@@ -169,9 +169,6 @@ class Or(Timing):
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return list(dict.fromkeys(remark for part in self.parts for remark in part.remarks(after, n)))
-
-    def to_json(self) -> dict[str, object]:
-        return {"kind": "or", "parts": [part.to_json() for part in self.parts]}
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -368,10 +365,6 @@ class Except(Timing):
 
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return self.base.remarks(after, n)
-
-    def to_json(self) -> dict[str, object]:
-        days = self.days.text.split(",") if isinstance(self.days, Dates) else self.days.to_json()
-        return {"kind": "except", "base": self.base.to_json(), "days": days, "zone": self.tz}
 
 
 def _is_due_within(days: Timing, after: datetime, until: datetime) -> bool:

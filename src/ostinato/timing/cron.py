@@ -79,6 +79,3 @@ class Cron(WallClockTiming):
             if (step := re.fullmatch(r"\*/(\d+)", field)) and length % int(step[1]):
                 remarks.append(f"Steps of {step[1]} in the {name} field start again at 0, so the last one is shorter.")
         return remarks + WallClockTiming._remarks(self, after, n)
-
-    def to_json(self) -> dict[str, object]:
-        return self._json("cron", expression=self.expression, zone=self.tz)

@@ -122,10 +122,6 @@ class Every(Timing):
             return []
         return ["A day here is 24 hours, so the time on the clock moves when the clock changes; 'daily' keeps it."]
 
-    def to_json(self) -> dict[str, object]:
-        anchor = moment_text(self.anchor) if isinstance(self.anchor, datetime) else self.anchor
-        return self._json("every", interval=duration_text(self.interval), anchor=anchor)
-
 
 def _checked_anchor(anchor: object) -> datetime | Literal["finish"] | None:
     if anchor is None or anchor == "finish":

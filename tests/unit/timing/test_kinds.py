@@ -9,7 +9,7 @@ import pytest
 from cronsim import CronSim
 
 from ostinato.errors import InvalidInput, TimingError
-from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing, timing_from_json
+from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
 
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
@@ -237,39 +237,6 @@ def test_a_zone_is_found_by_any_case_and_suggested_by_its_city() -> None:
     for wrong in ("../etc/passwd", "Europe", "", "Mars/Olympus"):
         with pytest.raises(TimingError):
             DailyAt(3, tz=wrong)
-
-
-@pytest.mark.parametrize(
-    ("stored", "field"),
-    [
-        ({"kind": "daily", "hour": "3"}, "hour"),
-        ({"kind": "daily", "hour": True}, "hour"),
-        ({"kind": "daily"}, "hour"),
-        ({"kind": "daily", "hour": 3, "zone": 1}, "zone"),
-        ({"kind": "weekly", "days": 1, "hour": 3}, "days"),
-        ({"kind": "every", "interval": 300}, "interval"),
-        ({"kind": "every", "interval": "5 apples"}, "interval"),
-        ({"kind": "every", "interval": "5m", "anchor": "yesterday"}, "anchor"),
-        ({"kind": "every", "interval": "5m", "anchor": "2026-01-01T10:00"}, "anchor"),
-        ({"kind": "every", "interval": "5m", "jitter": 3}, "jitter"),
-        ({"kind": "every", "interval": "5m", "jitter": "3s", "stable": "yes"}, "stable"),
-        ({"kind": "at", "when": 5}, "when"),
-        ({"kind": "cron", "expression": None}, "expression"),
-        ({"kind": "or", "parts": "daily"}, "parts"),
-        ({"kind": "except", "base": {"kind": "daily", "hour": 3}, "days": "12-25"}, "days"),
-        ({"kind": "sometimes"}, "kind"),
-        ({}, "kind"),
-    ],
-)
-def test_wrong_json_names_the_field(stored: dict[str, object], field: str) -> None:
-    with pytest.raises(TimingError, match=f"field '{field}'"):
-        timing_from_json(stored)
-
-
-@pytest.mark.parametrize("stored", [None, "daily 03:00", [], 5])
-def test_json_that_is_no_object_is_refused(stored: object) -> None:
-    with pytest.raises(TimingError, match="is an object"):
-        timing_from_json(stored)
 
 
 def test_jitter_moves_the_start_and_never_the_due_time() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ostinato.errors import TimingError
-from ostinato.timing import DailyAt, Except, Or, Timing, Weekly, parse_timing, timing_from_json
+from ostinato.timing import DailyAt, Except, Or, Timing, Weekly, parse_timing
 from ostinato.timing.searching import at_most
 from tests.unit.timing.strategies import instants, timings, wall_timings
 
@@ -58,14 +58,12 @@ def test_parts_in_parentheses_count_too() -> None:
 
 
 @pytest.mark.parametrize("parts", [21, 20_000])
-def test_more_are_refused_in_python_and_in_json_too(parts: int) -> None:
+def test_more_are_refused_in_python_too(parts: int) -> None:
     with pytest.raises(TimingError, match="more than 20 timings are joined"):
         Or(*(DailyAt(9) for _ in range(parts)))
-    with pytest.raises(TimingError, match="more than 20 timings are joined"):
-        timing_from_json({"kind": "or", "parts": [DailyAt(9).to_json()] * parts})
 
 
-def test_nested_ones_are_refused_in_python_and_in_json_too() -> None:
+def test_nested_ones_are_refused_in_python_too() -> None:
     timing: Timing = DailyAt(9)
     for _ in range(6):
         timing = timing.except_dates("12-25") | DailyAt(10) - Weekly("sat", 0)
@@ -73,11 +71,6 @@ def test_nested_ones_are_refused_in_python_and_in_json_too() -> None:
     assert timing.size == 19
     with pytest.raises(TimingError, match="more than 20 timings are joined"):
         timing - (DailyAt(9) | DailyAt(10))
-    deep = DailyAt(9).to_json()
-    for _ in range(5_000):
-        deep = {"kind": "or", "parts": [deep]}
-    with pytest.raises(TimingError, match="more than 20 timings are joined"):
-        timing_from_json(deep)
 
 
 def test_twenty_parts_are_read_in_few_steps(steps: _Steps) -> None:

@@ -899,7 +899,7 @@ export interface paths {
         put?: never;
         /**
          * Preview Timing In Json
-         * @description The same, for a timing in its text or its JSON form.
+         * @description The same, for a text of any length.
          */
         post: operations["preview_timing_in_json"];
         delete?: never;
@@ -3041,7 +3041,7 @@ export interface components {
         };
         /**
          * TimingToPreview
-         * @description A timing to explain: its text, or its JSON form.
+         * @description A timing to explain.
          */
         TimingToPreview: {
             /** After */
@@ -3052,14 +3052,7 @@ export interface components {
              */
             n?: number;
             /** Text */
-            text?: string | null;
-            /**
-             * Timing
-             * @description The JSON form, instead of a text.
-             */
-            timing?: {
-                [key: string]: unknown;
-            } | null;
+            text: string;
             /** Zone */
             zone?: string | null;
         };

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -149,10 +149,9 @@ class PreviewQuery(Sought):
 
 
 class TimingToPreview(Asked):
-    """A timing to explain: its text, or its JSON form."""
+    """A timing to explain."""
 
-    text: Annotated[Text | None, Field(max_length=10_000)] = None
-    timing: Annotated[dict[str, Any] | None, Field(description="The JSON form, instead of a text.")] = None
+    text: Annotated[Text, Field(max_length=10_000)]
     zone: Zone | None = None
     n: Annotated[int, Field(ge=1, le=100)] = 5
     after: Moment | None = None
