@@ -12,6 +12,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from ostinato.tuning import DEFAULT_TUNING, Tuning
 from tests.databases import QUICK, needs_postgres
 from tests.postgres_databases import KeptDatabase, fresh_database
 from tests.postgres_server import server_url, stop_server
@@ -59,6 +60,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_unconfigure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput") and _FOLDER in config.stash:
         stop_server(config.stash[_FOLDER])
+
+
+@pytest.fixture
+def tuning() -> Tuning:
+    """Of the apps that fixtures make; `tuned` gives those of one test another."""
+    return DEFAULT_TUNING
+
+
+def tuned(**numbers: Any) -> pytest.MarkDecorator:
+    """The test runs with these numbers instead of the usual ones."""
+    return pytest.mark.parametrize("tuning", [Tuning(**numbers)], ids=["tuned"])
 
 
 @pytest.fixture(scope="session")

@@ -87,7 +87,7 @@ class Ostinato:
         self.name = check_key(name, "name", "give the app a name such as shop")
         self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
         self.clock: Clock = clock or SystemClock()
-        self.registry = Registry()
+        self.registry = Registry(check_seconds=self.settings.tuning.check_seconds)
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""

@@ -24,6 +24,7 @@ from ostinato.models.policy import MOST
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
+from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
 
@@ -92,6 +93,8 @@ class Settings:
     """A file with the key of that certificate."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    tuning: Tuning = field(default=DEFAULT_TUNING, repr=False)
+    """Not a setting: no file and no variable names it."""
 
     def __post_init__(self) -> None:
         # Once, and not at each opening: a program that changes its folder keeps its database.
@@ -139,7 +142,7 @@ def passwords_in(url: str) -> list[str]:
     return [*found, *(unquote(password) for password in found)]
 
 
-_NAMES = {setting.name for setting in fields(Settings)}
+_NAMES = {setting.name for setting in fields(Settings)} - {"tuning"}
 
 
 def load_settings(

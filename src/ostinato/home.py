@@ -26,9 +26,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_LAST_CALLS = 1.0
-"""Seconds that calls under way have to end before the house is closed under them."""
-
 
 class _Moved(Exception):
     """The stay is ending: wait until it has, and call again."""
@@ -59,8 +56,10 @@ class _Stay(Generic[H]):
 class Home(Generic[H]):
     """Opens a house once, on one loop, and runs coroutines in it."""
 
-    def __init__(self, build: Callable[[], Awaitable[H]]) -> None:
+    def __init__(self, build: Callable[[], Awaitable[H]], last_calls: float = 1.0) -> None:
         self._build = build
+        self._last_calls = last_calls
+        """Seconds that calls under way have to end before the house is closed under them."""
         self._lock = threading.RLock()  # a signal may interrupt the thread that holds it, and stop the app
         self._stay: _Stay[H] | None = None
         _homes.add(self)
@@ -154,7 +153,9 @@ class Home(Generic[H]):
     def _begun(self) -> _Stay[H]:
         if self._stay is None or self._stay.is_over():
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=_run_loop, args=(loop,), name="ostinato-home", daemon=True)
+            thread = threading.Thread(
+                target=_run_loop, args=(loop, self._last_calls), name="ostinato-home", daemon=True
+            )
             thread.start()
             self._stay = _Stay(loop, thread)
         return self._stay
@@ -230,7 +231,7 @@ class Home(Generic[H]):
                 await drain(stay.house)
         finally:
             stay.is_closing = True
-            await _end_visits(stay)
+            await _end_visits(stay, self._last_calls)
             house, stay.house = stay.house, None
             if house is not None:
                 await close(house)
@@ -271,10 +272,10 @@ async def _until_gone(stay: _Stay[Any]) -> None:
     await asyncio.shield(asyncio.wrap_future(stay.gone))
 
 
-async def _end_visits(stay: _Stay[Any]) -> None:
+async def _end_visits(stay: _Stay[Any], seconds: float) -> None:
     """Let short calls end, and end the long ones."""
     if stay.visits:
-        await asyncio.wait(list(stay.visits), timeout=_LAST_CALLS)
+        await asyncio.wait(list(stay.visits), timeout=seconds)
     ours = [task for task in stay.visits.values() if task is not None]
     for task in ours:
         task.cancel()
@@ -309,18 +310,18 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
             future.set_exception(error)
 
 
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop, last_calls: float) -> None:
     asyncio.set_event_loop(loop)
     loop.set_default_executor(_Beside())
     try:
         loop.run_forever()
         # Nobody may be left waiting for an answer: who came last is told to call again.
-        loop.run_until_complete(_turn_over())
+        loop.run_until_complete(_turn_over(last_calls))
     finally:
         loop.close()
 
 
-async def _turn_over() -> None:
+async def _turn_over(seconds: float) -> None:
     """Let what was handed over already run, and end the rest."""
     for _ in range(5):
         await asyncio.sleep(0)
@@ -328,7 +329,7 @@ async def _turn_over() -> None:
     for task in rest:
         task.cancel()
     if rest:
-        _, stubborn = await asyncio.wait(rest, timeout=_LAST_CALLS)
+        _, stubborn = await asyncio.wait(rest, timeout=seconds)
         for task in stubborn:  # work may swallow its cancellation: the ledger says so, and asyncio need not
             task._log_destroy_pending = False  # type: ignore[attr-defined]
 

@@ -21,13 +21,10 @@ from functools import partial
 from types import FrameType
 from typing import Any, NoReturn, Protocol
 
-__all__ = ["FORCED_END", "FORCE_SECONDS", "SignalReader", "end_by_signal", "say_last", "signal_reader"]
-
-FORCE_SECONDS = 5.0
-"""How long the ledger may take to learn what becomes of the runs, once a stop is forced."""
+__all__ = ["FORCED_END", "SignalReader", "end_by_signal", "say_last", "signal_reader"]
 
 FORCED_END = "forced: the process ends now; what it ran is rescued by others"
-"""What is said when it took longer."""
+"""What is said when the ledger took too long to learn what becomes of the runs."""
 
 _DIRECT = 0x80
 """In a byte that comes from our handler and not from Python."""
@@ -99,9 +96,9 @@ class SignalReader:
     def _handles(self, number: int) -> bool:
         return signal.getsignal(number) == self._handle
 
-    def end_later(self, number: int, end: Callable[[], object]) -> None:
-        """Call this in FORCE_SECONDS, unless this signal is left before. From a listener."""
-        self._deadlines[number] = _Deadline(time.monotonic() + FORCE_SECONDS, end)
+    def end_later(self, number: int, end: Callable[[], object], seconds: float) -> None:
+        """Call this in so many seconds, unless this signal is left before. From a listener."""
+        self._deadlines[number] = _Deadline(time.monotonic() + seconds, end)
 
     def catch_up(self, seconds: float = _MARK_SECONDS) -> None:
         """Wait until the thread has read what came before, but not for ever."""

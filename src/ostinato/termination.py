@@ -18,8 +18,10 @@ from functools import partial
 from queue import SimpleQueue
 from typing import NoReturn, Protocol
 
+from ostinato.config import Settings
 from ostinato.logs import get_logger
 from ostinato.signal_reader import FORCED_END, end_by_signal, say_last, signal_reader
+from ostinato.tuning import DEFAULT_TUNING
 
 __all__ = ["FORCING", "drain_on_sigterm", "interrupts_force", "leave_sigterm"]
 
@@ -30,6 +32,8 @@ FORCING = "forcing: what is under way is cut off (once more to end at once)"
 
 class Stoppable(Protocol):
     """An app."""
+
+    settings: Settings
 
     def stop(self) -> None: ...
     def force(self) -> None: ...
@@ -51,8 +55,9 @@ class _Drain:
         if self._count == 1:
             self._asked.put(number)
         elif self._count == 2:
-            signal_reader().end_later(number, partial(_end, number))
-            _force(_started.copy())
+            apps = _started.copy()
+            signal_reader().end_later(number, partial(_end, number), _force_seconds(apps))
+            _force(apps)
         else:
             end_by_signal(number)
 
@@ -115,8 +120,9 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
     def arrived(number: int) -> None:
         if next(count) > 1:
             end_by_signal(number)
-        signal_reader().end_later(number, partial(_end, number))
-        _force([app, *(_started if at_exit else [])])
+        apps = [app, *(_started if at_exit else [])]
+        signal_reader().end_later(number, partial(_end, number), _force_seconds(apps))
+        _force(apps)
         say_last(FORCING)
 
     signal_reader().listen((signal.SIGINT,), arrived)
@@ -129,6 +135,10 @@ def interrupts_force(app: Stoppable, *, at_exit: bool) -> Iterator[None]:
 def is_ours() -> bool:
     """Whether SIGTERM drains the apps."""
     return bool(_drains) and signal_reader().listener(signal.SIGTERM) == _drains[0].arrived
+
+
+def _force_seconds(apps: Iterable[Stoppable]) -> float:
+    return max((app.settings.tuning.force_seconds for app in apps), default=DEFAULT_TUNING.force_seconds)
 
 
 def _force(apps: Iterable[Stoppable]) -> None:

@@ -20,6 +20,7 @@ from ostinato.models.run import NewRun, Run
 from ostinato.service.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
+from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = [
     "NO_ENGINE",
@@ -68,7 +69,8 @@ class House:
         self.engine: Engine | None = None
         self._remote = remote
         code = remote or registry
-        self.services = Services(store, clock, settings.tz, code, self._is_draining, settings.login_limits)
+        limits, tuning = settings.login_limits, settings.tuning
+        self.services = Services(store, clock, settings.tz, code, self._is_draining, limits, tuning)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""
@@ -147,7 +149,7 @@ async def _unrecorded(engine: Engine) -> NoReturn:
     raise StoreUnavailable(f"the end of the run could not be recorded for {_PATIENCE} s: see what the recorder says")
 
 
-def open_store(url: str, schema: str = "ostinato", lease: float = 15.0) -> Store:
+def open_store(url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING) -> Store:
     """The store for a URL: sqlite:///path, sqlite://:memory:, or postgresql://… . With many nodes, no transaction may
     hold up others for as long as a `lease`, in seconds."""
     scheme, separator, rest = url.partition("://")
@@ -157,16 +159,16 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0) -> Store
         path = rest.removeprefix("/") if rest.startswith("/") else rest
         if not path:
             raise InvalidInput(f"{url!r} names no file", field="db", hint="write sqlite:///jobs.db")
-        return SqliteStore(path)
+        return SqliteStore(path, tuning)
     if separator and scheme in ("postgresql", "postgres"):
         try:
             from ostinato.stores.postgres.store import PostgresStore
         except ModuleNotFoundError as error:
             raise StoreError(f"PostgreSQL needs {error.name}: pip install 'ostinato[postgres]'") from error
-        return PostgresStore(url, schema, lease)
+        return PostgresStore(url, schema, lease, tuning)
     if not separator and url:
         # A bare path is what people type on a command line.
-        return open_store(f"sqlite:///{url}", schema, lease)
+        return open_store(f"sqlite:///{url}", schema, lease, tuning)
     raise InvalidInput(
         f"{url!r} is not a database", field="db", hint="write sqlite:///jobs.db or postgresql://user@host/name"
     )
@@ -183,7 +185,7 @@ async def open_house_with_remote_engine(settings: Settings, clock: Clock, remote
 
 
 async def _opened(settings: Settings) -> Store:
-    store = open_store(settings.db, settings.schema, settings.lease.total_seconds())
+    store = open_store(settings.db, settings.schema, settings.lease.total_seconds(), settings.tuning)
     try:
         await store.open()
         # Only that they exist: an engine that starts sets them, so that looking does not undo a `lane set`.

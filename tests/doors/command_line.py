@@ -23,8 +23,13 @@ __all__ = ["JOBS", "PATIENT", "PROGRAM", "Answer", "CommandLine", "Process", "ev
 PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
 """What a shell would call `ostinato`."""
 
-PATIENT = "import ostinato.signal_reader\nostinato.signal_reader.FORCE_SECONDS = 3600\n"
-"""In a program whose forced stop is to be recorded, however busy the machine is."""
+PATIENT = """
+from dataclasses import replace
+from ostinato.tuning import Tuning
+
+app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600, exec_write_seconds=3600))
+"""
+"""At the end of a program whose forced stop is to be recorded, however busy the machine is."""
 
 JOBS = '''
 import asyncio

@@ -13,6 +13,7 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.testing import FakeClock
+from ostinato.tuning import Tuning
 from tests.databases import LIGHT, url_of
 from tests.doors.command_line import JOBS, CommandLine
 from tests.doors.web import Client, Web, web_on
@@ -63,9 +64,9 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def web() -> Iterator[Web]:
+def web(tuning: Tuning) -> Iterator[Web]:
     """The server in this process, on a fake clock and a database of its own."""
-    with web_on() as web:
+    with web_on(tuning=tuning) as web:
         yield web
 
 

@@ -18,6 +18,7 @@ from ostinato.clock import SystemClock
 from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
+from ostinato.tuning import Tuning
 from ostinato.wiring import House, open_house
 
 __all__ = ["Api", "Socket", "api_on", "eventually", "listening", "started"]
@@ -45,9 +46,11 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def api_on(db: str, registry: Registry | None = None, *, small_buffers: bool = False) -> AsyncIterator[Api]:
+async def api_on(
+    db: str, registry: Registry | None = None, *, small_buffers: bool = False, **numbers: Any
+) -> AsyncIterator[Api]:
     """An API process's worth of server on this loop, without an engine."""
-    house = await open_house(Settings(db=db), SystemClock(), registry or Registry())
+    house = await open_house(Settings(db=db, tuning=Tuning(**numbers)), SystemClock(), registry or Registry())
     try:
         name = f"tests-{id(house)}"
         _, token = await house.services.access.make_token(name, Role.VIEWER, "tests", None)

@@ -12,8 +12,7 @@ import pytest
 from ostinato.errors import OutcomeUnknown, StoreUnavailable
 from ostinato.models.effects import has_effects
 from ostinato.models.run import Run
-from ostinato.stores.postgres import access as postgres_access
-from ostinato.stores.sqlite import access as sqlite_access
+from ostinato.tuning import Tuning
 from tests.doors.web import BASE, Client, Web, web_on
 from tests.lost_answers import lose_answer
 from tests.stores.places import raw
@@ -119,10 +118,8 @@ def test_an_answer_that_is_too_large_is_told_to_be_done_and_nothing_is_done_agai
         assert sum(size for _, _, size in _kept(web)) < 1_000
 
 
-def test_each_actor_keeps_the_newest_answers_alone(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for store in (sqlite_access, postgres_access):
-        monkeypatch.setattr(store, "MOST_REQUESTS", 3)
-    with web_on(url=url) as web:
+def test_each_actor_keeps_the_newest_answers_alone(url: str) -> None:
+    with web_on(url=url, tuning=Tuning(kept_answers=3)) as web:
         ci, other = web.script("operator", "ci"), web.script("operator", "other")
         first = [_enqueue(other, "k0").json()["id"]]
         for number in range(5):

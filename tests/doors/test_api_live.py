@@ -15,10 +15,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from ostinato import Shell
-from ostinato.api import live as live_door
 from ostinato.errors import StoreUnavailable
 from ostinato.models.access import Actor
-from ostinato.service import live as live_service
 from ostinato.service.audit import acting
 from ostinato.service.runs import EnqueueSpec
 from tests.databases import SHARED, url_of
@@ -104,13 +102,9 @@ def test_who_comes_back_with_a_cursor_has_missed_nothing(db: str, tmp_path: Path
         run(main)
 
 
-def test_a_cursor_of_a_hub_that_has_ended_is_answered_from_the_ledger(
-    file_db: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(live_service, "LINGER", 0.1)
-
+def test_a_cursor_of_a_hub_that_has_ended_is_answered_from_the_ledger(file_db: str, tmp_path: Path) -> None:
     async def main() -> None:
-        async with api_on(file_db) as api:
+        async with api_on(file_db, live_linger_seconds=0.1) as api:
             async with listening(api) as first:
                 await first.subscribe("overview")
             hub = api.house.services.live
@@ -127,13 +121,13 @@ def test_a_cursor_of_a_hub_that_has_ended_is_answered_from_the_ledger(
         run(main)
 
 
-def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(
-    file_db: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(live_door, "SEND_SECONDS", 3.0)  # of both: one that reads must never be that late
-
+def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(file_db: str, tmp_path: Path) -> None:
     async def main() -> None:
-        async with api_on(file_db, small_buffers=True) as api, listening(api, max_queue=None) as reader:
+        # The seconds are of both: one that reads must never be that late.
+        async with (
+            api_on(file_db, small_buffers=True, live_send_seconds=3.0) as api,
+            listening(api, max_queue=None) as reader,
+        ):
             await reader.subscribe("overview")
             narrow = socket.socket()
             narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -318,13 +312,11 @@ async def _logged_in(api: Api) -> tuple[str, str]:
         None,
     ],
 )
-def test_nobody_listens_with_the_cookie_alone(file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
+def test_nobody_listens_with_the_cookie_alone(file_db: str, first: Any) -> None:
     """It comes to every port of the host: another server there could open a socket with it."""
-    if first is None:
-        monkeypatch.setattr(live_door, "LOGIN_SECONDS", 0.2)
 
     async def main() -> None:
-        async with api_on(file_db) as api:
+        async with api_on(file_db, live_login_seconds=0.2 if first is None else 5.0) as api:
             cookie, _ = await _logged_in(api)
             async with listening(api, token=None, cookie=cookie) as watcher:
                 if first is not None:
@@ -336,11 +328,9 @@ def test_nobody_listens_with_the_cookie_alone(file_db: str, monkeypatch: pytest.
     run(main)
 
 
-def test_a_socket_is_closed_when_its_login_ends(file_db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_door, "LOOK_AGAIN_SECONDS", 0.05)
-
+def test_a_socket_is_closed_when_its_login_ends(file_db: str) -> None:
     async def main() -> None:
-        async with api_on(file_db) as api:
+        async with api_on(file_db, live_identify_seconds=0.05) as api:
             cookie, key = await _logged_in(api)
             async with listening(api, token=None, cookie=cookie) as watcher:
                 await watcher.send("login", origin_key=key)
@@ -352,11 +342,9 @@ def test_a_socket_is_closed_when_its_login_ends(file_db: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("first", [{"type": "login", "token": "ost_wrong"}, {"type": "ping"}, "no message", None])
-def test_nobody_listens_without_a_login(file_db: str, monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
-    monkeypatch.setattr(live_door, "LOGIN_SECONDS", 0.2)
-
+def test_nobody_listens_without_a_login(file_db: str, first: Any) -> None:
     async def main() -> None:
-        async with api_on(file_db) as api, listening(api, token=None) as watcher:
+        async with api_on(file_db, live_login_seconds=0.2) as api, listening(api, token=None) as watcher:
             if first is not None:
                 await watcher.connection.send(json.dumps(first))
             refused = await watcher.next()
@@ -387,11 +375,9 @@ def test_who_comes_while_the_database_is_away_is_not_told_to_log_in(
     run(main)
 
 
-def test_a_socket_is_closed_when_its_token_is_removed(file_db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_door, "LOOK_AGAIN_SECONDS", 0.05)
-
+def test_a_socket_is_closed_when_its_token_is_removed(file_db: str) -> None:
     async def main() -> None:
-        async with api_on(file_db) as api, listening(api) as watcher:
+        async with api_on(file_db, live_identify_seconds=0.05) as api, listening(api) as watcher:
             await watcher.subscribe("overview")
             (token,) = await api.house.services.access.tokens()
             await api.house.services.access.remove_token(token.id)

@@ -11,7 +11,6 @@ import httpx
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from ostinato.api import health as health_door
 from ostinato.api.metrics import metrics_text
 from ostinato.clock import SECOND, uptime
 from ostinato.engine import fence
@@ -22,6 +21,7 @@ from ostinato.models.ids import NodeId
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.work import Http
+from ostinato.tuning import Tuning
 from tests.doors.command_line import eventually
 from tests.doors.prometheus_text import read_metrics
 from tests.doors.web import BASE, Web, web_on
@@ -258,6 +258,6 @@ def test_a_database_that_hangs_is_not_waited_for(web: Web, monkeypatch: pytest.M
         await asyncio.Event().wait()
 
     failing(web, monkeypatch, hang)
-    monkeypatch.setattr(health_door, "DATABASE_SECONDS", 0.05)
+    web.set(tuning=Tuning(readiness_seconds=0.05))
     answer = web.anybody().get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "the database did not answer within 0.05 s")

@@ -9,6 +9,7 @@ import pytest
 
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
+from tests.conftest import tuned
 from tests.doors.web import Client, Web
 from tests.stores.places import raw
 
@@ -242,10 +243,8 @@ def test_a_timeline_counts_what_remains_from_now_on(admin: Client) -> None:
         assert admin.get("/api/timeline", params={**span, **chosen}).json()["due"] == []
 
 
-def test_a_timeline_of_a_large_project_is_cut_and_says_so(
-    admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ostinato.service.timeline._MOST_SCHEDULES", 2)
+@tuned(timeline_schedules=2)
+def test_a_timeline_of_a_large_project_is_cut_and_says_so(admin: Client, tmp_path: Path) -> None:
     assert admin.post("/api/projects", {"name": "shop", "folder": str(tmp_path)}).status_code == 201
     for hour in (3, 1, 2):
         add(admin, f"at{hour}", f"daily 0{hour}:00", project="shop")

@@ -51,14 +51,6 @@ def flaky():
 """
 
 
-PATIENT_APP = """
-import ostinato.cli.attended
-from ostinato import Ostinato
-
-ostinato.cli.attended._WRITE_SECONDS = 3600
-app = Ostinato()
-"""
-
 BLOCKING = """
 import contextlib, ctypes, io, time
 from pathlib import Path
@@ -242,7 +234,7 @@ def test_a_signal_cancels_it_and_waits_for_its_end(cli: CommandLine, number: sig
 
 def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: CommandLine) -> None:
     command = "trap '' TERM INT; echo $$ > pid; echo begun; while :; do sleep 0.05; done"
-    (cli.folder / "patient.py").write_text(PATIENT + PATIENT_APP)
+    (cli.folder / "patient.py").write_text("from ostinato import Ostinato\n\napp = Ostinato()\n" + PATIENT)
     with cli.start("exec", "--shell", command, "--app", "patient:app") as running:
         eventually(lambda: "begun" in running.out, "the command runs")
         running.signal(signal.SIGINT)

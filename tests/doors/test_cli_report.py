@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_a_pipe_that_is_gone_or_that_nobody_reads_does_not_hang(
 
 
 def test_a_full_pipe_is_given_up_with_a_message(cli: CommandLine, pipe: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_PATIENCE", 0.2)
+    monkeypatch.setattr(report, "_push", partial(report._push, patience=0.2))
     with contextlib.suppress(BlockingIOError):
         while os.write(pipe, b"x" * 4096):
             pass

@@ -78,7 +78,7 @@ def test_schedules_of_tasks_need_an_app_that_knows_them(cli: CommandLine) -> Non
 
 
 def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
-    (cli.folder / "patient.py").write_text(PATIENT + JOBS)
+    (cli.folder / "patient.py").write_text(JOBS + PATIENT)
     with cli.start("up", "--app", "patient:app") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", "slow")
@@ -137,7 +137,7 @@ async def beside():
 @pytest.mark.parametrize("task", ["swallow", "block", "deaf", "beside"])
 def test_the_second_signal_ends_the_process_whatever_its_work_does(cli: CommandLine, task: str) -> None:
     holds_the_loop = task in ("block", "deaf")
-    (cli.folder / "stubborn.py").write_text(STUBBORN if holds_the_loop else PATIENT + STUBBORN)
+    (cli.folder / "stubborn.py").write_text(STUBBORN if holds_the_loop else STUBBORN + PATIENT)
     with cli.start("worker", "--app", "stubborn:app") as worker:
         eventually(lambda: "database" in worker.err, "the worker is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", task, "--retry", "0")

@@ -30,6 +30,7 @@ from ostinato.service.live_cursor import Cursor
 from ostinato.service.live_events import FLOOD, Known, Told
 from ostinato.service.live_listener import Ended, Happened, Lines, Listener, Message, Pong, Skipped, Subscribed
 from ostinato.service.runs import EnqueueSpec
+from ostinato.tuning import Tuning
 from ostinato.wiring import House, open_house
 from tests.doors.live_socket import eventually
 from tests.stores.builders import claim, finish, said
@@ -38,17 +39,18 @@ from tests.stores.places import raw
 Found = Callable[[Message], bool]
 
 
-def run(tmp_path: Path, main: Callable[[House], Coroutine[Any, Any, None]]) -> None:
+def run(tmp_path: Path, main: Callable[[House], Coroutine[Any, Any, None]], **numbers: Any) -> None:
     async def whole() -> None:
-        async with house_on(tmp_path) as house, asyncio.timeout(60):
+        async with house_on(tmp_path, Tuning(**numbers)) as house, asyncio.timeout(60):
             await main(house)
 
     asyncio.run(whole())
 
 
 @asynccontextmanager
-async def house_on(tmp_path: Path) -> AsyncIterator[House]:
-    house = await open_house(Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}"), SystemClock(), Registry())
+async def house_on(tmp_path: Path, tuning: Tuning) -> AsyncIterator[House]:
+    settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=tuning)
+    house = await open_house(settings, SystemClock(), Registry())
     try:
         yield house
     finally:
@@ -68,7 +70,7 @@ async def joined(hub: LiveHub, topic: str = "overview", cursor: str | None = Non
 
 
 async def begun(hub: LiveHub) -> Subscribed:
-    """Where the hub began; its task has looked for the first time, and rests as long as BETWEEN_LOOKS says."""
+    """Where the hub began; its task has looked for the first time, and rests as long as `live_look_seconds` says."""
     _, start = await joined(hub)
     first = hub._known
     await eventually(lambda: hub._known is not first)
@@ -141,12 +143,7 @@ def test_who_drops_before_it_hears_of_a_flood_hears_of_it_when_it_comes_back(tmp
     run(tmp_path, main)
 
 
-def test_a_replay_says_when_it_cannot_hold_all_events_of_a_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_service, "LONGEST_PAUSE", 0.01)
-    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 0.01)
-
+def test_a_replay_says_when_it_cannot_hold_all_events_of_a_session(tmp_path: Path) -> None:
     async def main(house: House) -> None:
         hub = house.services.live
         _, start = await joined(hub)
@@ -165,14 +162,10 @@ def test_a_replay_says_when_it_cannot_hold_all_events_of_a_session(
         assert isinstance(skipped, Skipped)
         assert skipped.cursor != subscribed.cursor
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_pause_seconds=0.01, live_look_seconds=0.01)
 
 
-def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 60.0)
-
+def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(tmp_path: Path) -> None:
     async def main(house: House) -> None:
         hub = house.services.live
         start = await begun(hub)
@@ -198,16 +191,11 @@ def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(
         assert isinstance(skipped, Skipped)
         assert skipped.runs == FLOOD + 6
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_look_seconds=60.0)
 
 
 @pytest.mark.parametrize("of", ["this hub", "another hub"])
-def test_what_was_missed_is_put_in_small_parts_and_nothing_new_comes_in_between(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
-) -> None:
-    monkeypatch.setattr(live_service, "AT_ONCE", 5)
-    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 0.01)
-
+def test_what_was_missed_is_put_in_small_parts_and_nothing_new_comes_in_between(tmp_path: Path, of: str) -> None:
     async def main(house: House) -> None:
         hub = house.services.live
         _, start = await joined(hub, "run:0")
@@ -228,13 +216,12 @@ def test_what_was_missed_is_put_in_small_parts_and_nothing_new_comes_in_between(
         heard = await until(back, lambda message: run_of(message) == later[-1])
         assert [run_of(message) for message in heard[1:]] == [*ids, *later]
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_batch=5, live_look_seconds=0.01)
 
 
 def test_a_replay_is_made_in_a_thread_and_written_once_for_all_who_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 60.0)
     written: list[LiveEvent] = []
     threads: list[int] = []
     encoded, between = live_service._encoded, live_events.events_between
@@ -264,7 +251,7 @@ def test_a_replay_is_made_in_a_thread_and_written_once_for_all_who_come_back(
         assert len(threads) == 1
         assert threads[0] != threading.get_ident()
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_look_seconds=60.0)
 
 
 def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
@@ -310,11 +297,7 @@ def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes
     run(tmp_path, main)
 
 
-def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_service, "LINGER", 0.0)
-    monkeypatch.setattr(live_service, "LONGEST_PAUSE", 0.01)
-    monkeypatch.setattr(live_service, "BETWEEN_LOOKS", 0.01)
-
+def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> None:
     async def main(house: House) -> None:
         hub = house.services.live
         for turn in range(20):
@@ -328,7 +311,7 @@ def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path, monkey
             hub.leave(listener)
         await eventually(lambda: not hub.is_looking)
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_linger_seconds=0.0, live_pause_seconds=0.01, live_look_seconds=0.01)
 
 
 def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_older(postgres_url: str) -> None:
@@ -363,7 +346,6 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
 
 
 def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_service, "LONGEST_PAUSE", 0.01)
     failures = iter([StoreUnavailable("away"), RuntimeError("broken"), *[StoreUnavailable("away")] * 1_000])
 
     async def fail(watch: object, seconds: float) -> None:
@@ -377,7 +359,7 @@ def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch
             (id,) = await enqueue(house, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
 
-    run(tmp_path, main)
+    run(tmp_path, main, live_pause_seconds=0.01)
 
 
 # --- output ---------------------------------------------------------------------------------------------------------

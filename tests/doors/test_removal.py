@@ -6,7 +6,6 @@ import asyncio
 import signal
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,20 +15,20 @@ from ostinato import Ostinato
 from ostinato.clock import Micros
 from ostinato.config import Settings
 from ostinato.errors import AlreadyActive, Conflict, NotFound
-from ostinato.execution import runner
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import Hold
-from ostinato.service import removal
 from ostinato.stores.base import Claim
+from ostinato.tuning import Tuning
 from ostinato.wiring import House
+from tests.conftest import tuned
 from tests.databases import SHARED, url_of
 from tests.doors.command_line import CommandLine, eventually
 from tests.stores.builders import new_run
 
 
 @pytest.fixture
-def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ostinato]:
-    app = Ostinato(settings=replace(Settings(), db=url_of(request, tmp_path), tz="UTC"))
+def app(request: pytest.FixtureRequest, tmp_path: Path, tuning: Tuning) -> Iterator[Ostinato]:
+    app = Ostinato(settings=Settings(db=url_of(request, tmp_path), tz="UTC", tuning=tuning))
     yield app
     app.stop(grace=0)
 
@@ -77,9 +76,8 @@ def test_what_runs_has_ended_when_its_schedule_is_removed(app: Ostinato) -> None
 
 
 @on_both
-def test_what_does_not_end_keeps_its_schedule_and_is_named(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
-    monkeypatch.setattr(runner, "STOP_SECONDS", 3_600)  # its node does not give it up meanwhile
+@tuned(removal_stop_seconds=0.2, function_stop_seconds=3_600)  # its node does not give it up meanwhile
+def test_what_does_not_end_keeps_its_schedule_and_is_named(app: Ostinato) -> None:
     body = Body(app, stubborn=True)
     app.start()
     app.schedules.add("nightly", "every 1h", body.task)
@@ -113,9 +111,8 @@ def triggered(app: Ostinato) -> bool:
 
 
 @on_both
-def test_what_was_given_up_keeps_its_schedule_and_is_named(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal, "STOP_SECONDS", 1.0)
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+@tuned(removal_stop_seconds=1.0, function_stop_seconds=0.02)
+def test_what_was_given_up_keeps_its_schedule_and_is_named(app: Ostinato) -> None:
     body = Body(app, stubborn=True)
     app.start()
     app.schedules.add("nightly", "every 1h", body.task)
@@ -166,9 +163,9 @@ def test_a_run_of_a_lost_node_holds_up_no_removal(app: Ostinato) -> None:
 
 
 @on_both
-def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+@tuned(removal_stop_seconds=0.2)
+def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato) -> None:
     """As `ostinato exec` is one: it has a lease and no slots."""
-    monkeypatch.setattr(removal, "STOP_SECONDS", 0.2)
     body = Body(app)
     app.schedules.add("nightly", "every 1h", body.task)
     run = app.schedules.trigger("nightly")
@@ -185,11 +182,11 @@ def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato, m
 
 
 @on_both
+@tuned(removal_stop_seconds=2.0)
 def test_nothing_starts_while_it_is_waited_for_however_much_is_queued(
     app: Ostinato, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where an engine moves the schedule on just when it is to be paused."""
-    monkeypatch.setattr(removal, "STOP_SECONDS", 2.0)
     body = Body(app)
     app.schedules.add("nightly", "every 1s", body.task)
     run = app.schedules.trigger("nightly")
@@ -240,13 +237,14 @@ def test_a_task_may_remove_its_own_schedule(app: Ostinato) -> None:
 STUBBORN = """
 import asyncio
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from ostinato import Ostinato
-from ostinato.execution import runner
+from ostinato.tuning import Tuning
 
-runner.STOP_SECONDS = 0.1
 app = Ostinato("sqlite:///jobs.db")
+app.settings = replace(app.settings, tuning=Tuning(function_stop_seconds=0.1, removal_stop_seconds=2.0))
 
 
 @app.task("body", retry=0)
@@ -267,7 +265,6 @@ async def body():
 def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removal, "STOP_SECONDS", 2.0)
     monkeypatch.setenv("OSTINATO_LEASE", "10s")
     (tmp_path / "stubborn.py").write_text(STUBBORN)
     bodies = tmp_path / "bodies"
@@ -284,14 +281,14 @@ def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
         cli.ok("run", "cancel", str(run), *database)
         eventually(lambda: reader.runs.get(run).ended, "it is given up", 60)
         goes_on = f"run {run} was given up and its code still runs on node {node}"
-        refused = cli("schedule", "rm", "nightly", "--yes", *database)
+        refused = cli("schedule", "rm", "nightly", "--yes", "--app", "stubborn:app", *database)
         assert refused.code == 1
         assert goes_on in " ".join(refused.err.split())
         assert goes_on in " ".join(cli("doctor", *database).out.split())
         shown = cli.ok("run", "show", str(run), *database).out
         assert f"given up: its code still runs on node {node}" in " ".join(shown.split())
 
-        removed = cli.ok("schedule", "rm", "nightly", "--yes", "--force", *database)
+        removed = cli.ok("schedule", "rm", "nightly", "--yes", "--force", "--app", "stubborn:app", *database)
         assert f"the work of run {run} was told to stop and goes on" in " ".join(removed.err.split())
         reader.schedules.add("nightly", "every 1h", "body", overlap="queue_all")
         waiting = reader.schedules.trigger("nightly").id

@@ -23,7 +23,6 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from ostinato.api import live
 from ostinato.api.app import create_app
-from ostinato.cli import connections as accepting
 from ostinato.cli.connections import Connection, Connections, Listener
 from ostinato.cli.limits import Limits, limits_here, raise_descriptor_limit
 from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
@@ -32,6 +31,7 @@ from ostinato.clock import SystemClock
 from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
+from ostinato.tuning import Tuning
 from ostinato.wiring import House, open_house
 
 T = TypeVar("T")
@@ -76,8 +76,9 @@ class Server:
 
 
 @asynccontextmanager
-async def served(limits: Limits) -> AsyncIterator[Server]:
-    house = await open_house(Settings(db="sqlite://:memory:", port=0), SystemClock(), Registry())
+async def served(limits: Limits, **numbers: Any) -> AsyncIterator[Server]:
+    settings = Settings(db="sqlite://:memory:", port=0, tuning=Tuning(**numbers))
+    house = await open_house(settings, SystemClock(), Registry())
     try:
         async with contextlib.AsyncExitStack() as stack:
             address = await stack.enter_async_context(serving(house, lambda _: None, limits))
@@ -87,9 +88,9 @@ async def served(limits: Limits) -> AsyncIterator[Server]:
         await house.close()
 
 
-def run(limits: Limits, work: Callable[[Server], Coroutine[Any, Any, T]]) -> T:
+def run(limits: Limits, work: Callable[[Server], Coroutine[Any, Any, T]], **numbers: Any) -> T:
     async def all_of_it() -> T:
-        async with served(limits) as server:
+        async with served(limits, **numbers) as server:
             return await work(server)
 
     return asyncio.run(all_of_it())
@@ -252,9 +253,7 @@ def test_sockets_are_counted_apart() -> None:
     assert run(PATIENT, work) == 503
 
 
-def test_one_person_has_so_many_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "MOST_SOCKETS", 1)
-
+def test_one_person_has_so_many_sockets() -> None:
     async def work(server: Server) -> None:
         url = server.address.replace("http", "ws", 1) + "/api/live"
         bearers = [{"Authorization": f"Bearer {await server.token(name)}"} for name in ("ada", "bob")]
@@ -270,7 +269,7 @@ def test_one_person_has_so_many_sockets(monkeypatch: pytest.MonkeyPatch) -> None
                 await other.send('{"type": "ping"}')
                 assert json.loads(await other.recv()) == {"type": "pong"}
 
-    run(replace(PATIENT, websockets=10), work)
+    run(replace(PATIENT, websockets=10), work, live_sockets=1)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -386,11 +385,7 @@ class _Exhausted:
         return self._listening.accept()
 
 
-def test_without_a_descriptor_it_rests_and_says_so_once(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(accepting, "_REST_SECONDS", 0.05)
-
+def test_without_a_descriptor_it_rests_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     async def all_of_it() -> int:
         listening = socket.create_server(("127.0.0.1", 0))
         listening.setblocking(False)
@@ -401,7 +396,7 @@ def test_without_a_descriptor_it_rests_and_says_so_once(
             made.set_result(None)
             return asyncio.Protocol()
 
-        listener = Listener(short, Connections(PATIENT), protocol, None)  # type: ignore[arg-type]
+        listener = Listener(short, Connections(PATIENT), protocol, None, rest_seconds=0.05)  # type: ignore[arg-type]
         _, writer = await asyncio.open_connection(*listening.getsockname())
         loop = asyncio.get_running_loop()
         begun = loop.time()
@@ -422,17 +417,15 @@ def test_without_a_descriptor_it_rests_and_says_so_once(
         assert asyncio.run(all_of_it()) == 1
 
 
-def test_a_kind_of_message_is_logged_a_few_times_in_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    throttle = LogThrottle()
-
-    def passed(line: int, count: int) -> int:
+def test_a_kind_of_message_is_logged_a_few_times_in_a_minute() -> None:
+    def passed(throttle: LogThrottle, line: int, count: int) -> int:
         record = logging.LogRecord("uvicorn.error", logging.WARNING, "h11.py", line, "Invalid", (), None)
         return sum(throttle.filter(record) for _ in range(count))
 
-    assert passed(1, 1_000) == LogThrottle.MOST
-    assert passed(2, 3) == 3
-    monkeypatch.setattr(LogThrottle, "SECONDS", 0.0)
-    assert passed(1, 1) == 1
+    throttle = LogThrottle()
+    assert passed(throttle, 1, 1_000) == LogThrottle.MOST
+    assert passed(throttle, 2, 3) == 3
+    assert passed(LogThrottle(seconds=0.0), 1, 1_000) == 1_000, "the minute is over each time"
 
 
 @pytest.mark.parametrize(

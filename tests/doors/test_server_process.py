@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from ostinato import Ostinato, RunState
-from ostinato.cli import server_child, server_process
+from ostinato.cli import server_process
 from ostinato.cli.server_child import _EngineClient
 from ostinato.cli.server_link import Answer, Ask, Begin, engines_link, servers_link
 from ostinato.cli.server_process import ServerProcess, serving_apart
@@ -26,6 +26,8 @@ from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.errors import Conflict, OstinatoError, WaitTimeout
 from ostinato.models.access import Role
+from ostinato.tuning import Tuning
+from tests.conftest import tuned
 from tests.databases import SHARED, url_of
 from tests.doors.command_line import eventually
 from tests.processes import lives, servers_of
@@ -55,8 +57,8 @@ async def _itself(engine: Engine) -> Engine:
 
 
 @pytest.fixture(params=SHARED)
-def app(request: pytest.FixtureRequest, tmp_path: Path) -> Ostinato:
-    return Ostinato(settings=Settings(db=url_of(request, tmp_path), port=0))
+def app(request: pytest.FixtureRequest, tmp_path: Path, tuning: Tuning) -> Ostinato:
+    return Ostinato(settings=Settings(db=url_of(request, tmp_path), port=0, tuning=tuning))
 
 
 async def _ended(app: Ostinato, id: int) -> RunState:
@@ -99,11 +101,9 @@ def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
     asyncio.run(all_of_it())
 
 
-def test_a_server_that_hears_nothing_holds_up_neither_the_loop_nor_the_end(
-    app: Ostinato, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@tuned(server_end_seconds=0.5)
+def test_a_server_that_hears_nothing_holds_up_neither_the_loop_nor_the_end(app: Ostinato) -> None:
     """More than a socket holds is said to a stopped server; then it is to end, and does not."""
-    monkeypatch.setattr(server_process, "_END_SECONDS", 0.5)
 
     async def all_of_it() -> int:
         async with up(app) as (server, _):
@@ -199,13 +199,12 @@ def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
     asyncio.run(all_of_it())
 
 
-def test_code_that_does_not_answer_holds_up_no_request_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_child, "_CODE_SECONDS", 0.05)
-
+def test_code_that_does_not_answer_holds_up_no_request_for_ever() -> None:
     async def all_of_it() -> None:
         ours, theirs = socket.socketpair()
         with ours, theirs:
-            beside = _EngineClient(servers_link(theirs), Begin(Settings(), {}, has_throttle=True))
+            settings = Settings(tuning=Tuning(server_code_seconds=0.05))
+            beside = _EngineClient(servers_link(theirs), Begin(settings, {}, has_throttle=True))
             beside.listen(lambda: None)
             with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
                 await beside.failed_checks(["fine"])
@@ -296,11 +295,8 @@ def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
     asyncio.run(all_of_it())
 
 
-def test_a_server_that_is_killed_is_started_again_at_its_port(
-    app: Ostinato, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(server_process, "_RESTART_SECONDS", (0.01, 0.01))
-
+@tuned(server_restart_seconds=0.01, server_longest_restart_seconds=0.01)
+def test_a_server_that_is_killed_is_started_again_at_its_port(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:
     @app.task("quick")
     async def quick() -> None: ...
 

@@ -16,14 +16,15 @@ from tests.doors.command_line import eventually
 
 SCRIPT = """
 import asyncio, ctypes, logging, os, signal, sys, threading, time
+from dataclasses import replace
 from pathlib import Path
-import ostinato.signal_reader
 from ostinato import Ostinato
+from ostinato.tuning import Tuning
 
-if sys.argv[1] != "block":  # or else the deadline is what ends it
-    ostinato.signal_reader.FORCE_SECONDS = 3600
 logging.basicConfig()
 app = Ostinato("sqlite:///jobs.db")
+if sys.argv[1] != "block":  # or else the deadline is what ends it
+    app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600))
 
 
 @app.task("work", retry=0)

@@ -15,6 +15,7 @@ from ostinato import Ostinato
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
 from ostinato.testing import FakeClock
+from ostinato.tuning import Tuning
 from tests.databases import EACH, SHARED, url_of
 
 T = TypeVar("T")
@@ -39,11 +40,12 @@ on_shared = pytest.mark.parametrize("shared_db", SHARED, indirect=True)
 
 
 @pytest.fixture
-def make_app(fake_clock: FakeClock) -> Iterator[MakeApp]:
+def make_app(fake_clock: FakeClock, tuning: Tuning) -> Iterator[MakeApp]:
     """Makes apps on the fake clock; all are stopped at the end."""
     made: list[Ostinato] = []
 
     def make(db: str, *, name: str = "default", clock: FakeClock | None = None, **settings: Any) -> Ostinato:
+        settings = {"tuning": tuning, **settings}
         app = Ostinato(settings=replace(Settings(), db=db, **settings), clock=clock or fake_clock, name=name)
         made.append(app)
         return app

@@ -12,9 +12,8 @@ import pytest
 
 from ostinato import Agent, Ostinato, Run, RunState
 from ostinato.config import AgentCli
-from ostinato.execution.executors import group
-from ostinato.execution.executors.agent import report as agent_report
 from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.conftest import tuned
 from tests.engine.conftest import MakeApp, eventually
 from tests.engine.stand_in import StandIn
 from tests.processes import lives
@@ -297,11 +296,11 @@ def test_secrets_do_not_show(agent_app: Ostinato, monkeypatch: pytest.MonkeyPatc
     assert run.result["text"] == "the token is ***"
 
 
+@tuned(agent_report_bytes=20)
 def test_half_a_secret_does_not_show_where_a_report_was_cut(
     make_app: MakeApp, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_TOKEN", "hunter2-secret")
-    monkeypatch.setattr(agent_report, "REPORT_CAP", 20)
     script = 'cat > /dev/null; printf "0123456789%s and more" "$TOKEN" > "$1"; exit $STATUS'
     app = other(make_app, folder, script, command=(str(folder.parent / "parrot"), "{report}"))
     run = done(app, cli="parrot", env={"TOKEN": "env:MY_TOKEN", "STATUS": "0"})
@@ -324,8 +323,8 @@ def test_a_timeout_ends_the_whole_group(agent_app: Ostinato, fake_clock: FakeClo
     assert not (folder / ".ostinato").exists()
 
 
-def test_a_cancel_ends_what_does_not_listen(agent_app: Ostinato, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "KILL_SECONDS", 0.2)
+@tuned(command_kill_seconds=0.2)
+def test_a_cancel_ends_what_does_not_listen(agent_app: Ostinato, folder: Path) -> None:
     agent_app.schedules.add("a", "every 1h", Agent("play:deaf"), project="blog")
     agent_app.start()
     run = agent_app.schedules.trigger("a")

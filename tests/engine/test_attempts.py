@@ -6,11 +6,9 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze, current_run
-from ostinato.execution import runner
 from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.conftest import tuned
 from tests.engine.conftest import Gate, eventually
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -166,11 +164,10 @@ def test_a_timeout_is_retried_like_any_failure(memory_app: Ostinato, fake_clock:
     assert attempts == [1, 2]
 
 
+@tuned(function_stop_seconds=0.02)
 def test_a_sync_task_that_times_out_and_does_not_look_is_given_up_with_a_readable_reason(
-    memory_app: Ostinato, fake_clock: FakeClock, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    memory_app: Ostinato, fake_clock: FakeClock, gate: Gate
 ) -> None:
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
-
     @memory_app.task("job", timeout="5m", retry=0)
     def job() -> None:
         gate.wait()

@@ -15,12 +15,13 @@ import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.clock import SECOND
-from ostinato.engine import attendance, ticker
+from ostinato.engine import attendance
 from ostinato.engine.attendance import Attendance
 from ostinato.engine.node import Engine
 from ostinato.engine.plan import NOBODY
 from ostinato.errors import StoreUnavailable
 from ostinato.testing import FakeClock, drain
+from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, eventually
 
 
@@ -45,10 +46,8 @@ def test_nobody_was_there_before_the_first_look(app: Ostinato, fake_clock: FakeC
     assert [run.reason for run in app.runs.list()] == ["due while no engine was running, and catch_up is none"] * 2
 
 
-def test_what_does_not_fit_into_one_pass_was_missed_for_the_same_reason(
-    app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ticker, "BATCH", 2)
+@tuned(due_batch=2)
+def test_what_does_not_fit_into_one_pass_was_missed_for_the_same_reason(app: Ostinato, fake_clock: FakeClock) -> None:
     app.task("job")(lambda: None)
     for number in range(5):
         app.schedules.add(f"job{number}", "every 1m", "job", catch_up="none")

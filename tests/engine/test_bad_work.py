@@ -13,9 +13,9 @@ from datetime import UTC
 import pytest
 
 from ostinato import Ostinato, Retry, RunContext, RunState, Snooze
-from ostinato.execution import registry, runner
 from ostinato.execution.registry import Check
 from ostinato.testing import FakeClock, drain
+from tests.conftest import tuned
 from tests.engine.conftest import eventually
 
 
@@ -196,11 +196,11 @@ def hang(app: Ostinato, clock: FakeClock, hanging: Hanging) -> None:
     assert hanging.entered.wait(10)
 
 
+@tuned(function_stop_seconds=0.02)
 @pytest.mark.parametrize("kind", ["on_the_loop", "on_a_thread", "deaf"])
 def test_a_run_whose_check_hangs_can_be_cancelled(
-    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, kind: str, monkeypatch: pytest.MonkeyPatch
+    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, kind: str
 ) -> None:
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
     schedule(memory_app, getattr(hanging, kind))
     hang(memory_app, fake_clock, hanging)
     (run,) = memory_app.runs.list()
@@ -218,10 +218,10 @@ def test_a_check_that_hangs_does_not_hold_up_a_stop(
 
 
 def test_a_check_that_takes_too_long_skips_the_run(
-    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging
 ) -> None:
     schedule(memory_app, hanging.on_a_thread)
-    monkeypatch.setattr(registry, "CHECK_SECONDS", 0.05)
+    memory_app.registry.check_seconds = 0.05  # from here on: its first look may take longer on a busy machine
     hang(memory_app, fake_clock, hanging)
     (run,) = eventually(lambda: [run for run in memory_app.runs.list() if run.ended])
     assert (run.state, run.reason) == (RunState.SKIPPED, "check failed: slow: took longer than 0.05s")

@@ -27,6 +27,8 @@ from ostinato.models.run import NewRun
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Claim, Finished, NodeStore, Renewed, RunStore
 from ostinato.testing import FakeClock
+from ostinato.tuning import Tuning
+from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
 
 LEASE = 15 * SECOND
@@ -47,14 +49,16 @@ def uptime(monkeypatch: pytest.MonkeyPatch) -> Uptime:
     made = Uptime()
     for module in (fence, lease):
         monkeypatch.setattr(module, "uptime", made)
-    monkeypatch.setattr(fence, "LOOK", 10_000)
     return made
 
 
 @pytest.fixture
-def never_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process was there all the time: it was its beat that did not get through."""
-    monkeypatch.setattr(fence, "HELD_UP", 10**15)
+def tuning() -> Tuning:
+    return Tuning(lease_look_seconds=0.01)
+
+
+never_held_up = tuned(lease_look_seconds=0.01, lease_late_seconds=1e9)
+"""The process was there all the time: it was its beat that did not get through."""
 
 
 class DeadLine:
@@ -258,7 +262,7 @@ def stay(app: Ostinato, name: str, **policy: Any) -> tuple[Any, threading.Event,
     return work, begun, ended
 
 
-@pytest.mark.usefixtures("never_held_up")
+@never_held_up
 def test_at_the_end_of_its_lease_a_node_stops_what_it_runs_and_says_so(
     app: Ostinato, uptime: Uptime, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -290,7 +294,7 @@ def test_at_the_end_of_its_lease_a_node_stops_what_it_runs_and_says_so(
     assert "renewed its lease after 15 s" in caplog.text
 
 
-@pytest.mark.usefixtures("never_held_up")
+@never_held_up
 def test_what_was_stopped_is_tried_again_and_does_not_count_for_the_breaker(
     app: Ostinato, fake_clock: FakeClock, uptime: Uptime
 ) -> None:
@@ -312,7 +316,7 @@ def test_what_was_stopped_is_tried_again_and_does_not_count_for_the_breaker(
     assert "attempt 1 of 2 failed" in (again.reason or "")
 
 
-@pytest.mark.usefixtures("never_held_up")
+@never_held_up
 def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
     app: Ostinato, fake_clock: FakeClock, uptime: Uptime
 ) -> None:
@@ -345,7 +349,7 @@ def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
 
 
 @on_shared
-@pytest.mark.usefixtures("never_held_up")
+@never_held_up
 def test_what_others_rescued_meanwhile_is_not_written(shared_db: str, make_app: MakeApp, uptime: Uptime) -> None:
     app, other = make_app(shared_db), make_app(shared_db, clock=(later := FakeClock()))
     job, begun, ended = stay(app, "job", retry=0)
@@ -383,10 +387,8 @@ def test_a_process_that_was_stopped_asks_before_it_stops_its_work(app: Ostinato,
     assert uptime.now > sent
 
 
-def test_a_process_that_was_stopped_does_not_wait_for_ever(
-    app: Ostinato, uptime: Uptime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fence, "SECOND_CHANCE", 0.05)
+@tuned(lease_look_seconds=0.01, lease_second_chance_seconds=0.05)
+def test_a_process_that_was_stopped_does_not_wait_for_ever(app: Ostinato, uptime: Uptime) -> None:
     job, begun, ended = stay(app, "job")
     app.start()
     job.enqueue()

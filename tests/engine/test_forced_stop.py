@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-import pytest
 
 from ostinato import Ostinato, RunState, Shell
 from ostinato.engine.node import Engine
-from ostinato.execution.executors.process_call import ProcessExecutor
 from ostinato.stores.base import Claim
+from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, MakeApp, eventually, on_shared
 from tests.processes import lives
 
@@ -72,10 +71,10 @@ def test_a_command_is_dead_before_a_forced_stop_hands_its_run_on(
 
 
 @on_shared
+@tuned(command_gone_seconds=PATIENCE)
 def test_a_forced_stop_waits_for_a_slow_supervisor_to_kill_its_command(
-    shared_db: str, make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_db: str, make_app: MakeApp, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ProcessExecutor, "kill_seconds", PATIENCE)
     node, run, process = stubborn(make_app, shared_db, tmp_path)
     with unsupervised(process):
         stopping = forced(node)
@@ -88,10 +87,10 @@ def test_a_forced_stop_waits_for_a_slow_supervisor_to_kill_its_command(
 
 
 @on_shared
+@tuned(command_gone_seconds=0.2)
 def test_a_forced_stop_hands_on_what_nobody_can_kill_when_it_has_waited_long_enough(
-    shared_db: str, make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared_db: str, make_app: MakeApp, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(ProcessExecutor, "kill_seconds", 0.2)
     node, run, process = stubborn(make_app, shared_db, tmp_path)
     with unsupervised(process):
         stopping = forced(node)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ostinato import Gate, Ostinato, Run, RunContext, RunState, Shell
-from ostinato.execution.executors import group
 from ostinato.testing import FakeClock, drain
+from tests.conftest import tuned
 from tests.engine.conftest import eventually
 from tests.processes import lives
 
@@ -145,10 +145,8 @@ def test_gates_that_fail_break_the_schedule_and_a_no_does_not(memory_app: Ostina
     assert [run.state for run in memory_app.runs.list(schedule="calm")] == [RunState.SKIPPED] * 3
 
 
-def test_a_gate_that_takes_too_long_is_ended_with_all_that_it_started(
-    memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(group, "KILL_SECONDS", 0.2)
+@tuned(command_kill_seconds=0.2)
+def test_a_gate_that_takes_too_long_is_ended_with_all_that_it_started(memory_app: Ostinato) -> None:
     stubborn = "trap '' TERM; sleep 600 & echo $! >&2; echo $$ >&2; while :; do sleep 0.01; done"
     pids: list[int] = []
     for seconds in (2, 8, 32):  # a busy machine needs longer until it has named its processes

@@ -14,17 +14,17 @@ import pytest
 
 from ostinato import Ostinato, Retry, RunState
 from ostinato.errors import AlreadyActive, Conflict, NotFound, VersionConflict
-from ostinato.execution import runner
 from ostinato.models.run import Run
-from ostinato.service import removal
 from ostinato.testing import FakeClock, settle
+from ostinato.tuning import Tuning
+from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
 
 
-@pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def tuning() -> Tuning:
     """What does not stop is given up at once."""
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+    return Tuning(function_stop_seconds=0.02)
 
 
 def newest(app: Ostinato) -> Run:
@@ -223,13 +223,10 @@ def run_every_10s(app: Ostinato, clock: FakeClock, gate: Gate) -> None:
     gate.entered()
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(removal, "STOP_SECONDS", 60.0)
-    monkeypatch.setattr(runner, "STOP_SECONDS", 3_600)
+patient = tuned(removal_stop_seconds=60.0, function_stop_seconds=3_600)
 
 
-@pytest.mark.usefixtures("patient")
+@patient
 def test_a_schedule_that_is_being_removed_starts_nothing(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
     run_every_10s(app, fake_clock, gate)
     thread, results = removing(app)
@@ -244,7 +241,7 @@ def test_a_schedule_that_is_being_removed_starts_nothing(app: Ostinato, fake_clo
         app.schedules.get("nightly")
 
 
-@pytest.mark.usefixtures("patient")
+@patient
 def test_the_due_times_of_a_removal_that_does_not_succeed_have_their_row(
     app: Ostinato, fake_clock: FakeClock, gate: Gate
 ) -> None:
@@ -264,7 +261,7 @@ def test_the_due_times_of_a_removal_that_does_not_succeed_have_their_row(
     eventually(lambda: fake_clock.advance("10s") and app.runs.list(schedule="nightly", state="succeeded"))
 
 
-@pytest.mark.usefixtures("patient")
+@patient
 def test_what_is_queued_of_a_schedule_that_is_being_removed_does_not_start(
     app: Ostinato, fake_clock: FakeClock, gate: Gate
 ) -> None:

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from ostinato import Http, Ostinato, RunState
-from ostinato.execution.executors.http import line as http_line
 from ostinato.testing import FakeClock
+from tests.conftest import tuned
 from tests.engine.conftest import PATIENCE, MakeApp, engine_of, eventually
 from tests.engine.http_server import Caller, Server, Visit, truncated
 
@@ -100,20 +100,18 @@ def test_a_cancel_ends_a_connection_that_nobody_takes(web: Ostinato, unanswered:
     eventually(lambda: runner.threads.busy == 0)
 
 
-def test_a_connection_that_nobody_takes_has_a_time_limit_of_its_own(
-    call: Caller, unanswered: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(http_line, "CONNECT_SECONDS", 0.1)
+@tuned(http_connect_seconds=0.1)
+def test_a_connection_that_nobody_takes_has_a_time_limit_of_its_own(call: Caller, unanswered: str) -> None:
     run = call(unanswered, retry=1)
     assert run.state is RunState.QUEUED
     assert f"{unanswered} cannot be reached: it did not answer in time" in (run.reason or "")
 
 
+@tuned(http_idle_seconds=0.1)
 @pytest.mark.parametrize(("handler", "why"), [(silent, "did not answer"), (half_a_body, "broke off")])
 def test_a_silence_has_a_time_limit_of_its_own(
-    server: Server, call: Caller, monkeypatch: pytest.MonkeyPatch, handler: Callable[[Visit], None], why: str
+    server: Server, call: Caller, handler: Callable[[Visit], None], why: str
 ) -> None:
-    monkeypatch.setattr(http_line, "IDLE_SECONDS", 0.1)
     run = call(server.on("/x", handler), retry=1)
     assert run.state is RunState.QUEUED
     assert f"{why}: it fell silent" in (run.reason or "")

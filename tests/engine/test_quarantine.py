@@ -181,7 +181,10 @@ def hostile(kind: str) -> list[str]:
 async def look_at_everything(engine: Engine) -> None:
     """Every list that people have, and every step of the engine."""
     store, now = engine.store, engine.clock.now()
-    services = Services(store, engine.clock, "UTC", engine.registry, lambda: False, engine.settings.login_limits)
+    settings = engine.settings
+    services = Services(
+        store, engine.clock, "UTC", engine.registry, lambda: False, settings.login_limits, settings.tuning
+    )
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))
     await store.runs.look(Mark(0, 0, 0, 0, active=50, finished_at=0), 100)

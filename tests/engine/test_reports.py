@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import subprocess
@@ -280,13 +281,11 @@ def test_a_flood_of_reports_holds_up_nobody_else(line: str) -> None:
     assert len(output.splitlines()) < 10
 
 
-def test_reports_that_do_not_end_are_read_more_slowly_and_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "_MANY", 200)
-
+def test_reports_that_do_not_end_are_read_more_slowly_and_that_is_told() -> None:
     async def main() -> RunContext:
         context = RunContext.detached()
-        with ReportChannel.made(context) as path:
-            pipe = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        with contextlib.closing(ReportChannel(context, many=200)) as channel:
+            pipe = os.open(channel.path, os.O_WRONLY | os.O_NONBLOCK)
             began = time.monotonic()
             os.write(pipe, b'{"count": {"a": 1}}\n' * 500)
             for _ in range(10_000):

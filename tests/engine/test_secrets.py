@@ -14,6 +14,8 @@ from ostinato import Http, Ostinato, Run, RunState, Shell
 from ostinato.execution import preparation
 from ostinato.models.work import Work
 from ostinato.testing import drain
+from ostinato.tuning import Tuning
+from tests.engine.conftest import MakeApp
 
 SECRET = "hunter2-secret"
 
@@ -105,7 +107,7 @@ def test_a_pipe_in_place_of_a_file_is_told_at_once(memory_app: Ostinato, tmp_pat
 
 
 def test_a_disk_that_does_not_answer_holds_up_nobody_else(
-    memory_app: Ostinato, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory_app: Ostinato, make_app: MakeApp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As a hung network drive: the look at the folder does not return."""
     far, answers, asked = tmp_path / "far", threading.Event(), threading.Event()
@@ -127,8 +129,8 @@ def test_a_disk_that_does_not_answer_holds_up_nobody_else(
         assert hung.get().state is RunState.RUNNING
         hung.cancel()
         assert hung.wait(timeout=60).state is RunState.CANCELLED
-        monkeypatch.setattr(preparation, "LOOK_SECONDS", 0.05)
-        late = memory_app.enqueue(Shell("true", folder=str(far)), retry=0).wait(timeout=60)
+        hasty = make_app("sqlite://:memory:", tuning=Tuning(folder_seconds=0.05)).start()
+        late = hasty.enqueue(Shell("true", folder=str(far)), retry=0).wait(timeout=60)
         assert late.state is RunState.FAILED
         assert f"nothing was heard of {far}" in (late.reason or "")
     finally:

@@ -17,6 +17,7 @@ import pytest
 from ostinato import Ostinato, Retry, Run, RunState, Shell
 from ostinato.execution.executors import group, shell, starting
 from ostinato.testing import FakeClock, drain
+from tests.conftest import tuned
 from tests.engine.conftest import MakeApp, engine_of, eventually, on_shared
 from tests.processes import lives
 
@@ -379,8 +380,8 @@ def test_what_is_told_to_stop_before_its_turn_has_come_is_stopped(
     assert run.wait(timeout=60).state is RunState.CANCELLED
 
 
-def test_what_ignores_sigterm_is_killed_after_the_grace(memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group, "KILL_SECONDS", 0.3)
+@tuned(command_kill_seconds=0.3)
+def test_what_ignores_sigterm_is_killed_after_the_grace(memory_app: Ostinato) -> None:
     memory_app.start()
     stubborn = "trap '' TERM; (echo $$; echo ready; while :; do sleep 0.01; done) & echo $!; wait; wait; sleep 600"
     run = memory_app.enqueue(Shell(stubborn))

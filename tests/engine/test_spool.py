@@ -14,18 +14,22 @@ import pytest
 
 from ostinato import Ostinato, RunContext, RunState
 from ostinato.config import Settings
-from ostinato.engine import node
 from ostinato.engine.node import Engine
 from ostinato.engine.spool import spool_prefix
 from ostinato.errors import StoreUnavailable
+from ostinato.tuning import Tuning
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
 
 
 @pytest.fixture(autouse=True)
 def state_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(node, "_WRITE_AGAIN", 0.01)
     return tmp_path / "state"
+
+
+@pytest.fixture
+def tuning() -> Tuning:
+    return Tuning(write_again_seconds=0.01)
 
 
 class Outage:

@@ -8,14 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
-from ostinato.engine import lease
 from ostinato.engine.node import Engine
-from ostinato.execution import runner
 from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
+from tests.conftest import tuned
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -192,10 +189,8 @@ def test_a_command_that_is_cut_off_without_retries_has_failed(
 
 
 @on_shared
-def test_a_thread_that_does_not_end_is_cut_off_too(
-    shared_db: str, make_app: MakeApp, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(runner, "STOP_SECONDS", 0.02)
+@tuned(function_stop_seconds=0.02)
+def test_a_thread_that_does_not_end_is_cut_off_too(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
     app = make_app(shared_db)
     job = app.task("job", retry=0)(gate.wait)
     app.start()
@@ -437,14 +432,12 @@ def test_a_task_that_another_node_knows_is_left_to_it(shared_db: str, make_app: 
 # Nobody told the node that is left: it looks by itself.
 
 
-@pytest.fixture
-def no_jumps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A moved FakeClock is no jump: a jump wakes everybody, and hides who would have slept."""
-    monkeypatch.setattr(lease, "_JUMP", 10**18)
+no_jumps = tuned(clock_jump_seconds=1e9)
+"""A moved FakeClock is no jump: a jump wakes everybody, and hides who would have slept."""
 
 
 @on_shared
-@pytest.mark.usefixtures("no_jumps")
+@no_jumps
 def test_a_rescued_run_is_executed_although_nothing_else_happens(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
     app, later = make_app(shared_db), FakeClock()
     job = app.task("job", retry=Retry(1, base="1s", spread=0))(gate.wait)
@@ -472,7 +465,7 @@ def test_what_a_stopping_node_puts_back_is_taken_by_the_next_one_at_once(shared_
 
 
 @on_shared
-@pytest.mark.usefixtures("no_jumps")
+@no_jumps
 def test_a_retry_whose_node_died_meanwhile_is_seen_by_another_within_a_few_seconds(
     shared_db: str, make_app: MakeApp, fake_clock: FakeClock
 ) -> None:

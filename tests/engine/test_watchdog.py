@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato
-from ostinato.engine import watchdog
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import StoreUnavailable
 from ostinato.testing import FakeClock, drain
+from ostinato.tuning import Tuning
 from tests.engine.conftest import Gate, engine_of, eventually
 
-pytestmark = pytest.mark.usefixtures("quick_restarts")
+QUICK = Tuning(service_restart_seconds=0.005)
 
 
 @pytest.fixture
-def quick_restarts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "FIRST_PAUSE", 0.005)
+def tuning() -> Tuning:
+    return QUICK
 
 
 def failing(method: Callable[..., Awaitable[Any]], times: int, broken: threading.Event | None = None) -> Any:
@@ -42,7 +42,7 @@ def failing(method: Callable[..., Awaitable[Any]], times: int, broken: threading
 
 def test_a_service_that_dies_is_restarted_and_reported() -> None:
     async def main() -> None:
-        dog = Watchdog()
+        dog = Watchdog(QUICK.service_restart_seconds)
         deaths = [ValueError("first"), OSError("second")]
         alive = asyncio.Event()
 
@@ -64,7 +64,7 @@ def test_a_service_that_dies_is_restarted_and_reported() -> None:
 
 def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
     async def main() -> None:
-        dog = Watchdog()
+        dog = Watchdog(QUICK.service_restart_seconds)
         rounds = []
         again = asyncio.Event()
 
@@ -200,11 +200,9 @@ def test_a_blocked_event_loop_is_seen_from_a_thread(caplog: pytest.LogCaptureFix
     assert "block_until" in caplog.text, "the log shows what blocks"
 
 
-def test_for_how_long_a_loop_stood_is_summed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostinato.engine.watchdog._STANDS", 0.05)
-
+def test_for_how_long_a_loop_stood_is_summed() -> None:
     async def main() -> tuple[float, float, float]:
-        monitor = LoopMonitor(threshold=0.04)
+        monitor = LoopMonitor(threshold=0.04, stands=0.05)
         before = time.monotonic()
         monitor.start()
         try:

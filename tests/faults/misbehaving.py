@@ -12,8 +12,11 @@ import time
 from typing import Any
 
 from ostinato import Ostinato, RunContext
+from ostinato.config import Settings
+from ostinato.tuning import Tuning
 
-app = Ostinato("sqlite://:memory:", name="misbehaving")
+SOON = Tuning(function_stop_seconds=0.5, command_kill_seconds=0.2)
+app = Ostinato(name="misbehaving", settings=Settings(db="sqlite://:memory:", tuning=SOON))
 released = threading.Event()
 """Lets hung threads go at the end of the tests."""
 SLEEPS = "import time; time.sleep(600)"

@@ -24,12 +24,12 @@ PATIENCE = 60.0
 NODE = """
 import os, sys, time
 from ostinato import Ostinato, Shell
+from ostinato.config import Settings
 from ostinato.execution import guard
-from ostinato.execution.executors import group
+from ostinato.tuning import Tuning
 
-group.KILL_SECONDS = 0.5
 url, *commands = sys.argv[1:]
-app = Ostinato(url, name="guarded")
+app = Ostinato(name="guarded", settings=Settings(db=url, tuning=Tuning(command_kill_seconds=0.5)))
 app.start()
 runs = [app.enqueue(Shell(command), retry=1) for command in commands]
 {extra}

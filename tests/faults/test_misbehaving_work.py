@@ -13,23 +13,17 @@ import psutil
 import pytest
 
 from ostinato import Ostinato, Run, RunState
-from ostinato.execution import runner
-from ostinato.execution.executors import group
 from ostinato.tasks import Task
 from tests.faults import misbehaving
 
 
 @pytest.fixture(scope="module")
 def app() -> Iterator[Ostinato]:
-    patch = pytest.MonkeyPatch()
-    patch.setattr(runner, "STOP_SECONDS", 0.5)
-    patch.setattr(group, "KILL_SECONDS", 0.2)
     misbehaving.released.clear()
     misbehaving.app.start()
     yield misbehaving.app
     misbehaving.released.set()
     misbehaving.app.stop("1s")
-    patch.undo()
 
 
 def outcome_of(task: Task[..., object]) -> Run:

@@ -17,6 +17,7 @@ import pytest
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.stores.base import Store
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.tuning import Tuning
 from tests.databases import EACH, SHARED
 from tests.stores.places import PostgresPlace, SqlitePlace, StorePlace
 
@@ -50,9 +51,9 @@ def postgres_place(postgres_url: str) -> PostgresPlace:
 
 
 @pytest.fixture
-def postgres_store(postgres_url: str, runner: asyncio.Runner) -> Iterator[PostgresStore]:
+def postgres_store(postgres_url: str, runner: asyncio.Runner, tuning: Tuning) -> Iterator[PostgresStore]:
     """An open store with a database of its own, whose connections a test may end."""
-    store = PostgresStore(postgres_url)
+    store = PostgresStore(postgres_url, tuning=tuning)
     runner.run(store.open())
     runner.run(store.lanes.ensure_lanes({"main": 30, "cron": 30}, []))
     yield store

@@ -16,10 +16,10 @@ from ostinato.models.run import RunFilter
 from ostinato.models.schedule import Hold
 from ostinato.models.states import RunState
 from ostinato.stores.postgres import claims, holds
-from ostinato.stores.postgres import writer as writer_module
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
+from tests.conftest import tuned
 from tests.stores.builders import (
     HOUR,
     MINUTE,
@@ -102,18 +102,17 @@ async def test_a_watch_whose_connection_was_ended_listens_again_and_says_that_so
         await watch.close()
 
 
-async def test_a_server_that_stays_away_is_told_within_a_bound(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    monkeypatch.setattr(writer_module, "_EFFORT_SECONDS", 0.3)
+async def test_a_server_that_stays_away_is_told_within_a_bound(tmp_path: Any) -> None:
     nowhere = PostgresStore(f"postgresql://postgres:@/postgres?host={tmp_path}")
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
         await nowhere.open()
     await nowhere.close()
 
 
+@tuned(postgres_effort_seconds=0.2)
 async def test_callers_learn_that_the_server_is_gone_and_the_store_recovers_when_it_is_back(
     store: PostgresStore, admin: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer_module, "_EFFORT_SECONDS", 0.2)
     connect = Server.connect
 
     async def refuse(self: Server, *, key: int | None = None) -> Connection:

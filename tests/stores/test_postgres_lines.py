@@ -13,11 +13,11 @@ from ostinato.errors import StoreUnavailable
 from ostinato.models.ids import NodeId
 from ostinato.models.run import Report
 from ostinato.models.states import RunState
-from ostinato.stores.postgres import connection as connection_module
 from ostinato.stores.postgres.claims import lock_claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.tuning import Tuning
 from tests.proxy import Proxy, proxied
 from tests.stores.builders import NOW, beat, claim, claim_one, finish, ids, new_run, printed, said
 
@@ -185,10 +185,10 @@ async def test_the_connections_of_a_node_that_is_declared_lost_are_ended_before_
 
 
 async def test_a_beat_on_a_dead_line_ends_and_the_next_one_is_written(
-    far: PostgresStore, line: Proxy, postgres_store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    line: Proxy, postgres_store: PostgresStore
 ) -> None:
-    monkeypatch.setattr("ostinato.stores.postgres.beats._SECONDS", 0.3)
-    monkeypatch.setitem(connection_module._DEFAULTS, "connect_timeout", 2)
+    far = PostgresStore(f"{line.url}&connect_timeout=2", tuning=Tuning(postgres_beat_seconds=0.3))
+    await far.open()
     assert (await far.nodes.renew(beat())).held
     line.black_hole()
     with pytest.raises(StoreUnavailable):
@@ -196,6 +196,7 @@ async def test_a_beat_on_a_dead_line_ends_and_the_next_one_is_written(
     line.forward()
     assert (await far.nodes.renew(beat(now=NOW + 2))).held
     assert await postgres_store.nodes.signs_of_life() == [(NodeId("node-1"), NOW + 2)]
+    await far.close()
 
 
 async def test_a_call_that_is_cancelled_on_a_silent_line_is_cancelled_and_nothing_else(

@@ -21,6 +21,7 @@ from ostinato.models.lane import DEFAULT_LANES
 from ostinato.models.run import RunFilter
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.stores.sqlite.waiting import LockWait
+from ostinato.tuning import Tuning
 from tests.stores.builders import NOW, new_run
 
 HOLD = """
@@ -57,10 +58,7 @@ def path(tmp_path: Path, runner: asyncio.Runner) -> Path:
     return tmp_path / "jobs.db"
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostinato.stores.sqlite.waiting.BUSY_SECONDS", 1.0)
-    monkeypatch.setattr("ostinato.stores.sqlite.waiting.TELL_SECONDS", 0.2)
+SHORT = Tuning(sqlite_lock_seconds=1.0, sqlite_lock_warning_seconds=0.2, sqlite_migration_seconds=1.5)
 
 
 async def test_opening_and_reading_take_no_lock(path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -77,12 +75,12 @@ async def test_opening_and_reading_take_no_lock(path: Path, caplog: pytest.LogCa
     assert caplog.records == []
 
 
-async def test_a_lock_that_somebody_keeps_is_told_with_how_to_find_him(path: Path, short: None) -> None:
+async def test_a_lock_that_somebody_keeps_is_told_with_how_to_find_him(path: Path) -> None:
     async def writes() -> tuple[str, str, str | None]:
         (found,) = [remark for remark in await store.upkeep.remarks() if remark.check == "writes"]
         return found.status, found.text, found.fix
 
-    store = SqliteStore(str(path))
+    store = SqliteStore(str(path), SHORT)
     await store.open()
     with locked(path, "BEGIN IMMEDIATE"):
         status, text, fix = await writes()
@@ -94,9 +92,9 @@ async def test_a_lock_that_somebody_keeps_is_told_with_how_to_find_him(path: Pat
     await store.close()
 
 
-async def test_a_file_that_is_written_all_the_time_is_not_locked(path: Path, short: None) -> None:
+async def test_a_file_that_is_written_all_the_time_is_not_locked(path: Path) -> None:
     """Its lock may be taken each time that one looks, but by one short commit after the other."""
-    store = SqliteStore(str(path))
+    store = SqliteStore(str(path), SHORT)
     await store.open()
     with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as writer:
         writer.execute("BEGIN IMMEDIATE")
@@ -117,25 +115,21 @@ async def test_a_file_that_is_written_all_the_time_is_not_locked(path: Path, sho
     await store.close()
 
 
-async def test_a_migration_that_waited_says_for_how_long(
-    tmp_path: Path, short: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ostinato.stores.sqlite.database._MIGRATION_SECONDS", 1.5)
+async def test_a_migration_that_waited_says_for_how_long(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = WAL")
     with locked(path):
-        store = SqliteStore(str(path))
+        store = SqliteStore(str(path), SHORT)
         with pytest.raises(StoreUnavailable, match=r"held the lock of .* for 1\.5 s"):
             await store.open()
         await store.close()
 
 
-async def test_a_request_is_let_in_though_its_use_cannot_be_noted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = SqliteStore(str(path))
+async def test_a_request_is_let_in_though_its_use_cannot_be_noted(path: Path) -> None:
+    store = SqliteStore(str(path), Tuning(sqlite_lock_seconds=600.0))
     await store.open()
     await store.access.put_token(NewToken("script", Role.VIEWER, "me", "hash", None), NOW)
-    monkeypatch.setattr("ostinato.stores.sqlite.waiting.BUSY_SECONDS", 600.0)
     with locked(path):
         token = await store.access.find_token("hash", NOW)
         assert token is not None
@@ -143,10 +137,8 @@ async def test_a_request_is_let_in_though_its_use_cannot_be_noted(path: Path, mo
     await store.close()
 
 
-async def test_every_call_that_writes_ends_in_its_own_time(
-    path: Path, short: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = SqliteStore(str(path))
+async def test_every_call_that_writes_ends_in_its_own_time(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = SqliteStore(str(path), SHORT)
     await store.open()
 
     async def enqueue() -> float:
@@ -170,8 +162,8 @@ async def test_every_call_that_writes_ends_in_its_own_time(
     await store.close()
 
 
-async def test_what_was_given_up_is_not_written_later(path: Path, short: None) -> None:
-    store = SqliteStore(str(path))
+async def test_what_was_given_up_is_not_written_later(path: Path) -> None:
+    store = SqliteStore(str(path), SHORT)
     await store.open()
     with locked(path):
         answers = await asyncio.gather(*(store.runs.insert_runs([new_run()]) for _ in range(5)), return_exceptions=True)
@@ -198,9 +190,9 @@ async def test_who_came_late_is_served_when_the_lock_is_free(path: Path, monkeyp
     await store.close()
 
 
-async def test_a_file_that_somebody_has_for_himself_cannot_be_read_and_says_so(path: Path, short: None) -> None:
+async def test_a_file_that_somebody_has_for_himself_cannot_be_read_and_says_so(path: Path) -> None:
     with locked(path, "PRAGMA locking_mode = EXCLUSIVE"):
-        store = SqliteStore(str(path))
+        store = SqliteStore(str(path), SHORT)
         with pytest.raises(StoreUnavailable, match="another process held the lock"):
             await store.open()
         await store.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ostinato.execution.executors.agent.report import REPORT_CAP, ReportFile
+from ostinato.execution.executors.agent.report import ReportFile
 from ostinato.models.ids import RunId
 
 RUN = RunId(7)
@@ -50,9 +50,9 @@ def test_what_an_earlier_attempt_left_is_not_taken_for_this_one(tmp_path: Path) 
 
 def test_a_long_report_is_cut_and_says_so(tmp_path: Path) -> None:
     report = ReportFile(tmp_path, RUN)
-    report.path.write_text("x" * (REPORT_CAP + 5))
+    report.path.write_text("x" * 256_005)
     text = report.read() or ""
-    assert text.startswith("x" * REPORT_CAP)
+    assert text.startswith("x" * 256_000)
     assert text.endswith("\n… cut after 256,000 bytes …\n")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ostinato.config import SHORTEST_LEASE, load_settings
 from ostinato.errors import InvalidInput, TimingError
-from ostinato.execution.executors.group import KILL_SECONDS
+from ostinato.tuning import DEFAULT_TUNING
 
 
 def write(folder: Path, text: str) -> Path:
@@ -76,6 +76,7 @@ def test_durations_may_be_text(tmp_path: Path) -> None:
         ("[lanes]\nmain = -1", "lanes.main", "whole number from 1"),
         ("db = 5", "db", "give text"),
         ("dbb = 5", "dbb", "unknown setting 'dbb'.*known are agent_prompt, agents, app, db"),
+        ("[tuning]\ncheck_seconds = 5", "tuning", "unknown setting 'tuning'"),
         ("db = ", "ostinato.toml", "not valid TOML"),
     ],
 )
@@ -151,7 +152,7 @@ def test_a_lease_shorter_than_the_end_of_commands_is_refused_with_the_fix(
     with pytest.raises(InvalidInput, match="give 10s or more") as raised:
         load_settings(tmp_path, **given)
     assert raised.value.field == "lease"
-    assert timedelta(seconds=KILL_SECONDS) <= SHORTEST_LEASE
+    assert timedelta(seconds=DEFAULT_TUNING.command_kill_seconds) <= SHORTEST_LEASE
     assert load_settings(tmp_path, {}, lease="10s").lease == SHORTEST_LEASE
 
 

@@ -16,8 +16,6 @@ import pytest
 
 from ostinato.clock import to_micros
 from ostinato.errors import Abort, InvalidInput, NotFound, NotRunning, Snooze
-from ostinato.execution import registry as registry_module
-from ostinato.execution import threads
 from ostinato.execution.context import RunContext, current_run
 from ostinato.execution.outcome import OutcomeKind, raised, returned
 from ostinato.execution.registry import Check, Registry
@@ -317,10 +315,8 @@ def stops() -> bool:
         (lambda: "caf\udce9", "caf\\udce9"),
     ],
 )
-def test_a_check_that_misbehaves_has_failed(check: Check, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "longer" in reason:
-        monkeypatch.setattr(registry_module, "CHECK_SECONDS", 0.05)
-    registry = Registry()
+def test_a_check_that_misbehaves_has_failed(check: Check, reason: str) -> None:
+    registry = Registry(check_seconds=0.05 if "longer" in reason else 30)
     registry.add_check("disk", check)
     assert asyncio.run(registry.failed_checks(["disk"])) == {"disk": reason}
 
@@ -372,11 +368,9 @@ class SlowLock:
             time.sleep(0.2)
 
 
-def test_a_job_is_run_though_the_idle_thread_gives_up_at_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.05)
-
+def test_a_job_is_run_though_the_idle_thread_gives_up_at_that_moment() -> None:
     async def main() -> int:
-        workers = WorkerThreads()
+        workers = WorkerThreads(idle_seconds=0.05)
         await submitted(workers)
         workers._lock = SlowLock()  # type: ignore[assignment]
         return await submitted(workers)

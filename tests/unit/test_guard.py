@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import pytest
 
-from ostinato.execution import guard
 from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import UNKNOWN, NotStarted
 from ostinato.execution.guard import GUARD, Guard
@@ -24,17 +23,19 @@ from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, soon, 
 
 
 @pytest.fixture
-def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
-    with closing(Guard()) as guard:
+def fresh(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
+    """A guard of the test's own; `made_with` says how it is made."""
+    with closing(Guard(**getattr(request, "param", {}))) as guard:
         monkeypatch.setattr(groups, "GUARD", guard)
         yield guard
 
 
-def test_the_guard_is_restarted_with_the_next_command_when_it_died(
-    monkeypatch: pytest.MonkeyPatch, fresh: Guard
-) -> None:
-    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
-    monkeypatch.setattr(guard, "_MOST_IDLE", 0)
+def made_with(**numbers: float) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("fresh", [numbers], indirect=True, ids=["tuned"])
+
+
+@made_with(restart_seconds=0, most_idle=0)
+def test_the_guard_is_restarted_with_the_next_command_when_it_died(fresh: Guard) -> None:
     ended("true")
     first = fresh.process
     assert first is not None
@@ -61,6 +62,7 @@ def test_commands_go_on_when_the_guard_dies() -> None:
     assert bounded(main()) == (3, b"ready\non\n")
 
 
+@made_with(restart_seconds=0.3)
 def test_a_guard_that_cannot_live_is_not_started_again_and_again(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
     starts: list[float] = []
 
@@ -69,7 +71,6 @@ def test_a_guard_that_cannot_live_is_not_started_again_and_again(monkeypatch: py
         return spawn("/bin/false", ["false"], environment, **more)
 
     spawn = os.posix_spawn
-    monkeypatch.setattr(guard, "RESTART_SECONDS", 0.3)
     monkeypatch.setattr(os, "posix_spawn", dies)
     with pytest.raises(NotStarted, match="'/bin/sh' cannot be started: the guard of commands ends as soon as") as error:
         ended("true")
@@ -78,9 +79,8 @@ def test_a_guard_that_cannot_live_is_not_started_again_and_again(monkeypatch: py
     assert starts[1] - starts[0] >= 0.3
 
 
+@made_with(restart_seconds=0, most_idle=0)
 def test_a_guard_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
-    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
-    monkeypatch.setattr(guard, "_MOST_IDLE", 0)
     ended("true")
     first = fresh.process
     assert first is not None
@@ -89,16 +89,17 @@ def test_a_guard_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch, fr
     kill = fresh._kill
 
     def killed(asked: int | None) -> None:
-        monkeypatch.setattr(guard, "_ANSWER_SECONDS", PATIENCE)  # the next one has its time to start
+        fresh._answer_seconds = PATIENCE  # the next one has its time to start
         kill(asked)
 
-    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 0.5)
+    fresh._answer_seconds = 0.5
     monkeypatch.setattr(fresh, "_kill", killed)
     assert ended("echo hi") == (0, b"hi\n")
     assert fresh.process != first
     assert not psutil.pid_exists(first), "the first was buried"
 
 
+@made_with(restart_seconds=0, answer_seconds=0.2)
 def test_a_guard_that_never_answers_is_no_fault_of_the_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
     def hangs(_: str, __: object, environment: dict[str, str], **more: Any) -> int:
         hanging.append(spawn("/bin/sleep", ["sleep", "600"], environment, **more))
@@ -106,8 +107,6 @@ def test_a_guard_that_never_answers_is_no_fault_of_the_command(monkeypatch: pyte
 
     hanging: list[int] = []
     spawn = os.posix_spawn
-    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
-    monkeypatch.setattr(guard, "_ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(os, "posix_spawn", hangs)
     with pytest.raises(NotStarted, match=r"no room .*: the guard of commands does not answer") as error:
         ended("true")
@@ -148,9 +147,9 @@ def test_a_guard_that_cannot_fork_says_so(monkeypatch: pytest.MonkeyPatch, fresh
     assert fresh.process == first, "it is not the guard that ends"
 
 
-def test_no_supervisor_outlives_its_guard_for_another_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+@made_with(restart_seconds=0)
+def test_no_supervisor_outlives_its_guard_for_another_command(fresh: Guard) -> None:
     """Nobody would end what it leaves if it were killed."""
-    monkeypatch.setattr(guard, "RESTART_SECONDS", 0)
 
     async def main() -> int:
         ends_later = await started("read line", Heard(), stdin=b"", keep_stdin=True)
@@ -181,7 +180,7 @@ def test_a_command_that_stops_its_supervisor_is_ended(fresh: Guard) -> None:
     assert soon(lambda: not psutil.Process(fresh.process).children(recursive=True))
 
 
-def test_a_killed_supervisor_is_not_given_the_next_command(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
+def test_a_killed_supervisor_is_not_given_the_next_command(fresh: Guard) -> None:
     ended("true")
     assert fresh.process is not None
     (idle,) = psutil.Process(fresh.process).children()
@@ -190,9 +189,8 @@ def test_a_killed_supervisor_is_not_given_the_next_command(monkeypatch: pytest.M
     assert ended("echo hi") == (0, b"hi\n")
 
 
-def test_supervisors_are_used_again_and_most_of_them_go(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:
-    monkeypatch.setattr(guard, "_MOST_IDLE", 3)
-
+@made_with(most_idle=3)
+def test_supervisors_are_used_again_and_most_of_them_go(fresh: Guard) -> None:
     async def main() -> None:
         for _ in range(2):
             begun = [await started("read line; exit 0", Heard(), stdin=b"", keep_stdin=True) for _ in range(6)]

@@ -24,7 +24,7 @@ class House:
         self.closed = False
 
 
-def home_and_built() -> tuple[Home[House], list[House]]:
+def home_and_built(**options: float) -> tuple[Home[House], list[House]]:
     built: list[House] = []
 
     async def build() -> House:
@@ -32,7 +32,7 @@ def home_and_built() -> tuple[Home[House], list[House]]:
         built.append(House())
         return built[-1]
 
-    return Home(build), built
+    return Home(build, **options), built
 
 
 async def drain(house: House) -> None:
@@ -252,9 +252,8 @@ def test_who_starts_something_is_alone() -> None:
     home.leave(drain, close)
 
 
-def test_a_call_that_goes_on_for_ever_is_ended_when_the_house_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostinato.home._LAST_CALLS", 0.01)
-    home, built = home_and_built()
+def test_a_call_that_goes_on_for_ever_is_ended_when_the_house_is_closed() -> None:
+    home, built = home_and_built(last_calls=0.01)
     begun = threading.Event()
 
     async def wait_for_ever(house: House) -> None:

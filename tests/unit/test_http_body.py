@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.clock import to_micros
-from ostinato.execution.executors.http import body as http_body
 from ostinato.execution.executors.http.body import Body
 from ostinato.execution.executors.http.executor import retry_after
 from ostinato.execution.executors.http.request import Refusal, Trouble
@@ -96,10 +95,10 @@ def test_packed_text_that_is_broken_or_broken_off_is_trouble() -> None:
         taken(gzip.compress(b"hello")[:-1], **TEXT, Content_Encoding="gzip")
 
 
-def test_a_bomb_is_refused_and_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_body, "MOST_UNPACKED", 20_000_000)
+def test_a_bomb_is_refused_and_never_held() -> None:
     bomb = gzip.compress(b"\0" * 30_000_000)
-    body = Body(headers(Content_Type="image/png", Content_Encoding="gzip"), lambda _: None)
+    packed = headers(Content_Type="image/png", Content_Encoding="gzip")
+    body = Body(packed, lambda _: None, most_unpacked=20_000_000)
     tracemalloc.start()
     try:
         with pytest.raises(Refusal, match="unpacks to more than 19 MB"):

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -22,7 +19,6 @@ from ostinato.models.ids import RunId
 from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark, ToldRun
 from ostinato.models.run import Progress
 from ostinato.models.states import STARTS, TRANSITIONS, RunState, Trigger
-from ostinato.service import live_events
 from ostinato.service.live_events import (
     FLOOD,
     MARGIN,
@@ -123,10 +119,12 @@ class Watcher:
     known: Known
     limit: int
     told: list[LiveEvent]
+    asked: int = 200
+    """So many active runs of each kind are asked for in one look: more than that are a backlog."""
     skipped: int = 0
 
     def look(self, active: int = 0) -> None:
-        mark = next_mark(self.known, active)
+        mark = next_mark(self.known, active, most_running=self.asked, most_queued=self.asked)
         told = events_between(self.known, mark, self.ledger.look(mark, self.limit), self.ledger.now, self.limit)
         self.known = told.known
         self.told += told.events
@@ -136,11 +134,11 @@ class Watcher:
         return [event.run.id for event in self.told if event.kind is LiveKind.RUN_FINISHED and event.run is not None]
 
 
-def begin(ledger: Ledger, limit: int, active: int | None = None) -> Watcher:
+def begin(ledger: Ledger, limit: int, active: int | None = None, asked: int = 200) -> Watcher:
     """A watcher who knows everything, or so many of the runs that are active."""
     run = 0 if active is None else max(ledger.rows, default=0)
     mark = Mark(run, 0, 0, 0, active=1_000 if active is None else active)
-    return Watcher(ledger, known_at_first(mark, ledger.look(mark, 1_000), ledger.now), limit, [])
+    return Watcher(ledger, known_at_first(mark, ledger.look(mark, 1_000), ledger.now), limit, [], asked)
 
 
 STEPS = st.one_of(
@@ -170,15 +168,6 @@ def play(ledger: Ledger, watcher: Watcher | None, steps: list[Any]) -> None:
             watcher.look(active=1_000 if name == "list" else 0)
 
 
-@contextmanager
-def asking(most: int) -> Iterator[None]:
-    """So many active runs of each kind are asked for in one look: more than that are a backlog."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(live_events, "ASKED_RUNNING", most)
-        patch.setattr(live_events, "ASKED_QUEUED", most)
-        yield
-
-
 @given(
     before=st.lists(STEPS, max_size=15),
     steps=st.lists(STEPS, max_size=60),
@@ -191,13 +180,12 @@ def test_each_end_is_told_once_and_nothing_is_told_that_never_was(
     ledger = Ledger()
     play(ledger, None, before)
     ended_before = {id for id, run in ledger.rows.items() if run.ended}
-    with asking(asked):
-        watcher = begin(ledger, limit)
-        play(ledger, watcher, steps)
-        for choice in range(len(ledger.uncommitted)):
-            ledger.commit(choice)
-        for _ in range(2 * len(ledger.rows) + 2):  # a look may hold a single new run, and ask for a single one
-            watcher.look()
+    watcher = begin(ledger, limit, asked=asked)
+    play(ledger, watcher, steps)
+    for choice in range(len(ledger.uncommitted)):
+        ledger.commit(choice)
+    for _ in range(2 * len(ledger.rows) + 2):  # a look may hold a single new run, and ask for a single one
+        watcher.look()
 
     kinds: dict[RunId, list[LiveKind]] = defaultdict(list)
     for event in watcher.told:
@@ -225,12 +213,11 @@ def test_behind_a_backlog_an_end_is_told_by_the_next_look(backlog: int, steps: A
     ledger = Ledger()
     for _ in range(backlog):
         ledger.insert(RunState.QUEUED, commit=True)
-    with asking(asked):
-        watcher = begin(ledger, 100)
-        for step in (*steps, ("look",)):
-            play(ledger, watcher, [step])
-            if step[0] == "look":
-                assert sorted(watcher.ends()) == sorted(id for id, run in ledger.rows.items() if run.ended)
+    watcher = begin(ledger, 100, asked=asked)
+    for step in (*steps, ("look",)):
+        play(ledger, watcher, [step])
+        if step[0] == "look":
+            assert sorted(watcher.ends()) == sorted(id for id, run in ledger.rows.items() if run.ended)
 
 
 def test_of_more_runs_than_a_look_asks_for_a_short_one_ends_without_delay() -> None:
@@ -254,12 +241,11 @@ def test_more_ends_of_known_runs_than_a_look_holds_are_told_by_the_next_ones() -
     ledger = Ledger()
     for _ in range(50):
         ledger.insert(RunState.QUEUED, commit=True)
-    with asking(2):
-        watcher = begin(ledger, 10)
-        for id in range(1, 41):
-            end(ledger, id)
-        for _ in range(4):
-            watcher.look()
+    watcher = begin(ledger, 10, asked=2)
+    for id in range(1, 41):
+        end(ledger, id)
+    for _ in range(4):
+        watcher.look()
     assert sorted(watcher.ends()) == list(range(1, 41))
     assert (watcher.skipped, watcher.known.is_partial) == (0, False)
 

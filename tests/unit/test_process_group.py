@@ -35,11 +35,6 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Guard]:
         yield guard
 
 
-@pytest.fixture
-def long_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "KILL_SECONDS", LONG_GRACE)
-
-
 def test_both_streams_come_in_their_order() -> None:
     command = "for i in 1 2 3; do echo out $i; echo err $i >&2; done"
     assert ended(command) == (0, b"out 1\nerr 1\nout 2\nerr 2\nout 3\nerr 3\n")
@@ -236,10 +231,10 @@ def test_when_the_guard_and_the_supervisor_are_killed_the_group_is_ended_from_he
     assert all(soon(lambda pid=pid: not lives(pid)) for pid in left)  # type: ignore[misc]
 
 
-async def stopped(command: str) -> tuple[int, bytes, list[int]]:
+async def stopped(command: str, kill_seconds: float = LONG_GRACE) -> tuple[int, bytes, list[int]]:
     """Start it, wait until it has named its processes, tell it to stop, wait for its end."""
     heard = Heard()
-    group = await started(command, heard)
+    group = await started(command, heard, kill_seconds=kill_seconds)
     await heard.until(b"ready\n")
     named = [int(word) for word in heard.data.split() if word.isdigit()]
     group.terminate()
@@ -253,34 +248,30 @@ def test_a_polite_command_ends_at_sigterm_and_its_last_words_are_heard() -> None
     assert said.endswith(b"bye\n")
 
 
-def test_what_ignores_sigterm_is_killed_after_the_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
+def test_what_ignores_sigterm_is_killed_after_the_grace() -> None:
     begun = time.monotonic()
-    status, _, _ = bounded(stopped("trap '' TERM; echo ready; while :; do sleep 0.01; done"))
+    status, _, _ = bounded(stopped("trap '' TERM; echo ready; while :; do sleep 0.01; done", 0.3))
     assert status == -9
     assert time.monotonic() - begun >= 0.3
 
 
-def test_a_grandchild_that_ignores_sigterm_has_its_grace_and_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
+def test_a_grandchild_that_ignores_sigterm_has_its_grace_and_is_killed() -> None:
     stubborn = "(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"
     begun = time.monotonic()
-    status, _, (grandchild,) = bounded(stopped(stubborn))
+    status, _, (grandchild,) = bounded(stopped(stubborn, 0.3))
     assert status == -15
     assert time.monotonic() - begun >= 0.3
     assert not lives(grandchild)
 
 
-@pytest.mark.usefixtures("long_grace")
 def test_a_grandchild_in_a_group_of_its_own_is_stopped_too() -> None:
     command = "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $!; echo ready; wait"
     begun = time.monotonic()
     _, _, (grandchild,) = bounded(stopped(command))
     assert not lives(grandchild)
-    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+    assert time.monotonic() - begun < LONG_GRACE / 2
 
 
-@pytest.mark.usefixtures("long_grace")
 def test_all_its_groups_are_told_to_stop_at_once() -> None:
     """A shell runs its trap only when what it waits for has ended."""
     command = "trap 'echo bye; exit 0' TERM; timeout 600 sh -c 'echo ready; exec sleep 599'"
@@ -288,18 +279,17 @@ def test_all_its_groups_are_told_to_stop_at_once() -> None:
     status, said, _ = bounded(stopped(command))
     assert status == 0
     assert said.endswith(b"bye\n")
-    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+    assert time.monotonic() - begun < LONG_GRACE / 2
 
 
 STUBBORN_APART = "timeout 600 sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.01; done'"
 
 
-@pytest.mark.usefixtures("long_grace")
 @pytest.mark.parametrize("is_told_before", [True, False])
 def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
     async def main() -> int:
         heard = Heard()
-        group = await started(f"{STUBBORN_APART}; exit 3", heard)
+        group = await started(f"{STUBBORN_APART}; exit 3", heard, kill_seconds=LONG_GRACE)
         await heard.until(b"ready\n")
         if is_told_before:
             group.terminate()
@@ -313,7 +303,7 @@ def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
 
     begun = time.monotonic()
     assert bounded(main()) == (-signal.SIGTERM if is_told_before else -signal.SIGKILL)
-    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+    assert time.monotonic() - begun < LONG_GRACE / 2
 
 
 def test_what_was_stopped_hears_that_it_shall_end() -> None:
@@ -330,7 +320,6 @@ def test_what_was_stopped_hears_that_it_shall_end() -> None:
     assert bounded(main()) == (3, b"bye\n")
 
 
-@pytest.mark.usefixtures("long_grace")
 def test_a_stop_needs_no_thread_of_the_application() -> None:
     async def main() -> None:
         release = threading.Event()
@@ -338,7 +327,7 @@ def test_a_stop_needs_no_thread_of_the_application() -> None:
         loop.set_default_executor(ThreadPoolExecutor(1))
         blocking = loop.run_in_executor(None, release.wait, 30)
         try:
-            await asyncio.wait_for(stopped("echo ready; sleep 600"), groups.KILL_SECONDS / 2)
+            await asyncio.wait_for(stopped("echo ready; sleep 600"), LONG_GRACE / 2)
         finally:
             release.set()
             await blocking
@@ -383,16 +372,15 @@ def test_without_a_subreaper_a_stop_reaches_the_session_or_at_least_the_group(
 
     monkeypatch.setattr(Guard, "supervisor", supervisor)
     monkeypatch.setattr(Guard, "give_back", Guard.close)
-    monkeypatch.setattr(groups, "KILL_SECONDS", LONG_GRACE)
     begun = time.monotonic()
     status, _, _ = bounded(stopped("echo ready; exec sleep 600"))
     assert status == -15
-    status, said = ended("sleep 600 >/dev/null 2>&1 & echo $!")
+    status, said = ended("sleep 600 >/dev/null 2>&1 & echo $!", kill_seconds=LONG_GRACE)
     assert status == 0
     assert not lives(int(said))
-    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
-    monkeypatch.setattr(groups, "KILL_SECONDS", 0.3)
-    _, _, (grandchild,) = bounded(stopped("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"))
+    assert time.monotonic() - begun < LONG_GRACE / 2
+    stubborn = "(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"
+    _, _, (grandchild,) = bounded(stopped(stubborn, 0.3))
     assert soon(lambda: not lives(grandchild))
     for each in poor:
         assert each.wait(PATIENCE) == 0
@@ -418,14 +406,14 @@ def test_a_cancel_while_it_starts_leaves_nothing_behind(more: int) -> None:
     assert soon(lambda: daemons(marker) == []), [psutil.Process(pid).parents() for pid in daemons(marker)]
 
 
-@pytest.mark.usefixtures("long_grace")
 def test_a_fork_that_holds_the_socket_keeps_no_supervisor_and_no_command(fresh: Guard) -> None:
     """Such as a library's own, in which nothing of ours is run."""
 
     async def main() -> tuple[int, int]:
         heard = Heard()
         await (await started("true", heard)).wait()
-        group = await started("trap '' TERM; echo ready; while :; do sleep 0.01; done", heard)
+        stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
+        group = await started(stubborn, heard, kill_seconds=LONG_GRACE)
         await heard.until(b"ready\n")
         held = os.dup(group._supervisor.fileno())
         waiting = asyncio.ensure_future(group.wait())
@@ -443,12 +431,11 @@ def test_a_fork_that_holds_the_socket_keeps_no_supervisor_and_no_command(fresh: 
         os.close(held)
 
 
-@pytest.mark.usefixtures("long_grace")
 def test_it_does_not_wait_for_the_dead() -> None:
     """Where nobody buries orphans, a killed grandchild stays in the group as a zombie."""
     begun = time.monotonic()
     bounded(stopped("sleep 600 & echo $!; echo ready; wait"))
-    assert time.monotonic() - begun < groups.KILL_SECONDS / 2
+    assert time.monotonic() - begun < LONG_GRACE / 2
 
 
 def test_a_cancel_of_who_waits_kills_the_group() -> None:

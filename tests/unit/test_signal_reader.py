@@ -234,13 +234,12 @@ def test_a_listener_that_fails_does_not_keep_the_next_signal_from_being_heard(
     assert capfd.readouterr().err == f"the listener of signal {ONE} failed: ValueError('no good')\n"
 
 
-def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader) -> None:
     ended: SimpleQueue[int] = SimpleQueue()
     begun: SimpleQueue[int] = SimpleQueue()
 
     def arrived(number: int) -> None:
-        monkeypatch.setattr("ostinato.signal_reader.FORCE_SECONDS", 0.05 if number == ONE else 3600)
-        reader.end_later(number, partial(ended.put, number))
+        reader.end_later(number, partial(ended.put, number), 0.05 if number == ONE else 3600)
         begun.put(number)
 
     reader.listen((ONE, TWO), arrived)
@@ -255,17 +254,14 @@ def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader, monk
     assert not reader._deadlines
 
 
-def test_an_end_that_fails_does_not_keep_the_next_signal_from_being_heard(
-    reader: SignalReader, heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ostinato.signal_reader.FORCE_SECONDS", 0.0)
+def test_an_end_that_fails_does_not_keep_the_next_signal_from_being_heard(reader: SignalReader, heard: Heard) -> None:
     ended = threading.Event()
 
     def end() -> None:
         ended.set()
         raise ValueError("no good")
 
-    reader.listen((ONE,), lambda number: reader.end_later(number, end))
+    reader.listen((ONE,), lambda number: reader.end_later(number, end, 0.0))
     signal.raise_signal(ONE)
     assert ended.wait(60)
     signal.raise_signal(TWO)

@@ -22,10 +22,10 @@ from ostinato.stores.sqlite.jobs import named_error
 )
 def test_an_error_of_sqlite_names_the_fix(error: apsw.Error, kind: type[StoreError], says: str) -> None:
     with pytest.raises(StoreError, match=says) as raised:
-        raise named_error(error, "/srv/jobs.db")
+        raise named_error(error, "/srv/jobs.db", 10.0)
     assert type(raised.value) is kind
 
 
 def test_what_is_not_of_sqlite_stays_what_it_is() -> None:
     error = ValueError("no")
-    assert named_error(error, "/srv/jobs.db") is error
+    assert named_error(error, "/srv/jobs.db", 10.0) is error

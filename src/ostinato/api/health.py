@@ -16,8 +16,6 @@ __all__ = ["router"]
 
 router = APIRouter()
 
-DATABASE_SECONDS = 3.0
-
 
 @router.get("/healthz", include_in_schema=False)
 async def healthz(house: House) -> Response:
@@ -37,11 +35,12 @@ async def readyz(house: House) -> Response:
         return _answer(str(error))
     if health["node"] is not None and health["draining"]:
         return _answer("this node is draining")
+    seconds = house.settings.tuning.readiness_seconds
     try:
-        async with asyncio.timeout(DATABASE_SECONDS):
+        async with asyncio.timeout(seconds):
             nodes = await house.services.nodes.list()
     except TimeoutError:
-        return _answer(f"the database did not answer within {DATABASE_SECONDS:g} s")
+        return _answer(f"the database did not answer within {seconds:g} s")
     except OstinatoError:
         # What the database says may name hosts and users: the log has it.
         return _answer("the database does not answer")

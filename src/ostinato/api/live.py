@@ -21,6 +21,7 @@ from ostinato.api.problems import problem_of
 from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
 from ostinato.logs import get_logger
 from ostinato.service.live_listener import Failed, Listener, Message, Pong
+from ostinato.tuning import Tuning
 
 __all__ = ["router"]
 
@@ -29,15 +30,8 @@ log = get_logger("ostinato.api")
 router = APIRouter()
 
 MOST_TOPICS = 50
-MOST_SOCKETS = 50
-"""Of one person or token."""
 LARGEST_MESSAGE = 65_536
-LOGIN_SECONDS = 5.0
-SEND_SECONDS = 10.0
-"""How long a client may leave a message unread."""
 CLOSE_SECONDS = 1.0
-LOOK_AGAIN_SECONDS = 60.0
-"""How often it is looked at whether whoever listens still may."""
 
 NOT_LOGGED_IN, TRY_AGAIN, TOO_LARGE = 4401, 1013, 1009
 _REFUSED = (NotLoggedIn, NotAllowed, TooManyAttempts)
@@ -78,8 +72,8 @@ async def live(websocket: WebSocket) -> None:
         if let_in is not None:
             identify, who = let_in
             counted: Counter[str] = websocket.app.state.live_sockets
-            if counted[who] >= MOST_SOCKETS:
-                await _close(websocket, TRY_AGAIN, f"{who[:50]} has {MOST_SOCKETS} sockets open")
+            if counted[who] >= (most := _tuning(websocket).live_sockets):
+                await _close(websocket, TRY_AGAIN, f"{who[:50]} has {most} sockets open")
                 return
             counted[who] += 1
             try:
@@ -114,11 +108,12 @@ def _by_header(websocket: WebSocket) -> Identify | None:
 
 async def _by_message(websocket: WebSocket) -> Identify:
     """With a token, or the key beside the cookie, in the first message, which has to come soon."""
+    seconds = _tuning(websocket).live_login_seconds
     try:
-        async with asyncio.timeout(LOGIN_SECONDS):
+        async with asyncio.timeout(seconds):
             text = await _receive(websocket)
     except TimeoutError:
-        raise NotLoggedIn(f"nobody logged in within {LOGIN_SECONDS:g} s: send a login first") from None
+        raise NotLoggedIn(f"nobody logged in within {seconds:g} s: send a login first") from None
     try:
         first = _read(text)
     except InvalidInput:
@@ -139,6 +134,7 @@ class _Conversation:
     def __init__(self, websocket: WebSocket, identify: Identify) -> None:
         house: ApiHouse = websocket.app.state.house
         self._websocket = websocket
+        self._tuning = house.settings.tuning
         self._identify = identify
         self._hub = house.services.live
         self._listener = Listener()
@@ -195,7 +191,7 @@ class _Conversation:
         """Send what the listener gets; nobody waits for an end that does not read."""
         while (message := await self._listener.take()) is not None:
             try:
-                async with asyncio.timeout(SEND_SECONDS):
+                async with asyncio.timeout(self._tuning.live_send_seconds):
                     await self._websocket.send_text(_text(message))
             except TimeoutError:
                 break
@@ -206,13 +202,18 @@ class _Conversation:
     async def _look_again(self) -> tuple[int | None, str]:
         """Whether it still may listen."""
         while True:
-            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+            await asyncio.sleep(self._tuning.live_identify_seconds)
             try:
                 await self._identify()
             except _REFUSED:
                 return NOT_LOGGED_IN, "the login or the token is no longer good"
             except StoreUnavailable as error:
                 log.warning("who listens is not looked at just now: %s", error)
+
+
+def _tuning(websocket: WebSocket) -> Tuning:
+    house: ApiHouse = websocket.app.state.house
+    return house.settings.tuning
 
 
 async def _receive(websocket: WebSocket) -> str:

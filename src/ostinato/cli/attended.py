@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Attended"]
 
-_WRITE_SECONDS = 3.0
-"""How long a forced end may take to be written; less than FORCE_SECONDS, after which the process is ended."""
-
 
 class Attended:
     """A run that a person waits for: its output is printed, and signals stop it."""
@@ -85,7 +82,7 @@ class Attended:
         """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self.signals += 1
         if self.signals == 2:
-            signal_reader().end_later(number, end_by_force)
+            signal_reader().end_later(number, end_by_force, house.settings.tuning.force_seconds)
         elif self.signals > 2:
             os._exit(FORCED)
         with suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
@@ -100,7 +97,8 @@ class Attended:
             house.engine.force()
             if self._main is not None:
                 # The ledger may not take it, on a full disk, say: then others learn of it by the lost lease.
-                asyncio.get_running_loop().call_later(_WRITE_SECONDS, self._main.cancel)
+                seconds = house.settings.tuning.exec_write_seconds
+                asyncio.get_running_loop().call_later(seconds, self._main.cancel)
         else:
             end_now(FORCED)
 

@@ -22,7 +22,6 @@ log = get_logger("ostinato.api")
 
 _IN_A_TURN = 32
 """How many are accepted before the loop looks after others."""
-_REST_SECONDS = 1.0
 _TELL_SECONDS = 60.0
 _TURNED_AWAY = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -156,8 +155,10 @@ class Listener:
         connections: Connections,
         make_protocol: Callable[[Connection], asyncio.Protocol],
         tls: ssl.SSLContext | None,
+        rest_seconds: float = 1.0,
     ) -> None:
         self._socket = listening
+        self._rest_seconds = rest_seconds
         self._connections = connections
         self._make_protocol = make_protocol
         self._tls = tls
@@ -220,7 +221,7 @@ class Listener:
 
     def _rest(self, error: OSError) -> None:
         self._loop.remove_reader(self._socket)
-        self._resting = self._loop.call_later(_REST_SECONDS, self._wake)
+        self._resting = self._loop.call_later(self._rest_seconds, self._wake)
         now = _now()
         if self._told_at is None or now - self._told_at >= _TELL_SECONDS:
             self._told_at = now

@@ -146,16 +146,16 @@ class LogThrottle(logging.Filter):
     """Lets each kind of message through a few times in a minute: whoever sends nonsense must not fill the disk."""
 
     MOST = 10
-    SECONDS = 60.0
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 60.0) -> None:
         super().__init__()
+        self._seconds = seconds
         self._since = time.monotonic()
         self._seen: dict[str, int] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
-        if now - self._since >= self.SECONDS:
+        if now - self._since >= self._seconds:
             self._since, self._seen = now, {}
         # What is logged as one text without parts may be a new one each time: it counts by where it is logged.
         kind = f"{record.pathname}:{record.lineno}"

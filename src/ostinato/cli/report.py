@@ -20,8 +20,6 @@ from ostinato.errors import InvalidInput, NotRunning, OstinatoError
 __all__ = ["report"]
 
 _VARIABLE = "OSTINATO_REPORT"
-_PATIENCE = 5.0
-"""How long to wait for room in the pipe."""
 _LONGEST = 4096
 """What a pipe takes in one piece; lines of several scripts would mix beyond it."""
 
@@ -120,8 +118,9 @@ def _write(line: bytes) -> None:
         os.close(pipe)
 
 
-def _push(pipe: int, line: bytes) -> None:
-    give_up_at = time.monotonic() + _PATIENCE
+def _push(pipe: int, line: bytes, patience: float = 5.0) -> None:
+    """Write it, when there is room in the pipe within so many seconds."""
+    give_up_at = time.monotonic() + patience
     while True:
         try:
             os.write(pipe, line)
@@ -130,7 +129,7 @@ def _push(pipe: int, line: bytes) -> None:
             left = give_up_at - time.monotonic()
             if left <= 0:
                 raise OstinatoError(
-                    f"nobody has read earlier reports for {_PATIENCE:g} s: this one was not written"
+                    f"nobody has read earlier reports for {patience:g} s: this one was not written"
                 ) from None
             # A pipe counts as writable when it has room for a whole line.
             select.select([], [pipe], [], min(left, 0.1))

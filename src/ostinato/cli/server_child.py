@@ -49,8 +49,6 @@ log = get_logger(__name__)
 
 _ANSWER_SECONDS = 3.0
 """How long a process that lives may take to say how it is; a blocked loop does not count."""
-_CODE_SECONDS = 60.0
-"""How long the application's code is waited for: a task may hold its loop."""
 _END_SECONDS = 8.0
 """How long a server that has lost its engine may take to end."""
 
@@ -110,6 +108,7 @@ class _EngineClient:
         self._link = link
         self._tasks = begin.tasks
         self._has_throttle = begin.has_throttle
+        self._code_seconds = begin.settings.tuning.server_code_seconds
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[Answer]] = {}
         self._loop = asyncio.get_running_loop()
@@ -189,7 +188,7 @@ class _EngineClient:
 
     async def _ask_code(self, what: Question, names: Iterable[str]) -> Any:
         words = "the code of the application does not answer: its event loop is blocked; try again later"
-        return await self.ask(what, names, _CODE_SECONDS, words)
+        return await self.ask(what, names, self._code_seconds, words)
 
     def _hear(self, lost: Callable[[], None]) -> None:
         while (message := self._link.receive()) is not None:

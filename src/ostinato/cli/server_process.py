@@ -54,10 +54,6 @@ __all__ = ["ServerProcess", "serving_apart"]
 
 log = get_logger(__name__)
 
-_RESTART_SECONDS = 1.0, 30.0
-"""Before a server that was killed is started again, at first and at last."""
-_END_SECONDS = 10.0
-"""How long it has to end, of which requests under way have three."""
 _LAST_SECONDS, _LOOK_SECONDS = 1.0, 0.02
 """How long one that has closed its link may take to end, and between two looks whether it has."""
 _BLOCKED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -141,7 +137,7 @@ class ServerProcess:
         self._stopped.set()
         self._hang_up()
         ended = asyncio.ensure_future(self._ended.wait())
-        if not (await asyncio.wait({ended}, timeout=_END_SECONDS))[0]:
+        if not (await asyncio.wait({ended}, timeout=self._settings.tuning.server_end_seconds))[0]:
             self._kill()
         await asyncio.shield(ended)
 
@@ -154,7 +150,8 @@ class ServerProcess:
                 self._loop.call_soon_threadsafe(self._ended.set)
 
     def _serve_again_and_again(self) -> None:
-        first, longest = _RESTART_SECONDS
+        tuning = self._settings.tuning
+        first, longest = tuning.server_restart_seconds, tuning.server_longest_restart_seconds
         pause = first
         while True:
             begun = time.monotonic()

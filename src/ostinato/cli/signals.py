@@ -38,7 +38,7 @@ class Signals:
         """On the reader's thread: work may hold the loop, and the second signal is to end that too."""
         self._count += 1
         if self._count == 2:
-            signal_reader().end_later(number, end_by_force)
+            signal_reader().end_later(number, end_by_force, self._app.settings.tuning.force_seconds)
         elif self._count > 2:
             os._exit(FORCED)
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be drained

@@ -10,15 +10,9 @@ import asyncio
 from collections.abc import Callable
 
 from ostinato.clock import SECOND, Micros, uptime
+from ostinato.tuning import Tuning
 
 __all__ = ["Fence"]
-
-LOOK: Micros = SECOND
-"""How often the lease is looked at. A timer until its end would not count while the machine is suspended."""
-HELD_UP: Micros = SECOND
-"""Woken so much later than planned, the process itself was stopped, and its beat had no chance."""
-SECOND_CHANCE = 2.0
-"""How many seconds that beat is waited for, before the work is stopped for want of it."""
 
 
 class Fence:
@@ -30,8 +24,12 @@ class Fence:
         ask: Callable[[], None],
         expired: Callable[[], None],
         restored: Callable[[Micros | None], None],
+        tuning: Tuning,
     ) -> None:
         self._length = length
+        self._look = round(tuning.lease_look_seconds * SECOND)
+        self._late = round(tuning.lease_late_seconds * SECOND)
+        self._second_chance = tuning.lease_second_chance_seconds
         self._ask = ask
         """Asks for a beat at once."""
         self._expired = expired
@@ -91,9 +89,9 @@ class Fence:
                 await self._renewal.wait()
                 continue
             asleep_at = uptime()
-            pause = max(0, min(self._sent_at + self._length - asleep_at, LOOK))
+            pause = max(0, min(self._sent_at + self._length - asleep_at, self._look))
             await asyncio.sleep(pause / SECOND)
-            was_held_up = uptime() - asleep_at > pause + HELD_UP
+            was_held_up = uptime() - asleep_at > pause + self._late
             if self.age >= self._length and not (was_held_up and await self._is_renewed_soon()):
                 self.is_expired = True
                 self._expired()
@@ -101,7 +99,7 @@ class Fence:
     async def _is_renewed_soon(self) -> bool:
         """Let the beat say who owns the work: after a hold-up it only comes late."""
         try:
-            async with asyncio.timeout(SECOND_CHANCE):
+            async with asyncio.timeout(self._second_chance):
                 await self.wait()
         except TimeoutError:
             return False

@@ -15,8 +15,6 @@ from ostinato.stores.base import NodeStore, OwnedRun, Renewed
 
 __all__ = ["Lease"]
 
-_JUMP: Micros = SECOND
-
 
 class Lease:
     """Renews the lease three times within its length."""
@@ -33,6 +31,7 @@ class Lease:
         asked: Callable[[bool], object],
         compare: Callable[[Sequence[OwnedRun]], object],
         renewed: Callable[[Micros], None],
+        jump_seconds: float,
     ) -> None:
         self._nodes = nodes
         self._clock = clock
@@ -47,6 +46,7 @@ class Lease:
         """Called with every beat: what the node runs, as the database has it."""
         self._renewed = renewed
         """Called after every beat that succeeded: when, by `clock.uptime`, it was sent."""
+        self._least_jump = round(jump_seconds * SECOND)
         self.is_lost = False
         """The old name is lost, and the new one not in the database yet: a beat that fails leaves it so."""
         self._offset = self._wall_offset()
@@ -58,7 +58,7 @@ class Lease:
             await self.renew()
             await self._clock.wait(self.signal, self._clock.now() + self._length // 3)
             offset = self._wall_offset()
-            if abs(offset - self._offset) > _JUMP:
+            if abs(offset - self._offset) > self._least_jump:
                 self._jumped(offset - self._offset)
             self._offset = offset
 

@@ -49,7 +49,6 @@ _LAST_WRITE = 4.0
 """Seconds that the last write has, though the grace is over: running work may have used it up."""
 _FORCED_WRITE = 2.0
 """The same after a force."""
-_WRITE_AGAIN = 0.5
 
 
 def new_node_id() -> NodeId:
@@ -72,7 +71,8 @@ class Engine:
         self.statistics = Statistics()
         self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
-        self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced)
+        tuning = settings.tuning
+        self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
         self.runner.may_begin = self.fence.wait
         self.dispatcher = Dispatcher(
             store.runs, self.runner, clock, self.id, settings.slots, self.quarantine, self.statistics, self.fence.admits
@@ -80,7 +80,14 @@ class Engine:
         grace = micros_of(settings.misfire_grace)
         self.monitor = LoopMonitor()
         self.ticker = Ticker(
-            store.schedules, clock, grace, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.stood
+            store.schedules,
+            clock,
+            grace,
+            self.dispatcher.wake,
+            self.quarantine,
+            tuning.due_batch,
+            self.statistics,
+            self.monitor.stood,
         )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
@@ -94,13 +101,14 @@ class Engine:
             asked=self._asked,
             renewed=self.fence.renewed,
             compare=self.reconciler.compare,
+            jump_seconds=tuning.clock_jump_seconds,
         )
         self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics)
         self.spool = Spool(store.runs, spool_prefix(settings))
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
-        self.watchdog = Watchdog(self.is_database_lost)
+        self.watchdog = Watchdog(tuning.service_restart_seconds, self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
         self.is_draining = False
@@ -227,7 +235,7 @@ class Engine:
                     return False
                 waiting = counted(self.recorder.pending, "finish waits", "finishes wait")
                 log.warning("%s for the database: %s", waiting, self._why(error))
-                await asyncio.sleep(min(_WRITE_AGAIN, max(0.0, until - clock())))
+                await asyncio.sleep(min(self.settings.tuning.write_again_seconds, max(0.0, until - clock())))
             finally:
                 self._writing = None
         return True

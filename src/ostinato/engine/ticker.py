@@ -28,7 +28,6 @@ log = get_logger("ostinato.engine")
 LOOKAHEAD: Micros = SECOND
 LEAD: Micros = SECOND // 4
 """How long before a due time it is looked for at the latest; the difference to LOOKAHEAD makes batches."""
-BATCH = 2_000
 PASSES = 50
 """How often one tick goes round before others get their turn."""
 
@@ -43,6 +42,7 @@ class Ticker:
         grace: Micros,
         recorded: Callable[[], None],
         quarantine: Quarantine,
+        batch: int,
         statistics: Statistics | None = None,
         stood: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -52,6 +52,7 @@ class Ticker:
         self._grace = grace
         self._recorded = recorded
         self._quarantine = quarantine
+        self._batch = batch
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
         self.attendance = Attendance(stood)
@@ -78,7 +79,7 @@ class Ticker:
         for _ in range(PASSES):
             now = self._clock.now()
             look = self.attendance.look(now, self._clock.steady())
-            due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, BATCH), look)
+            due = await self.attendance.ask(self._schedules.due_schedules(now + lookahead, self._batch), look)
             # What did not fit into the first pass was missed for the same reason as what did.
             first = first or look
             absence, since_then = self.attendance.why(first), self.attendance.why(look, first)
@@ -96,7 +97,7 @@ class Ticker:
                     wake_at = schedule.next_at if wake_at is None else min(wake_at, schedule.next_at)
                     self._known_at = min(schedule.next_at, self._known_at or schedule.next_at)
             if not plans:
-                if len(due.schedules) < BATCH or not lookahead:
+                if len(due.schedules) < self._batch or not lookahead:
                     self.attendance.recorded(look)
                     return wake_at
                 # All that fitted waits for its due time: do without looking ahead this once.

@@ -19,12 +19,8 @@ __all__ = ["LoopMonitor", "ServiceHealth", "Watchdog"]
 
 log = get_logger("ostinato.engine")
 
-_STANDS = 1.0
-"""A loop that comes so many seconds too late stood; less is what a busy one does."""
-
 Service = Callable[[], Awaitable[None]]
 
-FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 """Short against a lease: when the database is back after minutes, the node is not taken for lost."""
 CALM = 60.0
@@ -43,7 +39,8 @@ class ServiceHealth:
 class Watchdog:
     """Runs services for ever, or until what they need is lost for good."""
 
-    def __init__(self, is_lost: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, first_pause: float, is_lost: Callable[[], bool] = lambda: False) -> None:
+        self._first_pause = first_pause
         self._is_lost = is_lost
         """Asked when a service died: whether to start it again is of no use, and somebody else has said so."""
         self.services: dict[str, ServiceHealth] = {}
@@ -63,7 +60,7 @@ class Watchdog:
 
     async def _keep(self, name: str, service: Service) -> None:
         health = self.services[name]
-        pause = FIRST_PAUSE
+        pause = self._first_pause
         try:
             while True:
                 started = time.monotonic()
@@ -81,7 +78,7 @@ class Watchdog:
                 health.up = False
                 health.restarts += 1
                 if time.monotonic() - started > CALM:
-                    pause = FIRST_PAUSE
+                    pause = self._first_pause
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE)
         finally:
@@ -91,8 +88,10 @@ class Watchdog:
 class LoopMonitor:
     """A thread that notices when the event loop has not turned for a while, and logs what blocks it."""
 
-    def __init__(self, threshold: float = 2.0) -> None:
+    def __init__(self, threshold: float = 2.0, stands: float = 1.0) -> None:
         self._threshold = threshold
+        self._stands = stands
+        """A loop that comes so many seconds too late stood; less is what a busy one does."""
         self._pause = threshold / 4
         self._beat = time.monotonic()
         self._stop = threading.Event()
@@ -107,7 +106,7 @@ class LoopMonitor:
         """For how many seconds the loop has stood since the start (blocked, stopped or suspended), a second and more at
         once."""
         late = (uptime() - self._turned_at) / SECOND - self._pause
-        return self._stood + (late if late >= _STANDS else 0.0)
+        return self._stood + (late if late >= self._stands else 0.0)
 
     @property
     def blocked_for(self) -> float:

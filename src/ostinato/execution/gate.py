@@ -41,7 +41,9 @@ class Passed:
     data: Any = None
 
 
-async def ask_gate(gate: Gate, surroundings: Surroundings, context: RunContext) -> Passed | Outcome:
+async def ask_gate(
+    gate: Gate, surroundings: Surroundings, context: RunContext, kill_seconds: float
+) -> Passed | Outcome:
     """Run the gate to its end. A cancel of this coroutine ends its processes too."""
     answer = _Answer(context)
     try:
@@ -51,6 +53,7 @@ async def ask_gate(gate: Gate, surroundings: Surroundings, context: RunContext) 
             environment=surroundings.environment,
             stdout=answer.add,
             stderr=answer.complain,
+            kill_seconds=kill_seconds,
         )
     except NotStarted as error:
         return starved(f"its gate: {error}") if error.may_pass else _failed(str(error))

@@ -23,16 +23,10 @@ from ostinato.execution import guard_child
 
 __all__ = ["GUARD", "Guard", "interpreter"]
 
-RESTART_SECONDS = 1.0
-"""Between two starts of a guard that dies."""
 _ATTEMPTS = 2
 """How often a guard that dies or does not answer is started anew for one command."""
-_ANSWER_SECONDS = 10.0
-"""How long a guard may take to fork a supervisor. One that takes longer was stopped, or hangs."""
 _FULL_SECONDS = 0.005
 """Until a guard that has much to do is asked again."""
-_MOST_IDLE = 16
-"""How many supervisors wait for the next command; each takes a megabyte or two."""
 
 
 class _NoSupervisor(OSError):
@@ -42,7 +36,13 @@ class _NoSupervisor(OSError):
 class Guard:
     """The guard's process, and the supervisors that are free."""
 
-    def __init__(self) -> None:
+    def __init__(self, restart_seconds: float = 1.0, answer_seconds: float = 10.0, most_idle: int = 16) -> None:
+        self._restart_seconds = restart_seconds
+        """Between two starts of a guard that dies."""
+        self._answer_seconds = answer_seconds
+        """How long a guard may take to fork a supervisor. One that takes longer was stopped, or hangs."""
+        self._most_idle = most_idle
+        """How many supervisors wait for the next command; each takes a megabyte or two."""
         self._sockets: dict[socket.socket, int | None] = {}
         """Our ends of all connections, each with the guard that was asked for the supervisor at the other."""
         self._reset()
@@ -83,7 +83,7 @@ class Guard:
         """Its command is gone, and it waits for the next one."""
         with self._lock:
             # One that has outlived its guard takes no other command: nobody would end what it leaves if it were killed.
-            if len(self._idle) < _MOST_IDLE and self._sockets.get(supervisor) == self.process:
+            if len(self._idle) < self._most_idle and self._sockets.get(supervisor) == self.process:
                 self._idle.append(supervisor)
                 return
         self.close(supervisor)
@@ -104,7 +104,7 @@ class Guard:
         ours, theirs = self._pair()
         answer = b""
         try:
-            async with asyncio.timeout(_ANSWER_SECONDS):
+            async with asyncio.timeout(self._answer_seconds):
                 await self._send(ours, theirs)
                 theirs.close()
                 answer = await asyncio.get_running_loop().sock_recv(ours, len(guard_child.READY))
@@ -170,7 +170,7 @@ class Guard:
 
     def _start(self) -> None:
         """Start the process, but not again and again where it cannot live."""
-        self._not_before = time.monotonic() + RESTART_SECONDS
+        self._not_before = time.monotonic() + self._restart_seconds
         ours, theirs = self._pair()
         try:
             self.process = os.posix_spawn(

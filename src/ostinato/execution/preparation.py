@@ -39,8 +39,6 @@ __all__ = ["Preparation", "needs_preparation"]
 _WAIT = timedelta(seconds=30)
 """Until a run looks again whether others have used what they reserved of its budget."""
 _OUTAGE = timedelta(seconds=5)
-LOOK_SECONDS = 30.0
-"""How long a folder and the files of secrets may take to be found: they may be on another machine."""
 _OF_OUTER_RUN = frozenset({"OSTINATO_GATE", "OSTINATO_REPORT"})
 """The engine may be started by a run of another one; what that was given is not for ours."""
 _FOR_ANYBODY = re.compile(r"PATH|LANG|LC_\w+|TZ|TERM")
@@ -68,6 +66,8 @@ class Preparation:
         self._registry = registry
         self._projects = projects
         self._clock = clock
+        self._folder_seconds = settings.tuning.folder_seconds
+        self._kill_seconds = settings.tuning.command_kill_seconds
         # Read once: an environment is slow to read, and what the work adds to it is little.
         self._environment = {name: value for name, value in os.environ.items() if name not in _OF_OUTER_RUN}
         if (place := absolute_db(settings.db)) is not None:
@@ -96,7 +96,7 @@ class Preparation:
                     return refusal
                 # It runs as the engine does, whoever the command is for.
                 around = replace(found, environment={**self._environment, **found.environment})
-                verdict = await ask_gate(policy.gate, around, call.context)
+                verdict = await ask_gate(policy.gate, around, call.context, self._kill_seconds)
                 if isinstance(verdict, Outcome):
                     return verdict
                 _hand_over(verdict, found, call)
@@ -124,13 +124,13 @@ class Preparation:
             if is_plain:
                 found = _look(home, None, variables, headers, self._passwords)
             else:
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(self._folder_seconds):
                     found = await on_own_thread(lambda: _look(home, folder, variables, headers, self._passwords))
         except TimeoutError:
             return Outcome(
                 OutcomeKind.FAILED,
                 f"nothing was heard of {folder}, or of a file: of its secrets, in "
-                f"{LOOK_SECONDS:g}s: look at the file system that it is on",
+                f"{self._folder_seconds:g}s: look at the file system that it is on",
             )
         if isinstance(found, Outcome):
             return found

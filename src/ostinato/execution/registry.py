@@ -17,15 +17,13 @@ from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.models.ids import RunId
 from ostinato.models.policy import check_key, make_policy
+from ostinato.tuning import DEFAULT_TUNING
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
 
 Isolation = Literal["none", "process"]
 Check = Callable[[], bool | str | Awaitable[bool | str | None] | None]
 """True or None passes; False or a text (the reason) fails; raising fails, and so does taking too long."""
-
-CHECK_SECONDS = 30.0
-"""How long one check may take. In real time: a run's own timeout begins after its checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,7 @@ class Registry:
     throttle: Throttle = field(default_factory=Throttle)
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
+    check_seconds: float = DEFAULT_TUNING.check_seconds
 
     def add_task(
         self,
@@ -129,10 +128,10 @@ class Registry:
             known = ", ".join(sorted(self.checks)) or "none"
             return f"no check of this name is registered here (known: {known})"
         try:
-            async with asyncio.timeout(CHECK_SECONDS):
+            async with asyncio.timeout(self.check_seconds):
                 verdict = await _verdict(check)
         except TimeoutError:  # what a check raises itself is its verdict
-            return f"took longer than {CHECK_SECONDS:g}s"
+            return f"took longer than {self.check_seconds:g}s"
         if isinstance(verdict, str):
             return verdict
         return "said no" if verdict is False else None

@@ -44,9 +44,6 @@ __all__ = ["ActiveRun", "Runner"]
 
 log = get_logger("ostinato.execution")
 
-STOP_SECONDS = 5.0
-"""How long work that was told to stop may take before its run is recorded without it."""
-
 
 class Stop(Enum):
     """Why a run was told to stop before its time."""
@@ -114,11 +111,13 @@ class Runner:
         self._dirty: set[RunContext] = set()
         self._changed = self._mark_dirty  # once, and not a new method object for each run
         self.threads = WorkerThreads()
-        self._async = AsyncFunctions(STOP_SECONDS)
-        self._threaded = ThreadFunctions(self.threads, STOP_SECONDS)
-        self._process = ProcessFunctions()
+        tuning = settings.tuning
+        self._stop_seconds = tuning.function_stop_seconds
+        self._async = AsyncFunctions(self._stop_seconds)
+        self._threaded = ThreadFunctions(self.threads, self._stop_seconds)
+        self._process = ProcessFunctions(tuning)
         self._executors: dict[str, Executor] = {
-            Shell.kind: Shells(),
+            Shell.kind: Shells(tuning),
             Agent.kind: Agents(settings),
             Http.kind: HttpCalls(settings, self.threads, clock.now),
         }
@@ -296,7 +295,7 @@ class Runner:
         active.stop, active.stop_reason = stop, reason
         _disarm(active)
         _halt(active)
-        grace = STOP_SECONDS if active.executor is None else active.executor.stop_seconds
+        grace = self._stop_seconds if active.executor is None else active.executor.stop_seconds
         # In real time, whatever the clock says: it is this process that waits.
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
 

@@ -25,14 +25,13 @@ T = TypeVar("T")
 Job = Callable[[], Any]
 Done = Callable[[Any], None]
 
-_IDLE_SECONDS = 30.0
-
 
 class WorkerThreads:
     """Runs jobs beside the loop and calls `done(result)` of each on the loop, in batches."""
 
-    def __init__(self, name: str = "ostinato-worker") -> None:
+    def __init__(self, name: str = "ostinato-worker", idle_seconds: float = 30.0) -> None:
         self._name = name
+        self._idle_seconds = idle_seconds
         self._loop: asyncio.AbstractEventLoop | None = None
         self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
         self._completions: deque[tuple[Done, Any]] = deque()
@@ -69,7 +68,7 @@ class WorkerThreads:
     def _work(self) -> None:
         while True:
             try:
-                entry = self._jobs.get(timeout=_IDLE_SECONDS)
+                entry = self._jobs.get(timeout=self._idle_seconds)
             except Empty:
                 entry = None
             if entry is None:

@@ -36,6 +36,7 @@ from ostinato.service.live_listener import Happened, Listener, Skipped, Subscrib
 from ostinato.service.live_output import OutputFeeds
 from ostinato.service.runs import RunService
 from ostinato.stores.base import Store, Watch
+from ostinato.tuning import Tuning
 
 __all__ = ["LiveHub"]
 
@@ -44,17 +45,10 @@ log = get_logger("ostinato.live")
 LIMIT = 250
 """Rows of each kind in one look."""
 RING = 5_000
-AT_ONCE = 100
-"""Events between two breaths, for who has missed many."""
-BETWEEN_LOOKS = 0.2
 SHARE = 10
 """A look that took long is followed by a pause this many times as long: the engine of this process comes first."""
-LONGEST_PAUSE = 1.0
-"""What other processes claim and finish is not announced on PostgreSQL: it is looked for."""
 SKIPPED_PAUSE = 2.0
 LISTED_PAUSE = 60.0
-LINGER = 60.0
-"""How long the hub goes on when nobody listens: a page that is loaded again finds its place in the ring."""
 _BEHIND_ALL = 1 << 62
 _LAST_RUN = Mark(_BEHIND_ALL, _BEHIND_ALL, _BEHIND_ALL, _BEHIND_ALL)
 """Asks for nothing but the greatest id."""
@@ -95,8 +89,9 @@ class _Replay:
 class LiveHub:
     """Tells listeners what happens. It rests until the first one comes, and a while after the last one went."""
 
-    def __init__(self, store: Store, clock: Clock, runs: RunService, zone: str) -> None:
+    def __init__(self, store: Store, clock: Clock, runs: RunService, zone: str, tuning: Tuning) -> None:
         self._store = store
+        self._tuning = tuning
         self._clock = clock
         self._zone = zone
         self._topics: dict[str, set[Listener]] = {}
@@ -217,7 +212,7 @@ class LiveHub:
         for number, entry in enumerate(entries, start=1):
             is_last = number == len(entries) and not skipped
             listener.put(Happened(topic, entry.cursor or (here if is_last else back), entry.json))
-            if number % AT_ONCE == 0:
+            if number % self._tuning.live_batch == 0:
                 await asyncio.sleep(0)
         if skipped:
             listener.put(Skipped(topic, here, skipped))
@@ -260,7 +255,7 @@ class LiveHub:
 
     async def _run(self, watch: Watch) -> None:
         """Look after every change, and every second, until nobody has listened for a while."""
-        loop = asyncio.get_running_loop()
+        loop, tuning = asyncio.get_running_loop(), self._tuning
         heard_at = loop.time()
         try:
             while True:
@@ -268,19 +263,19 @@ class LiveHub:
                     async with self._turn:
                         began = loop.time()
                         heard_at = began if self._topics else heard_at
-                        if began - heard_at > LINGER:
+                        if began - heard_at > tuning.live_linger_seconds:
                             self._forget()  # in the turn, so that who comes next begins anew
                             return
                         await self._look(await self._begun())
-                    ready_at = began + max(BETWEEN_LOOKS, SHARE * (loop.time() - began))
-                    await _changed(watch, LONGEST_PAUSE)
+                    ready_at = began + max(tuning.live_look_seconds, SHARE * (loop.time() - began))
+                    await _changed(watch, tuning.live_pause_seconds)
                     await asyncio.sleep(max(0.0, ready_at - loop.time()))
                 except StoreUnavailable as error:
                     log.warning("the live stream waits for the database: %s", error)
-                    await asyncio.sleep(LONGEST_PAUSE)
+                    await asyncio.sleep(tuning.live_pause_seconds)
                 except Exception:  # who listens would never hear why: it looks again
                     log.exception("the live stream could not look at the ledger")
-                    await asyncio.sleep(LONGEST_PAUSE)
+                    await asyncio.sleep(tuning.live_pause_seconds)
         finally:
             self._forget()
             await watch.close()

@@ -43,8 +43,6 @@ MISSING_FOR: Micros = 60 * SECOND
 """So long a run is waited for while few are missing."""
 FEW_MISSING = 30
 MOST_KNOWN = 20_000
-ASKED_RUNNING, ASKED_QUEUED = 500, 200
-"""So many of the runs that are active are asked for in each look, those first that were not for the longest."""
 FURTHER_BACK = 100
 """How many ids before the last one may be taken by somebody who has not yet committed."""
 
@@ -150,11 +148,14 @@ def known_at_first(mark: Mark, changes: Changes, now: Micros, audit: Iterable[Au
     )
 
 
-def next_mark(known: Known, active: int = 0) -> Mark:
-    """What to look at next; with so many of the runs that are active, to learn those that are not known."""
-    running, queued = islice(known.running, ASKED_RUNNING), islice(known.queued, ASKED_QUEUED)
+def next_mark(known: Known, active: int = 0, *, most_running: int = 500, most_queued: int = 200) -> Mark:
+    """What to look at next; with so many of the runs that are active, to learn those that are not known.
+
+    Of the known ones, so many at most are asked for in each look, those first that were not for the longest.
+    """
+    running, queued = islice(known.running, most_running), islice(known.queued, most_queued)
     # Where not all are asked for, ends are found by their instant: a run may begin and end between two looks.
-    is_all = len(known.running) <= ASKED_RUNNING and len(known.queued) <= ASKED_QUEUED
+    is_all = len(known.running) <= most_running and len(known.queued) <= most_queued
     by_instant = known.is_partial or not is_all
     return Mark(
         run=known.run,

@@ -23,8 +23,6 @@ from ostinato.timing import parse_timing
 
 __all__ = ["Removal"]
 
-STOP_SECONDS = 15.0
-"""How long a removal waits for what runs: a command has 10 s between SIGTERM and SIGKILL, and its node hears of it."""
 _LOOK_SECONDS = 0.05
 _REASON = "its schedule is to be removed"
 _PAUSED = "it is being removed: nothing starts while what runs of it is waited for"
@@ -33,10 +31,12 @@ _PAUSED = "it is being removed: nothing starts while what runs of it is waited f
 class Removal:
     """Removes schedules."""
 
-    def __init__(self, store: Store, clock: Clock, code: Code) -> None:
+    def __init__(self, store: Store, clock: Clock, code: Code, stop_seconds: float) -> None:
         self._store = store
         self._clock = clock
         self._code = code
+        self._stop_seconds = stop_seconds
+        """How long what runs is waited for."""
 
     async def remove(self, schedule: Schedule, *, is_expected: bool, force: bool) -> Sequence[RunId] | None:
         """Delete it with its runs, attempts and output; `is_expected`: only if it still is what was read.
@@ -45,8 +45,8 @@ class Removal:
         the runs whose work goes on, None if it is not what was read.
         """
         wanted = schedule.version if is_expected else None
-        ends_at = asyncio.get_running_loop().time() + STOP_SECONDS
-        until = self._clock.now() + round(STOP_SECONDS * SECOND)
+        ends_at = asyncio.get_running_loop().time() + self._stop_seconds
+        until = self._clock.now() + round(self._stop_seconds * SECOND)
         asked: set[RunId] = set()
         while True:
             running, spared = await self._running(schedule)
@@ -64,7 +64,7 @@ class Removal:
                 continue  # something has started just now
             new = [id for id in running if id not in asked]
             if is_late and not new:
-                raise _still_running(schedule.name, running, given_up)
+                raise _still_running(schedule.name, running, given_up, self._stop_seconds)
             asked.update(new)
             if asked:
                 await self._pause(schedule, until)
@@ -123,12 +123,12 @@ def _hold(schedule: Schedule, until: Micros) -> Hold | None:
     return None if resumes is None else Hold(to_micros(schedule.next_run_at), to_micros(resumes), _PAUSED)
 
 
-def _still_running(name: str, running: Sequence[RunId], given_up: Sequence[GivenUp]) -> Conflict:
+def _still_running(name: str, running: Sequence[RunId], given_up: Sequence[GivenUp], seconds: float) -> Conflict:
     parts = []
     if running:
         listed = ", ".join(map(str, running[:10])) + (", …" if len(running) > 10 else "")
         runs = f"run {listed} of it was" if len(running) == 1 else f"runs {listed} of it were"
-        parts.append(f"{runs} told to stop and did not end within {STOP_SECONDS:g} s")
+        parts.append(f"{runs} told to stop and did not end within {seconds:g} s")
     parts += [one.sentence for one in given_up[:10]]
     end = "restart that node to end it" if given_up else "try again"
     return Conflict(

@@ -55,7 +55,14 @@ class ScheduleService:
     """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
 
     def __init__(
-        self, store: Store, clock: Clock, zone: str, lanes: LaneService, projects: ProjectService, code: Code
+        self,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        lanes: LaneService,
+        projects: ProjectService,
+        code: Code,
+        removal_seconds: float,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -63,7 +70,7 @@ class ScheduleService:
         self._lanes = lanes
         self._projects = projects
         self._code = code
-        self._removal = Removal(store, clock, code)
+        self._removal = Removal(store, clock, code, removal_seconds)
 
     @audited("schedule.add")
     async def add(

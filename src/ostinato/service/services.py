@@ -24,6 +24,7 @@ from ostinato.service.timings import TimingService
 from ostinato.service.upkeep import UpkeepService
 from ostinato.service.why import WhyService
 from ostinato.stores.base import Store
+from ostinato.tuning import Tuning
 
 __all__ = ["Services"]
 
@@ -32,15 +33,23 @@ class Services:
     """What a door holds."""
 
     def __init__(
-        self, store: Store, clock: Clock, zone: str, code: Code, draining: Callable[[], bool], logins: LoginLimits
+        self,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        code: Code,
+        draining: Callable[[], bool],
+        logins: LoginLimits,
+        tuning: Tuning,
     ) -> None:
         self.lanes = LaneService(store, clock)
         self.projects = ProjectService(store, clock)
-        self.schedules = ScheduleService(store, clock, zone, self.lanes, self.projects, code)
+        removal_seconds = tuning.removal_stop_seconds
+        self.schedules = ScheduleService(store, clock, zone, self.lanes, self.projects, code, removal_seconds)
         self.runs = RunService(store, clock, self.lanes, self.projects, code, draining)
         self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
         self.nodes = NodeService(store, clock)
-        self.live = LiveHub(store, clock, self.runs, zone)
+        self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
         self.repeats = RepeatService(store, clock)
@@ -48,5 +57,5 @@ class Services:
         self.tasks = TaskService(store, clock)
         self.timings = TimingService(clock, zone)
         self.overview = OverviewService(store, clock, zone)
-        self.timeline = TimelineService(store, clock, zone, self.projects)
+        self.timeline = TimelineService(store, clock, zone, self.projects, tuning.timeline_schedules)
         self.why = WhyService(store, clock)

@@ -17,8 +17,6 @@ from ostinato.stores.base import Store
 __all__ = ["Timeline", "TimelineService"]
 
 LONGEST = timedelta(days=31)
-_MOST_SCHEDULES = 2_000
-"""So many schedules of a project are shown, those that are due first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +35,12 @@ class Timeline:
 class TimelineService:
     """One verb: between."""
 
-    def __init__(self, store: Store, clock: Clock, zone: str, projects: ProjectService) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str, projects: ProjectService, most_schedules: int) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._projects = projects
+        self._most_schedules = most_schedules
 
     async def between(
         self,
@@ -59,8 +58,8 @@ class TimelineService:
             raise InvalidInput("the span is longer than 31 days", field="to", hint="give a shorter one")
         now = self._clock.now()
         chosen = await self._chosen(schedule, project)
-        cut = chosen is not None and len(chosen) > _MOST_SCHEDULES
-        chosen = chosen if chosen is None else chosen[:_MOST_SCHEDULES]
+        cut = chosen is not None and len(chosen) > self._most_schedules
+        chosen = chosen if chosen is None else chosen[: self._most_schedules]
         ids = None if chosen is None else [one.id for one in chosen]
         first, last = to_micros(start), to_micros(end)
         found: tuple[Sequence[Run], bool] = ([], False)
@@ -78,7 +77,7 @@ class TimelineService:
         if project is not None:
             await self._projects.get(project)
         names = () if schedule is None else (schedule,)
-        wanted = ScheduleFilter(names=names, project=project, sort=ScheduleSort.NEXT, limit=_MOST_SCHEDULES + 1)
+        wanted = ScheduleFilter(names=names, project=project, sort=ScheduleSort.NEXT, limit=self._most_schedules + 1)
         found = await self._store.schedules.list_schedules(wanted)
         if schedule is not None and not found:
             raise NotFound(f"there is no schedule {schedule!r}; 'ostinato schedule ls' lists them")

@@ -15,7 +15,6 @@ __all__ = [
     "AUDIT_COLUMNS",
     "BROWSER_COLUMNS",
     "LOGIN_COLUMNS",
-    "MOST_REQUESTS",
     "REMOVED_AFTER_RUN",
     "REMOVED_SCHEDULE",
     "REQUEST_KEPT",
@@ -39,8 +38,6 @@ ANSWER_COLUMNS = "fingerprint, status, headers, body"
 
 REQUEST_KEPT: Micros = 24 * 3_600 * SECOND
 """How long the answer to a request is kept for whoever repeats it."""
-MOST_REQUESTS = 1_000
-"""So many answers are kept for each actor; the oldest go."""
 REQUEST_LOST: Micros = 5 * 60 * SECOND
 """A request that has no answer for so long has none any more: its process is gone, and it may be sent again."""
 REMOVED_SCHEDULE = "schedule.remove"

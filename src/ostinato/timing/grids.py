@@ -11,9 +11,6 @@ from math import gcd
 
 __all__ = ["Grid", "count_union"]
 
-# Fourteen grids have so many at most, which takes a tenth of a second; beyond that they are walked over.
-_MOST_MEETS = 20_000
-
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -38,8 +35,11 @@ class Grid:
         return Grid(earliest + (meeting - earliest) % step, step)
 
 
-def count_union(grids: Iterable[Grid], until: int) -> int | None:
-    """How many different instants at or before `until` the grids hold; None when they meet in too many ways."""
+def count_union(grids: Iterable[Grid], until: int, most_meets: int = 20_000) -> int | None:
+    """How many different instants at or before `until` the grids hold; None when they meet in too many ways.
+
+    Fourteen grids meet in so many ways at most, which takes a tenth of a second; beyond that they are walked over.
+    """
     signs: dict[Grid, int] = {}
     for grid in grids:
         # What is new: the grid itself, less where it meets what was counted, plus where it meets what was taken off.
@@ -51,6 +51,6 @@ def count_union(grids: Iterable[Grid], until: int) -> int | None:
         for meet, sign in added.items():
             signs[meet] = signs.get(meet, 0) + sign
         signs = {meet: sign for meet, sign in signs.items() if sign}
-        if len(signs) > _MOST_MEETS:
+        if len(signs) > most_meets:
             return None
     return sum(sign * grid.count(until) for grid, sign in signs.items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from ostinato.errors import TimingError
 from ostinato.timing import At, Cron, DailyAt, Dates, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
+from ostinato.timing.grids import count_union
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 12, 24, 0, 0, tzinfo=UTC)
@@ -87,7 +89,7 @@ def test_grids_that_meet_are_counted_as_one_finds_them_by_walking(parts: list[Ev
 
 
 def test_grids_that_meet_in_too_many_ways_are_walked_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ostinato.timing.grids._MOST_MEETS", 10)
+    monkeypatch.setattr("ostinato.timing.combine.count_union", partial(count_union, most_meets=10))
     primes = [2, 3, 5, 7, 11, 13]
     timing = Or(*(Every.of(timedelta(seconds=prime), NOW) for prime in primes))
     hours = timedelta(hours=9)

@@ -22,15 +22,12 @@ from ostinato.execution.executors.pipes import Ear, Mouth
 from ostinato.execution.executors.starting import NotStarted, identity_of, not_started, turn
 from ostinato.execution.guard import GUARD
 from ostinato.execution.guard_child import HEADER, KILL, READY, TERMINATE
+from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["KILL_SECONDS", "UNKNOWN", "NotStarted", "ProcessGroup", "end_of"]
+__all__ = ["UNKNOWN", "NotStarted", "ProcessGroup", "end_of"]
 
-KILL_SECONDS = 10.0
-"""Between SIGTERM and SIGKILL."""
 DRAIN_SECONDS = 2.0
 """How long what cannot be killed is waited for, and pipes that somebody holds open who is out of reach."""
-GONE_SECONDS = 1.0
-"""How long a forced stop waits until what it killed is gone."""
 UNKNOWN = 1 << 16
 """An exit status that nobody knows: its supervisor was killed. No process ends with this one."""
 
@@ -41,7 +38,13 @@ class ProcessGroup:
     """One started command and whatever it starts."""
 
     def __init__(
-        self, supervisor: socket.socket, number: int, said: bytes, ears: Sequence[Ear], ours: contextlib.ExitStack
+        self,
+        supervisor: socket.socket,
+        number: int,
+        said: bytes,
+        ears: Sequence[Ear],
+        ours: contextlib.ExitStack,
+        kill_seconds: float,
     ) -> None:
         self.number = number
         """The number of its first process, its group and its session; 0 if its supervisor died before it told."""
@@ -58,6 +61,7 @@ class ProcessGroup:
         """Set when nothing of it is left."""
         self._is_free = False
         """The supervisor waits for the next command."""
+        self._kill_seconds = kill_seconds
         self._kill_at: float | None = None
         """When SIGKILL follows, once it was told to stop."""
         self._loop.add_reader(supervisor, self._hear)
@@ -76,6 +80,7 @@ class ProcessGroup:
         keep_stdin: bool = False,
         user: pwd.struct_passwd | None = None,
         pass_fds: Sequence[int] = (),
+        kill_seconds: float = DEFAULT_TUNING.command_kill_seconds,
     ) -> ProcessGroup:
         """Start it; NotStarted says why not. Without `stderr`, both streams come through one pipe, in their order.
 
@@ -101,10 +106,10 @@ class ProcessGroup:
                     "stderr": stderr is not None,
                     "stdin": stdin is not None,
                     "pass_fds": list(pass_fds),
-                    "kill_seconds": KILL_SECONDS,
+                    "kill_seconds": kill_seconds,
                 }
                 supervisor, number, said = await _spawn(request, [*ends, *pass_fds])
-                return cls(supervisor, number, said, ears, ours.pop_all())
+                return cls(supervisor, number, said, ears, ours.pop_all(), kill_seconds)
         except (OSError, ValueError) as error:
             raise not_started(command, folder, environment, user, error) from error
 
@@ -116,7 +121,7 @@ class ProcessGroup:
     def terminate(self) -> None:
         """SIGTERM to all of it now, SIGKILL later to what does not go."""
         if self._kill_at is None and not self._ended.done():
-            self._kill_at = self._loop.time() + KILL_SECONDS
+            self._kill_at = self._loop.time() + self._kill_seconds
             self._tell(TERMINATE)
 
     def kill(self) -> None:

@@ -25,6 +25,7 @@ from ostinato.execution.executors.process_call import ProcessCall, ProcessExecut
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import starved
 from ostinato.models.work import Function
+from ostinato.tuning import Tuning
 
 __all__ = ["ProcessFunctions"]
 
@@ -36,7 +37,7 @@ class ProcessFunctions(ProcessExecutor):
     """A fresh interpreter for each call."""
 
     def _begin(self, call: Call) -> ProcessCall:
-        return _Child(call)
+        return _Child(call, self._tuning)
 
 
 class _Answer(msgspec.Struct):
@@ -57,12 +58,12 @@ class _Answer(msgspec.Struct):
 class _Child(ProcessCall):
     """One call, from its start to its outcome."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, tuning: Tuning) -> None:
         self._begun: list[bytes] = []
         """What has come of a message that is not whole yet."""
         self._answer: Outcome | None = None
         self._nonsense: Exception | None = None
-        super().__init__(call)
+        super().__init__(call, tuning)
 
     async def _execute(self) -> Outcome:
         request = _request(self._call)

@@ -9,11 +9,11 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import Any
 
-from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import is_exhausted, starved
+from ostinato.tuning import Tuning
 
 __all__ = ["ProcessCall", "ProcessExecutor"]
 
@@ -24,8 +24,9 @@ class ProcessCall(ABC):
     lost = "its process was lost"
     """What is said when something went wrong that nobody thought of."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, tuning: Tuning) -> None:
         self._call = call
+        self._tuning = tuning
         self._group: ProcessGroup | None = None
         self._is_stopping = False
         self._task = asyncio.get_running_loop().create_task(self._run())
@@ -64,7 +65,8 @@ class ProcessCall(ABC):
 
     async def _start(self, command: list[str], **places: Any) -> ProcessGroup:
         """Start the process; `places` are those of ProcessGroup.start."""
-        self._group = await ProcessGroup.start(command, **places)
+        kill_seconds = self._tuning.command_kill_seconds
+        self._group = await ProcessGroup.start(command, kill_seconds=kill_seconds, **places)
         if self._is_stopping:  # it was told so while it waited for its turn
             self._group.terminate()
         return self._group
@@ -79,13 +81,10 @@ class ProcessCall(ABC):
 class ProcessExecutor(ABC):
     """A process group for each call."""
 
-    @property
-    def stop_seconds(self) -> float:
-        return group.KILL_SECONDS + 5
-
-    @property
-    def kill_seconds(self) -> float:
-        return group.GONE_SECONDS
+    def __init__(self, tuning: Tuning) -> None:
+        self._tuning = tuning
+        self.stop_seconds = tuning.command_kill_seconds + 5
+        self.kill_seconds = tuning.command_gone_seconds
 
     @abstractmethod
     def _begin(self, call: Call) -> ProcessCall: ...

@@ -36,8 +36,6 @@ _PIPE = 65_536
 _LAST_LINES = 5_000
 """How many lines that is at most, of those that say anything."""
 _LINES_A_TURN = 100
-_MANY = 10_000
-"""Up to here, a run's lines are read nearly as fast as they come; the further ones, a thousand in a second."""
 _SHORT_PAUSE, _LONG_PAUSE = 0.000_1, 0.001
 """Seconds for each line, until the next ones are read. Who writes faster waits, and nothing is lost."""
 _LEAST_PAUSE = 0.001
@@ -162,8 +160,10 @@ os.register_at_fork(after_in_child=_places.forget)
 class ReportChannel:
     """A named pipe, read until it is closed. All of this process lie in one folder, which is gone with the last."""
 
-    def __init__(self, context: RunContext, owner: tuple[int, int] | None = None) -> None:
+    def __init__(self, context: RunContext, owner: tuple[int, int] | None = None, many: int = 10_000) -> None:
         self._context = context
+        self._many = many
+        """Up to here, a run's lines are read nearly as fast as they come; the further ones, a thousand in a second."""
         self._begun = b""
         self._lines: deque[bytes] = deque()
         """Read, and not heard yet."""
@@ -218,10 +218,10 @@ class ReportChannel:
             self._read()
         before = self._heard_so_far
         heard = self._hear(_LINES_A_TURN)
-        if before < _MANY <= self._heard_so_far:
+        if before < self._many <= self._heard_so_far:
             self._context.log("ostinato: from here on at most 1,000 reports are read in a second: report less often")
         self._loop.remove_reader(self._pipe)
-        pause = heard * (_SHORT_PAUSE if self._heard_so_far < _MANY else _LONG_PAUSE)
+        pause = heard * (_SHORT_PAUSE if self._heard_so_far < self._many else _LONG_PAUSE)
         self._pause = self._loop.call_later(max(pause, _LEAST_PAUSE), self._go_on)
 
     def _go_on(self) -> None:

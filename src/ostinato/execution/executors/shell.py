@@ -23,6 +23,7 @@ from ostinato.execution.executors.starting import look_for
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import readable
 from ostinato.models.work import Shell
+from ostinato.tuning import Tuning
 
 __all__ = ["LastLine", "Shells", "command_of"]
 
@@ -40,7 +41,7 @@ class Shells(ProcessExecutor):
     """Commands."""
 
     def _begin(self, call: Call) -> ProcessCall:
-        return _Command(call)
+        return _Command(call, self._tuning)
 
 
 class _Command(ProcessCall):
@@ -48,11 +49,11 @@ class _Command(ProcessCall):
 
     lost = "its command was lost"
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call, tuning: Tuning) -> None:
         assert isinstance(call.work, Shell)
         self._work = call.work
         self._last = LastLine(call.context)
-        super().__init__(call)
+        super().__init__(call, tuning)
 
     async def _execute(self) -> Outcome:
         surroundings, work = self._call.surroundings, self._work

@@ -16,7 +16,6 @@ from ostinato.stores.access_rows import (
     AUDIT_COLUMNS,
     BROWSER_COLUMNS,
     LOGIN_COLUMNS,
-    MOST_REQUESTS,
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
@@ -228,7 +227,7 @@ class PostgresAccess:
                 return
             kept = (answer.status, headers_text(answer.headers), answer.body, who, key, begun_at)
             await connection.execute(f"UPDATE requests SET status = %s, headers = %s, body = %s WHERE {ours}", kept)
-            await connection.execute(_FORGET, (who, who, MOST_REQUESTS))
+            await connection.execute(_FORGET, (who, who, self._database.tuning.kept_answers))
 
         await self._database.write(end, once=False)
 

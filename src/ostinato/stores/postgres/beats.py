@@ -20,15 +20,13 @@ __all__ = ["HeartbeatConnection"]
 
 T = TypeVar("T")
 
-_SECONDS = 3.0
-"""How long one statement may take. A line that is cut may be silent for ever."""
-
 
 class HeartbeatConnection:
     """One connection, made when it is first needed, and made anew when it was lost."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, seconds: float) -> None:
         self._server = server
+        self._seconds = seconds
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
 
@@ -39,7 +37,7 @@ class HeartbeatConnection:
                 fresh = self._connection is None
                 try:
                     connection = await self._connect()
-                    with bounded(connection, _SECONDS):
+                    with bounded(connection, self._seconds):
                         failpoints.reach("postgres.beat")
                         return await query(connection)
                 except psycopg.Error as error:

@@ -15,6 +15,7 @@ from ostinato.stores.postgres.beats import HeartbeatConnection
 from ostinato.stores.postgres.connection import Server, bounded, is_lost, named
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value
 from ostinato.stores.postgres.writer import Answer, Operation, Writer
+from ostinato.tuning import Tuning
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -30,10 +31,11 @@ _READ_SECONDS = 60.0
 class Database:
     """The writer, and readers that never wait for it. It belongs to the loop that opened it."""
 
-    def __init__(self, url: str, schema: str, lease: float = 15.0) -> None:
+    def __init__(self, url: str, schema: str, lease: float, tuning: Tuning) -> None:
+        self.tuning = tuning
         self.server = Server(url, schema, lease)
-        self._writer = Writer(self.server)
-        self.beats = HeartbeatConnection(self.server)
+        self._writer = Writer(self.server, tuning.postgres_effort_seconds)
+        self.beats = HeartbeatConnection(self.server, tuning.postgres_beat_seconds)
         self._idle: list[Connection] = []
         self._free = asyncio.Semaphore(_READERS)
 

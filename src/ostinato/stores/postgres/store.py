@@ -13,6 +13,7 @@ from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
+from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["PostgresStore"]
 
@@ -20,8 +21,10 @@ __all__ = ["PostgresStore"]
 class PostgresStore:
     """Answers stores.base.Store. It belongs to the event loop that opened it."""
 
-    def __init__(self, url: str, schema: str = "ostinato", lease: float = 15.0) -> None:
-        self._database = Database(url, schema, lease)
+    def __init__(
+        self, url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING
+    ) -> None:
+        self._database = Database(url, schema, lease, tuning)
         self.schedules = PostgresSchedules(self._database)
         self.runs = PostgresRuns(self._database)
         self.projects = PostgresProjects(self._database)

@@ -37,8 +37,6 @@ Operation = Callable[[Connection], Awaitable[Answer[T]]]
 
 _GROUP = 256
 """How many operations share one transaction at most: bounds how long others wait for its locks."""
-_EFFORT_SECONDS = 3.0
-"""How long a group waits for a server that is gone before its callers learn it."""
 _LAST_SECONDS = 1.0
 """How long a close waits for writes whose callers have given up."""
 _TRIES = 5
@@ -50,8 +48,9 @@ _ANSWER_SECONDS = 2.0
 class Writer:
     """Runs operations one group after the other on its own connection. It belongs to the loop that started it."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, effort_seconds: float) -> None:
         self._server = server
+        self._effort_seconds = effort_seconds
         self._jobs: deque[_Job] = deque()
         self._group: list[_Job] = []
         """What is being committed."""
@@ -125,7 +124,7 @@ class Writer:
                 continue
             group = [self._jobs.popleft() for _ in range(min(len(self._jobs), _GROUP))]
             self._group = group
-            await self._commit(group, asyncio.get_running_loop().time() + _EFFORT_SECONDS)
+            await self._commit(group, asyncio.get_running_loop().time() + self._effort_seconds)
             for job in group:
                 job.deliver()
             self._group = []

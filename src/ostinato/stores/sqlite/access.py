@@ -16,7 +16,6 @@ from ostinato.stores.access_rows import (
     AUDIT_COLUMNS,
     BROWSER_COLUMNS,
     LOGIN_COLUMNS,
-    MOST_REQUESTS,
     REQUEST_KEPT,
     REQUEST_LOST,
     TOKEN_COLUMNS,
@@ -203,7 +202,7 @@ class SqliteAccess:
                 return
             kept = (who, key, begun_at, answer.status, headers_text(answer.headers), answer.body)
             connection.execute(f"UPDATE requests SET status = ?4, headers = ?5, body = ?6 WHERE {ours}", kept)
-            connection.execute(_FORGET, (who, MOST_REQUESTS))
+            connection.execute(_FORGET, (who, self._database.tuning.kept_answers))
 
         await self._database.write(end)
 

@@ -20,6 +20,7 @@ from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
 from ostinato.trust import require_trusted_database
+from ostinato.tuning import Tuning
 
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
@@ -30,17 +31,16 @@ _open_files: dict[Database, str] = {}
 """What this process has open, by its real path."""
 _inherited_files: set[str] = set()
 """What the parent had open at the fork: SQLite's table of locks came with it and is wrong here."""
-_MIGRATION_SECONDS = 600.0
-"""How long a start waits for another process that migrates a large file just now."""
 
 
 class Database:
     """The writer, and readers that never wait for it. In memory there is one connection for both."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, tuning: Tuning) -> None:
         self.path = path
+        self.tuning = tuning
         self.in_memory = path == ":memory:"
-        self._wait = LockWait(path)
+        self._wait = self._lock_wait(tuning.sqlite_lock_seconds)
         self._writer = Writer(self._connect_writer, self._wait, self._look)
         self._readers: Readers | None = None
         self._identity: FileIdentity | None = None
@@ -54,7 +54,8 @@ class Database:
             protect(path)
         await self._writer.start(self._migrate)
         if not self.in_memory:
-            self._readers = Readers(self.path, self.connect_reader, self._look_now_and_then)
+            seconds = self.tuning.sqlite_lock_seconds
+            self._readers = Readers(self.path, seconds, self.connect_reader, self._look_now_and_then)
 
     @property
     def fault(self) -> str | None:
@@ -101,7 +102,11 @@ class Database:
 
     def connect_reader(self) -> apsw.Connection:
         """A connection that only reads; its owner closes it, by locks.close()."""
-        return self._connect(lambda connection: connection.execute("PRAGMA query_only = ON"), LockWait(self.path))
+        wait = self._lock_wait(self.tuning.sqlite_lock_seconds)
+        return self._connect(lambda connection: connection.execute("PRAGMA query_only = ON"), wait)
+
+    def _lock_wait(self, seconds: float) -> LockWait:
+        return LockWait(self.path, seconds, self.tuning.sqlite_lock_warning_seconds)
 
     def _connect_writer(self) -> apsw.Connection:
         connection = self._connect(_prepare_writer, self._wait)
@@ -138,11 +143,12 @@ class Database:
         """
         if not pending(MIGRATIONS, schema_version(connection), self.url):
             return
-        connection.set_busy_handler(LockWait(self.path, _MIGRATION_SECONDS))
+        seconds = self.tuning.sqlite_migration_seconds
+        connection.set_busy_handler(self._lock_wait(seconds))
         try:
             connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError as error:
-            raise named_error(error, self.path, _MIGRATION_SECONDS) from error
+            raise named_error(error, self.path, seconds) from error
         connection.set_busy_handler(self._wait)
         try:
             connection.execute(

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import apsw
 
 from ostinato.errors import StoreError, StoreUnavailable
-from ostinato.stores.sqlite import waiting
 
 __all__ = ["Job", "Operation", "deliver", "named_error"]
 
@@ -28,13 +27,19 @@ class Job:
     __slots__ = ("error", "future", "loop", "operation", "result", "until", "wakes")
 
     def __init__(
-        self, operation: Operation[Any], future: asyncio.Future[Any], loop: asyncio.AbstractEventLoop, wakes: bool
+        self,
+        operation: Operation[Any],
+        future: asyncio.Future[Any],
+        loop: asyncio.AbstractEventLoop,
+        lock_seconds: float,
+        *,
+        wakes: bool,
     ) -> None:
         self.operation = operation
         self.future = future
         self.loop = loop
         self.wakes = wakes
-        self.until = time.monotonic() + waiting.BUSY_SECONDS
+        self.until = time.monotonic() + lock_seconds
         """When it is given up, if the file is still locked then."""
         self.result: Any = None
         self.error: BaseException | None = None
@@ -61,11 +66,11 @@ def _resolve(jobs: list[Job]) -> None:
             job.future.set_result(job.result)
 
 
-def named_error(error: BaseException, path: str, waited: float | None = None) -> BaseException:
-    """SQLite's error about this file as one of ours, with the fix; `waited`: how long a lock was, if not as always."""
+def named_error(error: BaseException, path: str, waited: float) -> BaseException:
+    """SQLite's error about this file as one of ours, with the fix; `waited`: how long a lock was waited for."""
     if isinstance(error, apsw.BusyError):
         named: StoreError = StoreUnavailable(
-            f"another process held the lock of {path} for {waited or waiting.BUSY_SECONDS:g} s: 'fuser {path}' names "
+            f"another process held the lock of {path} for {waited:g} s: 'fuser {path}' names "
             "who has it open; let its transaction end, or end it, and try again"
         )
     elif isinstance(error, apsw.FullError):

@@ -28,8 +28,11 @@ _THREADS = 2
 class Readers:
     """Runs each query on the next free thread, which connects at its first."""
 
-    def __init__(self, path: str, connect: Callable[[], apsw.Connection], look: Callable[[], str | None]) -> None:
+    def __init__(
+        self, path: str, lock_seconds: float, connect: Callable[[], apsw.Connection], look: Callable[[], str | None]
+    ) -> None:
         self._path = path
+        self._lock_seconds = lock_seconds
         self._connect = connect
         self._look = look
         """Why nothing may be read any more, if so it is."""
@@ -44,7 +47,7 @@ class Readers:
     def submit(self, operation: Operation[T]) -> asyncio.Future[T]:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._queue.put(Job(operation, future, loop, wakes=False))
+        self._queue.put(Job(operation, future, loop, self._lock_seconds, wakes=False))
         return future
 
     async def stop(self) -> None:
@@ -64,7 +67,7 @@ class Readers:
                     connection = connection or self._connect()
                     job.result = job.operation(connection)
                 except BaseException as error:  # whatever it is, its caller learns it; the reader lives on
-                    job.error = named_error(error, self._path)
+                    job.error = named_error(error, self._path, self._lock_seconds)
                 deliver([job])
             del job  # nothing is kept alive while it waits
         if connection is not None:

@@ -13,6 +13,7 @@ from ostinato.stores.sqlite.schedules import SqliteSchedules
 from ostinato.stores.sqlite.sessions import SqliteSessions
 from ostinato.stores.sqlite.upkeep import SqliteUpkeep
 from ostinato.stores.sqlite.watch import SqliteWatch
+from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["SqliteStore"]
 
@@ -20,8 +21,8 @@ __all__ = ["SqliteStore"]
 class SqliteStore:
     """Answers stores.base.Store."""
 
-    def __init__(self, path: str) -> None:
-        self._database = Database(path)
+    def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING) -> None:
+        self._database = Database(path, tuning)
         self.schedules = SqliteSchedules(self._database)
         self.runs = SqliteRuns(self._database)
         self.projects = SqliteProjects(self._database)

@@ -14,7 +14,6 @@ from ostinato.models.states import ACTIVE
 from ostinato.stores.access_rows import REQUEST_KEPT
 from ostinato.stores.invariants import INVARIANTS, broken
 from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
-from ostinato.stores.sqlite import waiting
 from ostinato.stores.sqlite.backup import back_up
 from ostinato.stores.sqlite.database import MIGRATIONS, Database, schema_version
 from ostinato.stores.sqlite.jobs import named_error
@@ -175,11 +174,12 @@ def _locks(path: str) -> Remark:
 def _writes(database: Database) -> Remark:
     """Whether it can be written, by asking for the lock that a write needs and giving it back at once."""
     connection = database.connect_reader()
-    seconds = waiting.TELL_SECONDS
+    tuning = database.tuning
+    seconds = tuning.sqlite_lock_warning_seconds
     try:
         before = fetch_value(connection, "PRAGMA data_version")
         connection.execute("PRAGMA query_only = OFF")
-        connection.set_busy_handler(LockWait(database.path, seconds))
+        connection.set_busy_handler(LockWait(database.path, seconds, seconds))
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
@@ -195,7 +195,7 @@ def _writes(database: Database) -> Remark:
                     "end, or end it",
                 )
     except apsw.Error as error:
-        raise named_error(error, database.path) from error
+        raise named_error(error, database.path, tuning.sqlite_lock_seconds) from error
     finally:
         close(connection)
     return Remark("writes", "ok", "nobody keeps the file locked")

@@ -9,23 +9,21 @@ import time
 
 from ostinato.logs import get_logger
 
-__all__ = ["BUSY_SECONDS", "LockWait"]
+__all__ = ["LockWait"]
 
 log = get_logger("ostinato.stores")
 
-BUSY_SECONDS = 10.0
-"""How long a call waits for a lock before it raises StoreUnavailable."""
-TELL_SECONDS = 2.0
-"""How long it waits before it says what for."""
 _PAUSES = (0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025, 0.025, 0.050, 0.050, 0.100)
 
 
 class LockWait:
     """Called by SQLite each time that it finds the lock taken, with how often that was; False gives up."""
 
-    def __init__(self, path: str, seconds: float | None = None) -> None:
+    def __init__(self, path: str, seconds: float, tell_seconds: float) -> None:
         self.path = path
-        self._seconds = seconds
+        self.seconds = seconds
+        """How long it waits, if `until` says nothing else."""
+        self._tell_seconds = tell_seconds
         self._since = time.monotonic()
         self._told = False
         self.until: float | None = None
@@ -35,10 +33,9 @@ class LockWait:
         now = time.monotonic()
         if tries == 0:
             self._since, self._told = now, False
-        seconds = BUSY_SECONDS if self._seconds is None else self._seconds
-        if now >= (self._since + seconds if self.until is None else self.until):
+        if now >= (self._since + self.seconds if self.until is None else self.until):
             return False
-        if now - self._since >= TELL_SECONDS and not self._told:
+        if now - self._since >= self._tell_seconds and not self._told:
             self._told = True
             log.warning("waiting for the lock of %s: another process holds it", self.path)
         time.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])

@@ -48,7 +48,7 @@ class SqliteWatch:
             if self._timer is not None:
                 self._timer.cancel()
         if self._error is not None:
-            raise named_error(self._error, self._database.path)
+            raise named_error(self._error, self._database.path, self._database.tuning.sqlite_lock_seconds)
 
     def _look_later(self) -> None:
         if self._connection is not None:

@@ -46,7 +46,7 @@ class Writer:
     async def start(self, first: Operation[None]) -> None:
         """Open the connection on the thread and run `first` outside of any transaction."""
         loop = asyncio.get_running_loop()
-        opening = Job(first, loop.create_future(), loop, wakes=False)
+        opening = Job(first, loop.create_future(), loop, self._wait.seconds, wakes=False)
         self._thread = threading.Thread(target=self._run, args=(opening,), name="ostinato-sqlite-writer", daemon=True)
         self._thread.start()
         await opening.future
@@ -58,7 +58,7 @@ class Writer:
         if self._thread is None:
             future.set_exception(StoreError("the database is closed"))
         else:
-            self._queue.put(Job(operation, future, loop, wakes))
+            self._queue.put(Job(operation, future, loop, self._wait.seconds, wakes=wakes))
         return future
 
     async def stop(self) -> None:
@@ -88,7 +88,7 @@ class Writer:
         except BaseException as error:  # whatever it is, its caller learns it
             if connection is not None:
                 close(connection)
-            opening.error = named_error(error, self._wait.path)
+            opening.error = self._named(error)
             return None
         return connection
 
@@ -130,7 +130,7 @@ class Writer:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             if len(group) == 1:
-                group[0].error = named_error(error, self._wait.path)
+                group[0].error = self._named(error)
                 return
             for job in group:
                 self._commit(connection, [job])
@@ -150,10 +150,13 @@ class Writer:
                 patient = [job for job in group if job.until > now] if isinstance(error, apsw.BusyError) else []
                 given_up = [job for job in group if job not in patient] or group
                 for job in given_up:
-                    job.error = named_error(error, self._wait.path)
+                    job.error = self._named(error)
                 deliver(given_up)
                 group = [] if given_up is group else patient
         return group
+
+    def _named(self, error: BaseException) -> BaseException:
+        return named_error(error, self._wait.path, self._wait.seconds)
 
     def _refuse(self, group: list[Job]) -> bool:
         fault = self._look()

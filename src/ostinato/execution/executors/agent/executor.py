@@ -43,6 +43,7 @@ class Agents(ProcessExecutor):
     """Prompts for the command lines of the settings."""
 
     def __init__(self, settings: Settings) -> None:
+        super().__init__(settings.tuning)
         self._settings = settings
 
     def _begin(self, call: Call) -> ProcessCall:
@@ -72,7 +73,7 @@ class _AgentCall(ProcessCall):
         self._report: ReportFile | None = None
         self._fault: Exception | None = None
         """What went wrong with what it said."""
-        super().__init__(call)
+        super().__init__(call, settings.tuning)
 
     def _done(self, outcome: Outcome) -> None:
         # The report stays until the ledger has it.
@@ -169,7 +170,7 @@ class _AgentCall(ProcessCall):
 
     def _make_report(self) -> ReportFile | None:
         try:
-            return ReportFile(self._surroundings.folder, self._call.context.id)
+            return ReportFile(self._surroundings.folder, self._call.context.id, self._tuning.agent_report_bytes)
         except OSError as error:
             self._call.context.log(
                 f"ostinato: this run has no report: .ostinato cannot be made in {self._surroundings.folder} ({error})"

@@ -14,11 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ostinato.models.ids import RunId
+from ostinato.tuning import DEFAULT_TUNING
 
-__all__ = ["REPORT_CAP", "ReportFile"]
+__all__ = ["ReportFile"]
 
-REPORT_CAP = 256_000
-"""How many bytes of a report are kept."""
 _FOLDER = ".ostinato"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _in_use: Counter[Path] = Counter()
@@ -28,8 +27,9 @@ _in_use: Counter[Path] = Counter()
 class ReportFile:
     """The place of one run's report; OSError if it cannot be made there."""
 
-    def __init__(self, folder: Path, run: RunId) -> None:
+    def __init__(self, folder: Path, run: RunId, cap: int = DEFAULT_TUNING.agent_report_bytes) -> None:
         self._folder = folder
+        self._cap = cap
         self._name = f"run-{run}-report.md"
         self.path = folder.absolute() / _FOLDER / self._name
         with _opened(folder) as outer:
@@ -54,14 +54,14 @@ class ReportFile:
                     if not stat.S_ISREG(os.fstat(opened).st_mode):
                         raise OSError(f"{self.path} is not a plain file")
                     with open(opened, "rb", closefd=False) as file:
-                        data = file.read(REPORT_CAP + 1)
+                        data = file.read(self._cap + 1)
                 finally:
                     os.close(opened)
         except FileNotFoundError:
             return None
-        is_cut = len(data) > REPORT_CAP
-        text, _ = codecs.utf_8_decode(data[:REPORT_CAP], "backslashreplace", not is_cut)  # no half characters
-        return text if not is_cut else f"{text}\n… cut after {REPORT_CAP:,} bytes …\n"
+        is_cut = len(data) > self._cap
+        text, _ = codecs.utf_8_decode(data[: self._cap], "backslashreplace", not is_cut)  # no half characters
+        return text if not is_cut else f"{text}\n… cut after {self._cap:,} bytes …\n"
 
     def remove(self) -> None:
         """The file goes, and the folder that was made for it, if nobody needs it."""

@@ -23,8 +23,6 @@ __all__ = ["Body"]
 
 MOST_JSON = 64 * 1024
 """How long a JSON body may be to become part of the result."""
-MOST_UNPACKED = 256 * 1024 * 1024
-"""How much a packed body may unpack to: a small one could go on for ever."""
 _STEP = 64 * 1024
 _TEXT = re.compile(
     r"text/.*|message/.*|.*[/+](json|xml|yaml)|application/"
@@ -37,13 +35,20 @@ _LONGEST_LINE = 200
 class Body:
     """Takes the pieces of one body."""
 
-    def __init__(self, headers: Message, write: Callable[[str], None], mask: Mask = NO_SECRETS) -> None:
+    def __init__(
+        self,
+        headers: Message,
+        write: Callable[[str], None],
+        mask: Mask = NO_SECRETS,
+        most_unpacked: int = 256 * 1024 * 1024,
+    ) -> None:
+        """`most_unpacked`: how much a packed body may unpack to. A small one could go on for ever."""
         self._mask = mask
         self.type = _type(headers)
         self.size = 0
         """In bytes, unpacked."""
         self._write = write
-        self._unpack = _unpacker(headers.get("Content-Encoding", ""))
+        self._unpack = _unpacker(headers.get("Content-Encoding", ""), most_unpacked)
         self._is_text = self._unpack is not None and (self.type is None or bool(_TEXT.fullmatch(self.type)))
         self._charset = _charset(headers)
         self._decoder = codecs.getincrementaldecoder(self._charset)("backslashreplace")
@@ -114,8 +119,9 @@ class _Unpacked:
 class _Packed:
     """Undoes gzip and deflate in small steps, so that no piece grows beyond them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, most: int) -> None:
         self._name = name
+        self._most = most
         self._zlib = zlib.decompressobj(wbits=31 if name == "gzip" else 15)
         self._unpacked = 0
         self._has_begun = False
@@ -133,8 +139,8 @@ class _Packed:
                 if piece:
                     self._zlib = zlib.decompressobj(wbits=31)
             self._unpacked += len(data)
-            if self._unpacked > MOST_UNPACKED:
-                raise Refusal(f"the body unpacks to more than {MOST_UNPACKED // 1024**2} MB: that is not taken")
+            if self._unpacked > self._most:
+                raise Refusal(f"the body unpacks to more than {self._most // 1024**2} MB: that is not taken")
             if data:
                 yield data
 
@@ -154,15 +160,15 @@ class _Packed:
             raise Trouble(f"the body that came cannot be unpacked: its {self._name} broke off")
 
 
-def _unpacker(encoding: str) -> _Unpacked | _Packed | None:
+def _unpacker(encoding: str, most: int) -> _Unpacked | _Packed | None:
     """None for an encoding that nobody here knows."""
     match encoding.strip().lower():
         case "" | "identity":
             return _Unpacked()
         case "gzip" | "x-gzip":
-            return _Packed("gzip")
+            return _Packed("gzip", most)
         case "deflate":
-            return _Packed("deflate")
+            return _Packed("deflate", most)
         case _:
             return None
 

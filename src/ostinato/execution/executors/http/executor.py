@@ -45,6 +45,7 @@ class HttpCalls:
 
     def __init__(self, settings: Settings, threads: WorkerThreads, now: Callable[[], Micros]) -> None:
         self._allowed = AllowedHosts(settings.http_allow)
+        self._tuning = settings.tuning
         self._threads = threads
         self._now = now
         self._tls: ssl.SSLContext | None = None
@@ -57,7 +58,7 @@ class HttpCalls:
     kill_seconds = 0.0
 
     def start(self, call: Call) -> None:
-        line = Line(self._allowed, self._make_tls)
+        line = Line(self._allowed, self._make_tls, self._tuning)
         request = call.handle = _Request(call, line)
         self._threads.submit(lambda: self._carry_out(call, line), request.end)
 

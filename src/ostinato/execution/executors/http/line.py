@@ -17,13 +17,10 @@ from typing import Any
 
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.executors.http.request import Refusal, Target, Trouble
+from ostinato.tuning import Tuning
 
 __all__ = ["Line", "Stopped"]
 
-CONNECT_SECONDS = 15.0
-"""For a connection to one address, and again for its TLS."""
-IDLE_SECONDS = 3600.0
-"""Without a byte. The run's timeout is shorter; this is for those that have none."""
 MOST_ADDRESSES = 8
 """How many addresses of one host are tried."""
 _RESET = struct.pack("ii", 1, 0)
@@ -37,8 +34,9 @@ class Stopped(Exception):
 class Line:
     """At most one connection at a time."""
 
-    def __init__(self, allowed: AllowedHosts, make_tls: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(self, allowed: AllowedHosts, make_tls: Callable[[], ssl.SSLContext], tuning: Tuning) -> None:
         self._allowed = allowed
+        self._tuning = tuning
         self._make_tls = make_tls
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
@@ -67,7 +65,7 @@ class Line:
         if target.scheme == "https":
             self._secure(target)
         assert self._socket is not None
-        self._socket.settimeout(IDLE_SECONDS)
+        self._socket.settimeout(self._tuning.http_idle_seconds)
         self._reader = _Reader(_Raw(self))
 
     def allow(self, amount: int) -> None:
@@ -146,7 +144,7 @@ class Line:
     def _connect(self, family: int, address: Any) -> None:
         held = socket.socket(family, socket.SOCK_STREAM)
         self._hold(held)
-        held.settimeout(CONNECT_SECONDS)
+        held.settimeout(self._tuning.http_connect_seconds)
         held.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         held.connect(address)
@@ -160,7 +158,7 @@ class Line:
             # The handshake comes when stop() can reach it.
             secure = self._make_tls().wrap_socket(plain, server_hostname=target.host, do_handshake_on_connect=False)
             self._hold(secure)
-            secure.settimeout(CONNECT_SECONDS)
+            secure.settimeout(self._tuning.http_connect_seconds)
             secure.do_handshake()
         except ssl.SSLCertVerificationError as error:
             raise Refusal(f"the certificate of {target.shown} is not to be trusted: {error.verify_message}") from error
