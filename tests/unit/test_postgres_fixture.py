@@ -58,6 +58,7 @@ def test_a_kept_database_has_no_row_of_the_last_test_and_counts_from_one(kept: K
         "ALTER TABLE runs ADD COLUMN mine bigint",
         "DROP INDEX runs_ready",
         "DROP SCHEMA ostinato CASCADE",
+        "INSERT INTO migrations VALUES (999, 'of the future', 0)",
     ],
 )
 def test_a_kept_database_whose_tables_were_changed_is_made_anew(kept: Kept, change: str) -> None:
