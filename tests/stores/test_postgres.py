@@ -295,6 +295,7 @@ async def test_two_schemas_of_one_database_know_nothing_of_each_other(store: Pos
 async def test_a_user_without_the_right_to_create_schemas_may_use_one_that_exists(
     admin: psycopg.Connection[Any], postgres_url: str
 ) -> None:
+    admin.execute("DROP SCHEMA ostinato CASCADE")
     role = "ostinato_plain_" + admin.info.dbname[-6:]
     admin.execute(f"CREATE ROLE {role} LOGIN".encode())
     try:
