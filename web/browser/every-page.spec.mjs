@@ -115,15 +115,21 @@ async function opensWithinThePage(page, path, names) {
 }
 
 async function nothingHangsOver(page, where) {
-  // Charts measure themselves anew after their box has changed.
-  const over = await page.evaluate(async () => {
-    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
-    const edge = document.documentElement.clientWidth;
-    if (document.documentElement.scrollWidth <= edge) return [];
-    const wide = [...document.body.querySelectorAll("*")].filter((one) => one.getBoundingClientRect().right > edge + 1);
-    return wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 160));
-  });
-  expect(over.length === 0, `${where} does not scroll sideways; these hang over:\n${over.join("\n")}`);
+  let over;
+  const fits = async () => {
+    over = await page.evaluate(async () => {
+      // Charts measure themselves anew some time after their box has changed.
+      for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+      const edge = document.documentElement.clientWidth;
+      if (document.documentElement.scrollWidth <= edge) return [];
+      const wide = [...document.body.querySelectorAll("*")].filter((one) => one.getBoundingClientRect().right > edge + 1);
+      return wide.slice(0, 3).map((one) => one.outerHTML.slice(0, 160));
+    });
+    return over.length === 0;
+  };
+  await eventually("it fits", fits).catch(() =>
+    expect(false, `${where} does not scroll sideways; these hang over:\n${over.join("\n")}`),
+  );
 }
 
 /** As Chromium tells it to a screen reader. */
