@@ -85,12 +85,13 @@ await scenario(async ({ page, logIn }) => {
 async function toastsStandAboveTheBar(page) {
   const phone = await page.context().newCDPSession(page);
   await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: { bottom: 34 } });
-  const { toasts, bar } = await page.evaluate(() => ({
-    toasts: document.querySelector('[aria-label^="Notifications"] > ol').getBoundingClientRect().bottom,
-    bar: [...document.querySelectorAll("nav")].map((one) => one.getBoundingClientRect()).at(-1).top,
-  }));
-  expect(bar < 640 - 56 - 30, `the bar leaves the system its room: it begins at ${bar}`);
-  expect(toasts < bar, `toasts end at ${toasts}, above the bar at ${bar}`);
+  await eventually("the bar leaves the system its room, and toasts end above the bar", async () => {
+    const { toasts, bar } = await page.evaluate(() => ({
+      toasts: document.querySelector('[aria-label^="Notifications"] > ol').getBoundingClientRect().bottom,
+      bar: [...document.querySelectorAll("nav")].map((one) => one.getBoundingClientRect()).at(-1).top,
+    }));
+    return bar < 640 - 56 - 30 && toasts < bar;
+  });
   await phone.detach();
 }
 
