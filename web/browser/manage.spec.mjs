@@ -91,15 +91,17 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   await page.goto("/schedules/backup-mail");
   await page.getByRole("group", { name: /^Runs by day/ }).waitFor();
-  const width = await page.evaluate(() => document.documentElement.scrollWidth);
-  expect(width <= 320, `the schedule is ${width} pixels wide at 320`);
+  await eventually("the schedule is no wider than 320 pixels", () =>
+    page.evaluate(() => document.documentElement.scrollWidth <= 320),
+  );
   const phone = await context.newCDPSession(page);
   await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: { bottom: 34 } });
   await page.goto("/schedules/backup-mail/edit");
-  const save = await page.getByRole("button", { name: "Save", exact: true }).boundingBox();
-  const bar = await page.getByRole("navigation", { name: "Pages" }).last().boundingBox();
-  expect(bar.height > 80, `the navigation leaves room for the phone's own bar: ${bar.height}`);
-  expect(save.y + save.height <= bar.y, `the button ends at ${save.y + save.height}, the navigation begins at ${bar.y}`);
+  await eventually("the navigation leaves room for the phone's own bar, and the button ends above it", async () => {
+    const save = await page.getByRole("button", { name: "Save", exact: true }).boundingBox();
+    const bar = await page.getByRole("navigation", { name: "Pages" }).last().boundingBox();
+    return bar.height > 80 && save.y + save.height <= bar.y;
+  });
   await phone.send("Emulation.setSafeAreaInsetsOverride", { insets: {} });
   await page.setViewportSize({ width: 1280, height: 900 });
 
@@ -115,7 +117,9 @@ await scenario(async ({ page, context, logIn, cli }) => {
 
 /** Somebody who looks at the screen sees it, without scrolling. */
 async function isInSight(page, locator, what) {
-  const box = await locator.boundingBox();
   const { height } = page.viewportSize();
-  expect(box !== null && box.y >= 0 && box.y + box.height <= height, `${what} is in sight: ${JSON.stringify(box)}`);
+  await eventually(`${what} is in sight`, async () => {
+    const box = await locator.boundingBox();
+    return box !== null && box.y >= 0 && box.y + box.height <= height;
+  });
 }
