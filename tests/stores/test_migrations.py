@@ -188,6 +188,17 @@ async def test_why_an_old_schedule_is_off_is_still_told(shared_place: StorePlace
         await store.close()
 
 
+async def test_of_the_checks_of_a_run_one_is_left_where_older_versions_made_more(postgres_place: StorePlace) -> None:
+    bring_to(postgres_place, 8)
+    store = postgres_place.store()
+    await store.open()
+    try:
+        query = "SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = 'runs'::regclass"
+        assert await raw(store, query) == [("runs_life",)]
+    finally:
+        await store.close()
+
+
 async def test_opening_again_keeps_what_is_there(shared_place: StorePlace) -> None:
     for turn in range(3):
         store = shared_place.store()

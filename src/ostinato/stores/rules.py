@@ -1,7 +1,7 @@
 """The rules that every row of the ledger keeps, and what becomes of one that breaks them: the same for every store.
 
-Migration 0007 has the same rules as CHECK constraints (PostgreSQL has those of a run in one, without what costs too
-much), so a bad row comes from outside: an older program, a restored backup, SQL by hand with the checks off.
+Migration 0007 has the same rules as CHECK constraints (PostgreSQL's 0009 makes those of a run one, without what
+costs too much), so a bad row comes from outside: an older program, a restored backup, SQL by hand with the checks off.
 quarantine.py of each store looks for such rows and sets them aside.
 """
 
