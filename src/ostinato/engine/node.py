@@ -77,17 +77,9 @@ class Engine:
         self.dispatcher = Dispatcher(
             store.runs, self.runner, clock, self.id, settings.slots, self.quarantine, self.statistics, self.fence.admits
         )
-        grace = micros_of(settings.misfire_grace)
         self.monitor = LoopMonitor()
         self.ticker = Ticker(
-            store.schedules,
-            clock,
-            grace,
-            self.dispatcher.wake,
-            self.quarantine,
-            tuning.due_batch,
-            self.statistics,
-            self.monitor.stood,
+            store.schedules, clock, settings, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.stood
         )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(

@@ -10,7 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.clock import SECOND, Clock, Micros, Signal, micros_of
+from ostinato.config import Settings
 from ostinato.engine.attendance import Attendance, Look
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
@@ -39,20 +40,19 @@ class Ticker:
         self,
         schedules: ScheduleStore,
         clock: Clock,
-        grace: Micros,
+        settings: Settings,
         recorded: Callable[[], None],
         quarantine: Quarantine,
-        batch: int,
         statistics: Statistics | None = None,
         stood: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._schedules = schedules
         self._statistics = statistics or Statistics()
         self._clock = clock
-        self._grace = grace
+        self._grace = micros_of(settings.misfire_grace)
+        self._batch = settings.tuning.due_batch
         self._recorded = recorded
         self._quarantine = quarantine
-        self._batch = batch
         self._known_at: Micros | None = None
         """The earliest due time that the last tick saw and left for later."""
         self.attendance = Attendance(stood)
