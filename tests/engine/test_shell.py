@@ -383,7 +383,7 @@ def test_what_is_told_to_stop_before_its_turn_has_come_is_stopped(
 @tuned(command_kill_seconds=0.3)
 def test_what_ignores_sigterm_is_killed_after_the_grace(memory_app: Ostinato) -> None:
     memory_app.start()
-    stubborn = "trap '' TERM; (echo $$; echo ready; while :; do sleep 0.01; done) & echo $!; wait; wait; sleep 600"
+    stubborn = "trap '' TERM; (while :; do sleep 0.01; done) & echo $! $$; echo ready; wait; wait; sleep 600"
     run = memory_app.enqueue(Shell(stubborn))
     pids = begun(memory_app, run.id, "ready")
     run.cancel()

@@ -231,6 +231,10 @@ def test_when_the_guard_and_the_supervisor_are_killed_the_group_is_ended_from_he
     assert all(soon(lambda pid=pid: not lives(pid)) for pid in left)  # type: ignore[misc]
 
 
+STUBBORN_CHILD = "sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 0.01; done' & wait"
+"""It names itself: were it the parent that names it, the child might be ready first."""
+
+
 async def stopped(command: str, kill_seconds: float = LONG_GRACE) -> tuple[int, bytes, list[int]]:
     """Start it, wait until it has named its processes, tell it to stop, wait for its end."""
     heard = Heard()
@@ -256,9 +260,8 @@ def test_what_ignores_sigterm_is_killed_after_the_grace() -> None:
 
 
 def test_a_grandchild_that_ignores_sigterm_has_its_grace_and_is_killed() -> None:
-    stubborn = "(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"
     begun = time.monotonic()
-    status, _, (grandchild,) = bounded(stopped(stubborn, 0.3))
+    status, _, (grandchild,) = bounded(stopped(STUBBORN_CHILD, 0.3))
     assert status == -15
     assert time.monotonic() - begun >= 0.3
     assert not lives(grandchild)
@@ -379,8 +382,7 @@ def test_without_a_subreaper_a_stop_reaches_the_session_or_at_least_the_group(
     assert status == 0
     assert not lives(int(said))
     assert time.monotonic() - begun < LONG_GRACE / 2
-    stubborn = "(trap '' TERM; echo ready; while :; do sleep 0.01; done) & echo $!; wait"
-    _, _, (grandchild,) = bounded(stopped(stubborn, 0.3))
+    _, _, (grandchild,) = bounded(stopped(STUBBORN_CHILD, 0.3))
     assert soon(lambda: not lives(grandchild))
     for each in poor:
         assert each.wait(PATIENCE) == 0
