@@ -395,4 +395,5 @@ def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
 
 
 def numbers(messages: list[Message]) -> list[int]:
-    return [line["number"] for message in messages if isinstance(message, Lines) for line in message.lines]
+    lines = [line for message in messages if isinstance(message, Lines) for line in message.lines]
+    return [line.number for line in lines if line.number is not None]

@@ -111,6 +111,26 @@ def test_every_operation_grants_a_good_request(operation: APIOperation[Any, Any,
     assert response.status_code == good.status, response.text
     case = operation.Case(path_parameters=known_to(operation))
     case.validate_response(response, checks=CHECKS)
+    if "json" in response.headers.get("content-type", ""):
+        told = document["paths"][operation.path][operation.method.lower()]["responses"][str(good.status)]
+        assert list(undescribed(response.json(), told["content"]["application/json"]["schema"])) == []
+
+
+def undescribed(value: Any, schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """What an answer holds and its schema does not name."""
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    forms = [form for form in schema.get("anyOf", ()) if form.get("type") != "null"]
+    if forms and value is not None:
+        # Of several forms it is enough to be one.
+        yield from min((list(undescribed(value, form, path)) for form in forms), key=len)
+    for number, item in enumerate(value if isinstance(value, list) else ()):
+        yield from undescribed(item, schema.get("items", {}), f"{path}[{number}]")
+    for name, inner in value.items() if isinstance(value, dict) and "properties" in schema else ():
+        if name in schema["properties"]:
+            yield from undescribed(inner, schema["properties"][name], f"{path}.{name}")
+        else:
+            yield f"{path}.{name}"
 
 
 def test_every_good_request_is_for_an_operation_that_exists() -> None:

@@ -1,17 +1,20 @@
-"""How routes answer: JSON by msgspec, and the words by which they say in OpenAPI what can go wrong."""
+"""How routes answer: JSON by msgspec, for whoever asks; and how they say in OpenAPI what can go wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from starlette.responses import Response
 
 from ostinato.api.problems import PROBLEM_JSON
+from ostinato.api.shown import shown
 
-__all__ = ["empty_answer", "json_answer", "problems", "zoned"]
+__all__ = ["Zoned", "json_answer", "problems"]
 
+T = TypeVar("T")
 _MEANINGS = {
     401: "Not logged in",
     403: "Not allowed: another role is needed, or another page asks",
@@ -27,19 +30,19 @@ _MEANINGS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Zoned(Generic[T]):
+    """An answer, and beside its times the zone of whoever they belong to: in JSON, one more field."""
+
+    answer: T
+    zone: str
+
+
 def json_answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value as JSON."""
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
-
-
-def zoned(shape: Mapping[str, Any], zone: str) -> dict[str, Any]:
-    """An answer, and beside its times the zone of whoever they belong to."""
-    return {**shape, "zone": zone}
-
-
-def empty_answer() -> Response:
-    """Done, and nothing to say."""
-    return Response(status_code=204)
+    """A value as JSON. Nothing leaves that whoever asks may not see: this is the one place where it is encoded."""
+    if isinstance(value, Zoned):
+        value = {**msgspec.to_builtins(shown(value.answer)), "zone": value.zone}
+    return Response(msgspec.json.encode(shown(value)), status, headers, "application/json")
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:

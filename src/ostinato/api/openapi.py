@@ -13,6 +13,7 @@ from ostinato.api.access import OPEN_PATHS, needed_role
 from ostinato.api.answers import problems
 from ostinato.api.idempotency import takes_key
 from ostinato.api.problems import Problem
+from ostinato.api.schemas import answer_schemas
 from ostinato.api.security import SAFE_METHODS
 from ostinato.models.access import Role
 
@@ -54,14 +55,27 @@ def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
     )
     components = document.setdefault("components", {})
     schemas = components.setdefault("schemas", {})
-    schemas.update(_problem_schemas())
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
     components["securitySchemes"] = _SECURITY
-    roles = {(method, route.path_format): needed_role(route) for route in routes for method in route.methods or ()}
+    known = {(method, route.path_format): route for route in routes for method in route.methods or ()}
+    told = {place: answer for place, route in known.items() if (answer := getattr(route, "answer", None)) is not None}
+    found, answered = answer_schemas([*told.values(), Problem])
+    schemas |= answered
+    bodies = dict(zip(told, found, strict=False))
     for path, method, operation in _operations(document):
-        _complete(path, method, operation, roles.get((method, path)))
+        route = known.get((method, path))
+        _complete(path, method, operation, None if route is None else needed_role(route))
+        if (method, path) in bodies:
+            _tell(operation["responses"], bodies[method, path])
     return document
+
+
+def _tell(responses: dict[str, Any], schema: dict[str, Any]) -> None:
+    """Every success has the same form, and a 204 none."""
+    for status, response in responses.items():
+        if status.startswith("2") and status != "204":
+            response["content"] = {"application/json": {"schema": schema}}
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -90,9 +104,3 @@ def _complete(path: str, method: str, operation: dict[str, Any], role: Role | No
         operation["security"] = [{"token": []}, {"login": [], "origin": []}]
     if role is not None:
         operation["x-role"] = str(role)
-
-
-def _problem_schemas() -> dict[str, Any]:
-    schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    inner = schema.pop("$defs", {})
-    return {**inner, "Problem": schema}

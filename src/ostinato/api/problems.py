@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
+from msgspec import UNSET, Meta, Struct, UnsetType
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -115,27 +115,31 @@ _WORDS = {
 """The findings of pydantic that people meet, in the words of the house."""
 
 
-class FieldProblem(BaseModel):
+class FieldProblem(Struct):
     """What is wrong with one field."""
 
-    field: str = Field(description="A dotted path, such as policy.retry.max")
+    field: str
+    """A dotted path, such as policy.retry.max"""
     message: str
-    hint: str | None = Field(description="A right form")
-    position: int | None = Field(description="Where in the text of a timing it is")
+    hint: str | None
+    """A right form"""
+    position: int | None
+    """Where in the text of a timing it is"""
 
 
-class Problem(BaseModel):
+class Problem(Struct):
     """What went wrong (RFC 9457)."""
 
-    model_config = ConfigDict(extra="allow")
-
-    type: str = Field(examples=["/problems/not-found"])
-    title: str = Field(examples=["Not found"])
-    status: int = Field(examples=[404])
-    detail: str = Field(examples=["there is no schedule 'x'; 'ostinato schedule ls' lists them"])
-    errors: list[FieldProblem] = Field(default_factory=list, description="What is wrong with which field")
-    checks: dict[str, str] | None = Field(default=None, description="Each failed check and why")
-    version: int | None = Field(default=None, description="The version that the row has now")
+    type: Annotated[str, Meta(examples=["/problems/not-found"])]
+    title: Annotated[str, Meta(examples=["Not found"])]
+    status: Annotated[int, Meta(examples=[404])]
+    detail: Annotated[str, Meta(examples=["there is no schedule 'x'; 'ostinato schedule ls' lists them"])]
+    errors: list[FieldProblem] | UnsetType = UNSET
+    """What is wrong with which field"""
+    checks: dict[str, str] | UnsetType | None = UNSET
+    """Each failed check and why"""
+    version: int | UnsetType | None = UNSET
+    """The version that the row has now"""
 
 
 def problem(status: int, name: str, detail: str, **more: Any) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import wraps
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Path
@@ -14,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
+from ostinato.api.answers import json_answer
 from ostinato.api.shapes.base import GREATEST
 from ostinato.errors import NotFound
 from ostinato.models.nesting import MOST_DEPTH, is_deeper, too_deep
@@ -25,10 +28,20 @@ _AROUND = 10
 
 
 class SegmentRoute(APIRoute):
-    """Matches the path as it was sent, so that `a%2Fb` is one name; `Name` decodes it.
+    """Answers what its function returns, as JSON, and None with nothing; OpenAPI describes it by the type.
 
-    A body that is nested too deep is refused before anybody reads it: whatever repeats a value would fail at it.
+    A function that makes the response itself says what is in it: `Annotated[Response, Type]`. The path is matched as
+    it was sent, so that `a%2Fb` is one name; `Name` decodes it. A body that is nested too deep is refused before
+    anybody reads it: whatever repeats a value would fail at it.
     """
+
+    def __init__(
+        self, path: str, endpoint: Callable[..., Any], *, status_code: int | None = None, **options: Any
+    ) -> None:
+        self.answer = _answer_of(get_type_hints(endpoint, include_extras=True)["return"])
+        options["response_model"] = None
+        status = 200 if status_code in (None, 204) else status_code
+        super().__init__(path, _answering(endpoint, status), status_code=status_code, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -48,6 +61,26 @@ class SegmentRoute(APIRoute):
             return super().matches(scope)
         sent: dict[str, Any] = {**scope, "path": raw.partition(b"?")[0].decode("latin-1")}
         return super().matches(sent)
+
+
+def _answer_of(hint: Any) -> Any:
+    """What a function that returns this answers; None if that is no JSON."""
+    if get_origin(hint) is Annotated:
+        return hint.__metadata__[0]
+    if isinstance(hint, UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    return None if hint in (NoneType, Response) else hint
+
+
+def _answering(endpoint: Callable[..., Awaitable[Any]], status: int) -> Callable[..., Awaitable[Response]]:
+    @wraps(endpoint)
+    async def answering(*arguments: Any, **named: Any) -> Response:
+        found = await endpoint(*arguments, **named)
+        if isinstance(found, Response):
+            return found
+        return Response(status_code=204) if found is None else json_answer(found, status)
+
+    return answering
 
 
 def _decoded(segment: str) -> str:

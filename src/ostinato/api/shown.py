@@ -1,34 +1,26 @@
-"""Schedules, runs and projects as whoever asks may see them: values of variables and headers may be secrets, and are
-for an admin alone; what HTTP work sends (its query and body) is for those who may make such work.
+"""Answers as whoever asks may see them: values of variables and headers may be secrets, and are for an admin alone.
 
-`access.py` says who asks; the routes take their shapes from here, and not from `service/shapes.py`.
+What HTTP work sends (its query and body) is for those who may make such work, and so is why a node's service failed.
+`access.py` says who asks; `answers.py` lets every answer go through here, whichever route gives it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from dataclasses import replace
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from msgspec import Struct
 
 from ostinato.models.access import Login, Role
 from ostinato.models.project import Project
-from ostinato.models.run import Run
-from ostinato.models.schedule import RecentRun, Schedule
-from ostinato.service import shapes, view_shapes
-from ostinato.service.overview import Overview
-from ostinato.service.why import Why
+from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 
-__all__ = [
-    "HIDDEN",
-    "overview_shape",
-    "project_shape",
-    "run_shape",
-    "schedule_shape",
-    "shown_to",
-    "why_shape",
-]
+__all__ = ["HIDDEN", "shown", "shown_to"]
 
 HIDDEN = "***"
 """Stands where a value is not shown."""
@@ -36,6 +28,10 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
+_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project})
+"""What holds something to hide in itself."""
+
+T = TypeVar("T")
 _role: ContextVar[Role] = ContextVar("ostinato_role", default=Role.VIEWER)
 
 
@@ -49,75 +45,57 @@ def shown_to(login: Login) -> Iterator[None]:
         _role.reset(before)
 
 
-def schedule_shape(
-    schedule: Schedule, running: int | None = None, recent: Sequence[RecentRun] | None = None
-) -> dict[str, Any]:
-    """A schedule as JSON, and its last run in it."""
-    return _schedule(shapes.schedule_shape(schedule, running, recent))
-
-
-def run_shape(run: Run, zone: str | None = None) -> dict[str, Any]:
-    """A run as JSON."""
-    return _run(shapes.run_shape(run, zone))
-
-
-def project_shape(project: Project) -> dict[str, Any]:
-    """A project as JSON."""
-    shape = shapes.project_shape(project)
-    if not _role.get().covers(Role.ADMIN):
-        shape["env"] = _names(shape["env"])
-    return shape
-
-
-def why_shape(why: Why, zone: str | None = None) -> dict[str, Any]:
-    """An answer as JSON, with the run that it rests on."""
-    shape = shapes.why_shape(why, zone)
-    if shape["run"] is not None:
-        _run(shape["run"])
-    return shape
-
-
-def overview_shape(overview: Overview, *, is_here: bool) -> dict[str, Any]:
-    """All at a glance, as JSON."""
-    shape = view_shapes.overview_shape(overview, is_here=is_here)
-    for runs in ("running", "late", "failed"):
-        for run in shape[runs]:
-            _run(run)
-    for schedule in shape["broken"]:
-        _schedule(schedule)
-    return shape
-
-
-def _schedule(shape: dict[str, Any]) -> dict[str, Any]:
-    _hide(shape["work"])
-    if shape["last_run"] is not None:
-        _run(shape["last_run"])
-    return shape
-
-
-def _run(shape: dict[str, Any]) -> dict[str, Any]:
-    _hide(shape["work"])
-    result = shape["result"]
-    if shape["work"]["kind"] == "http" and isinstance(result, dict) and not _role.get().covers(Role.OPERATOR):
-        # The address that answered, with its query.
-        shape["result"] = result | {"url": _hidden_query(str(result.get("url", "")))}
-    return shape
-
-
-def _hide(work: dict[str, Any]) -> None:
-    """The shape of work is made anew for each answer: it may be changed."""
+def shown(value: T) -> T:
+    """An answer as whoever asks may see it. What was made for it may be changed; a model is not."""
     role = _role.get()
-    if work["kind"] == "http" and not role.covers(Role.OPERATOR):
-        work["url"] = _hidden_query(work["url"])
-        for field in ("json", "body"):
-            work[field] = None if work[field] is None else HIDDEN
-    if role.covers(Role.ADMIN) or work["kind"] == "function":
-        return
-    if work["kind"] == "unreadable":
-        work["text"] = HIDDEN
-    for field in ("env", "headers"):
-        if work.get(field):
-            work[field] = _names(work[field])
+    return value if role.covers(Role.ADMIN) else _shown(value, role)
+
+
+def _shown(value: Any, role: Role) -> Any:
+    if isinstance(value, list | tuple):
+        return [_shown(item, role) for item in value]
+    if isinstance(value, Project):
+        return replace(value, env=_names(value.env))
+    if not isinstance(value, Struct):
+        return value
+    for name in _telling_fields(type(value)):
+        setattr(value, name, _shown(getattr(value, name), role))
+    is_operator = role.covers(Role.OPERATOR)
+    match value:
+        case ShellWork() | AgentWork():
+            value.env = _names(value.env)
+        case HttpWork():
+            value.headers = _names(value.headers)
+            if not is_operator:
+                value.url = _hidden_query(value.url)
+                value.json = None if value.json is None else HIDDEN
+                value.body = None if value.body is None else HIDDEN
+        case UnreadableWork():
+            value.text = HIDDEN
+        case Run(work=HttpWork(), result=dict(result)) if not is_operator:
+            # The address that answered, with its query.
+            value.result = result | {"url": _hidden_query(str(result.get("url", "")))}
+        case Node() if not is_operator:
+            value.services = {name: _without_error(service) for name, service in value.services.items()}
+    return value
+
+
+@cache
+def _telling_fields(kind: type[Struct]) -> tuple[str, ...]:
+    """Those that hold something of which a part may be hidden: another answer, or a list of some."""
+    return tuple(name for name, hint in get_type_hints(kind).items() if _may_tell(hint))
+
+
+def _may_tell(hint: Any) -> bool:
+    if isinstance(hint, TypeVar) or hint in _TELLING:
+        return True
+    is_answer = isinstance(hint, type) and issubclass(hint, Struct)
+    return any(map(_may_tell, get_args(hint))) or (is_answer and bool(_telling_fields(hint)))
+
+
+def _without_error(service: Mapping[str, Any]) -> dict[str, Any]:
+    """What the database said may name hosts and users."""
+    return {**service, "error": "the log of the node says why" if service.get("error") else None}
 
 
 def _hidden_query(url: str) -> str:

@@ -34,6 +34,7 @@ __all__ = [
     "keep_streams",
     "open_streams",
     "paragraph",
+    "plain",
     "rich_console",
     "say",
     "stderr",
@@ -130,9 +131,16 @@ def clean(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+def plain(value: Any) -> Any:
+    """An answer, or a model that is one, as what JSON has."""
+    from msgspec import to_builtins
+
+    return to_builtins(value)
+
+
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON as it is printed: readable in every script, and with nothing in it that a terminal would obey."""
-    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    text = json.dumps(plain(value), ensure_ascii=False, indent=indent)
     return text if text.isascii() and "\x7f" not in text else _OBEYED.sub(_escaped, text)
 
 

@@ -125,9 +125,9 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
         rows = visit.ask(visit.services.upkeep.quarantined())
         bad = visit.ask(visit.services.upkeep.find_bad())
     if common.json:
-        from ostinato.service.shapes import quarantined_shape
+        from ostinato.service.answers import quarantined_answer
 
-        emit_json([*map(quarantined_shape, bad), *map(quarantined_shape, rows)])
+        emit_json([*map(quarantined_answer, bad), *map(quarantined_answer, rows)])
         return
     if not rows and not bad:
         say("nothing is quarantined")

@@ -67,9 +67,9 @@ def execute(
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
         if common.json:
-            from ostinato.service.shapes import run_shape
+            from ostinato.service.answers import run_answer
 
-            emit_json_line(run_shape(run, visit.zone))
+            emit_json_line(run_answer(run, visit.zone))
         else:
             say(tell(run))
     if attended.is_unread:

@@ -27,9 +27,9 @@ def ls(*, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         lanes = visit.ask(visit.services.lanes.list())
         if common.json:
-            from ostinato.service.shapes import lane_shape
+            from ostinato.service.answers import Lane as LaneAnswer
 
-            emit_json([lane_shape(lane) for lane in lanes])
+            emit_json([LaneAnswer.of(lane) for lane in lanes])
             return
         now = visit.now
     titles = ("USED", "RATE", "QUEUED", "OLDEST", "STATE")
@@ -102,9 +102,9 @@ def resume(name: str, /, *, common: Common = NO_COMMON) -> None:
 
 def _tell(lane: Lane, text: str, common: Common) -> None:
     if common.json:
-        from ostinato.service.shapes import lane_shape
+        from ostinato.service.answers import Lane as LaneAnswer
 
-        emit_json(lane_shape(lane))
+        emit_json(LaneAnswer.of(lane))
     else:
         say(text)
 

@@ -27,9 +27,9 @@ def ls(*, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         nodes = visit.ask(visit.services.nodes.list())
         if common.json:
-            from ostinato.service.shapes import node_shape
+            from ostinato.service.answers import node_answer
 
-            emit_json([node_shape(node) for node in nodes])
+            emit_json([node_answer(node) for node in nodes])
             return
         now = visit.now
         rows: list[list[Cell]] = [
@@ -88,9 +88,9 @@ def _meant(visit: Visit, id: str) -> list[str]:
 
 def _tell(nodes: list[Node], what: str, common: Common) -> None:
     if common.json:
-        from ostinato.service.shapes import node_shape
+        from ostinato.service.answers import node_answer
 
-        emit_json([node_shape(node) for node in nodes])
+        emit_json([node_answer(node) for node in nodes])
         return
     for node in nodes:
         say(f"node {node.id!r} {what}, {node.running} running")

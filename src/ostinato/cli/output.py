@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import emit, emit_json_line, stdout
+from ostinato.cli.console import emit, emit_json_line, plain, stdout
 
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
@@ -51,9 +51,9 @@ class OutputPrinter:
     def __call__(self, line: OutputLine) -> None:
         """Print it at once."""
         if self._as_json:
-            from ostinato.service.shapes import line_shape
+            from ostinato.service.answers import line_answer
 
-            emit_json_line({"id": self.id, **line_shape(line)})
+            emit_json_line({"id": self.id, **plain(line_answer(line))})
             return
         text = line.text if self._is_raw else harmless(line.text, colours=self._colours)
         if self._stamps and line.at is not None:

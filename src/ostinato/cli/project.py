@@ -54,9 +54,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         projects = visit.ask(visit.services.projects.list())
     if common.json:
-        from ostinato.service.shapes import project_shape
-
-        emit_json([project_shape(project) for project in projects])
+        emit_json(projects)
         return
     columns = [Column("NAME", flexible=True), Column("SCHEDULES"), Column("FOLDER", flexible=True)]
     if projects:
@@ -147,6 +145,4 @@ def set_project(schedule: str, /, *project: str, common: Common = NO_COMMON) -> 
 
 
 def _print(project: Project) -> None:
-    from ostinato.service.shapes import project_shape
-
-    emit_json(project_shape(project))
+    emit_json(project)

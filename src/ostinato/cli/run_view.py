@@ -37,9 +37,9 @@ def state_cell(state: str) -> Styled:
 def print_runs(visit: Visit, runs: Sequence[Run], *, as_json: bool) -> None:
     """A table, the newest first; JSON is the whole list."""
     if as_json:
-        from ostinato.service.shapes import run_shape
+        from ostinato.service.answers import run_answer
 
-        emit_json([run_shape(run, visit.zone) for run in runs])
+        emit_json([run_answer(run, visit.zone) for run in runs])
         return
     titles = ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")
     columns = [Column(title) for title in titles] + [Column(title, flexible=True) for title in ("NAME", "REASON")]
@@ -68,10 +68,10 @@ def _row(run: Run, zone: str, now: datetime) -> list[Cell]:
 
 def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
     """All of one run."""
-    from ostinato.service.shapes import run_shape
+    from ostinato.service.answers import run_answer
 
     if as_json:
-        emit_json(run_shape(run, visit.zone))
+        emit_json(run_answer(run, visit.zone))
         return
     zone = visit.zone
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""

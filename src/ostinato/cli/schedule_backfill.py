@@ -48,9 +48,7 @@ def backfill(
         end = read_time(until, visit.zone, field="until")
         found = visit.ask(visit.services.schedules.backfill(name, start, end, all=all, dry_run=dry_run))
         if common.json:
-            from ostinato.service.shapes import backfill_shape
-
-            emit_json(backfill_shape(found))
+            emit_json(found)
             return
         if dry_run:
             for due in found.due:

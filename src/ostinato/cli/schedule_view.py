@@ -84,9 +84,9 @@ def warn_of_unknown_task(visit: Visit, schedule: Schedule) -> None:
 def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: bool, everything: bool) -> None:
     """A table like that of `systemctl list-timers`; JSON is the whole list."""
     if as_json:
-        from ostinato.service.shapes import schedule_shape
+        from ostinato.service.answers import schedule_answer
 
-        emit_json([schedule_shape(schedule) for schedule in schedules])
+        emit_json([schedule_answer(schedule) for schedule in schedules])
         return
     shown = [schedule for schedule in schedules if everything or state_of(schedule) != "finished"]
     now, zone = visit.now, visit.zone
@@ -123,9 +123,9 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
 def print_schedule(visit: Visit, schedule: Schedule, *, as_json: bool) -> None:
     """All of one schedule."""
     if as_json:
-        from ostinato.service.shapes import schedule_shape
+        from ostinato.service.answers import schedule_answer
 
-        emit_json(schedule_shape(schedule))
+        emit_json(schedule_answer(schedule))
         return
     zone, last = visit.zone, schedule.last_run
     state = state_of(schedule)

@@ -17,6 +17,7 @@ from ostinato.cli.console import (
     emit_json,
     emit_json_line,
     fields,
+    plain,
     rich_console,
     say,
     table,
@@ -50,9 +51,7 @@ def tell_stopped(key: str, stopped: Stopped) -> None:
 def print_sessions(visit: Visit, sessions: Sequence[Session], *, as_json: bool) -> None:
     """A table, the latest message first; JSON is the whole list."""
     if as_json:
-        from ostinato.service.shapes import session_shape
-
-        emit_json([session_shape(session) for session in sessions])
+        emit_json(sessions)
         return
     now = visit.now
     rows: list[list[Cell]] = [
@@ -83,16 +82,9 @@ def print_session(visit: Visit, session: Session, *, as_json: bool) -> None:
     runs = visit.ask(services.runs.list(session=session.key, state=("queued", "running"), limit=_MOST))[::-1]
     events = visit.ask(services.sessions.events(session.key, limit=_LATEST, newest=True))
     if as_json:
-        from ostinato.service.shapes import event_shape, run_shape, session_shape
+        from ostinato.service.answers import run_answer
 
-        shape = session_shape(session)
-        emit_json(
-            {
-                **shape,
-                "runs": [run_shape(run, visit.zone) for run in runs],
-                "events": [event_shape(one) for one in events],
-            }
-        )
+        emit_json({**plain(session), "runs": [run_answer(run, visit.zone) for run in runs], "events": events})
         return
     now, zone = visit.now, visit.zone
     stopped = session.stopped_at
@@ -141,9 +133,7 @@ def _event_row(event: Event, zone: str, now: datetime) -> list[Cell]:
 def print_event(visit: Visit, event: Event, *, as_json: bool) -> None:
     """One line, at once: its number, when, what and of which session and run."""
     if as_json:
-        from ostinato.service.shapes import event_shape
-
-        emit_json_line(event_shape(event))
+        emit_json_line(event)
         return
     from rich.text import Text
 

@@ -42,7 +42,7 @@ def timing(
     from ostinato.clock import SystemClock
     from ostinato.config import load_settings
     from ostinato.service.timings import TimingService
-    from ostinato.service.view_shapes import preview_shape
+    from ostinato.service.view_answers import Preview
     from ostinato.timing.zones import check_zone
 
     local = load_settings().tz
@@ -50,7 +50,7 @@ def timing(
     start = None if after is None else read_time(after, zone, field="after")
     found = TimingService(SystemClock(), local).preview(text, zone=zone, n=count, after=start)
     if json:
-        emit_json(preview_shape(found))
+        emit_json(Preview.of(found))
         return
     paragraph("", found.sentence)
     emit()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, say, table
+from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, plain, say, table
 from ostinato.cli.opening import Visit, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import full, span
@@ -37,9 +37,7 @@ def add(name: str, /, *, role: str, expires: str | None = None, common: Common =
     with opened(common) as visit:
         made, secret = visit.ask(visit.services.access.make_token(name, role, os_user(), expires))
         if common.json:
-            from ostinato.service.shapes import token_shape
-
-            emit_json({**token_shape(made), "token": secret})
+            emit_json({**plain(made), "token": secret})
             return
         emit(secret)
         until = "" if made.expires_at is None else f", until {full(made.expires_at, visit.zone)}"
@@ -52,9 +50,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
     with opened(common) as visit:
         tokens = visit.ask(visit.services.access.tokens())
         if common.json:
-            from ostinato.service.shapes import token_shape
-
-            emit_json([token_shape(token) for token in tokens])
+            emit_json(tokens)
             return
         now = visit.now
     titles = ("ROLE", "OWNER", "USED", "EXPIRES")

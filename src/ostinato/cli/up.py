@@ -126,9 +126,9 @@ def _tell_line(event: Event, zone: str) -> None:
 
 
 def _tell_json(event: Event, _: str) -> None:
-    from ostinato.service.shapes import run_shape
+    from ostinato.service.answers import run_answer
 
-    shape = None if event.run is None else run_shape(event.run)
+    shape = None if event.run is None else run_answer(event.run)
     emit_json_line({"event": event.kind, "run": shape, "text": event.text or None})
 
 

@@ -24,9 +24,9 @@ def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> N
         moment = None if at is None else read_time(at, visit.zone, field="at")
         answer = visit.ask(visit.services.why.why(name, moment))
         if common.json:
-            from ostinato.service.shapes import why_shape
+            from ostinato.service.answers import why_answer
 
-            emit_json(why_shape(answer, visit.zone))
+            emit_json(why_answer(answer, visit.zone))
             return
         run = answer.run
         shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' tells all of it"

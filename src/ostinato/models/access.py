@@ -43,7 +43,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A secret for scripts, as people see it: everything but the secret."""
+    """A token for scripts, without its secret."""
 
     id: int
     name: str
@@ -102,7 +102,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """A browser that is logged in, as people see it: everything but the secret of its cookie."""
+    """A browser that is logged in, without the secret of its cookie."""
 
     id: int
     who: str

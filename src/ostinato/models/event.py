@@ -32,7 +32,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened."""
+    """Something that happened in a session."""
 
     id: int
     at: datetime

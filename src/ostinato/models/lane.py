@@ -90,6 +90,7 @@ class Lane:
     paused: bool = False
     note: str | None = None
     rate: str | None = None
+    """Starts for a time, such as 10/m."""
     used: int = 0
     """How many of its runs are under way, on all nodes."""
     queued: int = 0

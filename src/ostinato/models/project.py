@@ -18,7 +18,10 @@ NO_PROJECT = "none"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A project as people and scripts see it. `env` may hold references to secrets, never secrets."""
+    """A name and a folder; groups schedules and is where shell and agent work runs.
+
+    `env` may hold references to secrets, never secrets.
+    """
 
     name: str
     folder: str

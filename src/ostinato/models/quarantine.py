@@ -25,6 +25,7 @@ class Quarantined:
     id: int
     table: str
     row: str
+    """Its primary key."""
     reason: str
     at: datetime
     content: str

@@ -77,6 +77,7 @@ class Run:
     finished_at: datetime | None
     attempt: int
     attempts: tuple[Attempt, ...]
+    """Every one; in a list the last one alone."""
     totals: Mapping[str, float]
     progress: Progress | None
     result: Any

@@ -49,20 +49,25 @@ class Revision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule as people and scripts see it. `broken` says why it does not run, or is None."""
+    """A schedule as people and scripts see it."""
 
     id: ScheduleId
     name: str
     timing: str
+    """Its text form."""
     zone: str
+    """The IANA name of the zone of its wall clock."""
     sentence: str
+    """The timing in English."""
     work: Work | Unreadable
     policy: Policy
     project: str | None
     owner: str
     enabled: bool
     broken: str | None
+    """Why it does not run, or null."""
     orphaned: bool
+    """Its code no longer declares it."""
     note: str | None
     off_note: str | None
     """Why it was switched off, in the words of who did it."""
@@ -75,6 +80,7 @@ class Schedule:
     failures: int
     last_run: Run | None
     version: int
+    """Goes up with each change; ETag and If-Match have it behind the id."""
     created_at: datetime
     updated_at: datetime
     anchor_at: datetime
@@ -199,14 +205,15 @@ class ScheduleRow:
 
 
 class RecentRun(msgspec.Struct, gc=False):
-    """One of the last runs of a schedule: enough for a bar. A page has thousands: this is made and written faster than
-    a dataclass."""
+    """One of the last runs of a schedule."""
 
+    # Enough for a bar. A page has thousands: this is made and written faster than a dataclass.
     id: RunId
     state: RunState
     at: datetime
     """When it ended, or was due."""
     seconds: float | None
+    """How long it ran."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A session as people and scripts see it."""
+    """A durable mailbox: a key whose runs go one after the other."""
 
     key: str
     running: int

@@ -33,10 +33,11 @@ _LONG = timedelta(days=10 * 366)
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What a backfill did, or would do: due times and the numbers of their runs, oldest first."""
+    """What a backfill did, or would do: the due times and their runs, oldest first."""
 
     due: Sequence[datetime]
     runs: Sequence[RunId]
+    """Their numbers; empty for a dry run."""
     left_out: int
     """How many due times have a succeeded or active run already."""
 

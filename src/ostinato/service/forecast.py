@@ -45,11 +45,12 @@ Pattern = tuple[str, str, Micros | None]
 
 @dataclass(frozen=True, slots=True)
 class DueTime:
-    """A schedule and when it is due, and the zone in which it counts."""
+    """A schedule and when it is due."""
 
     schedule: str
     at: datetime
     zone: str
+    """Of the schedule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,18 @@ __all__ = ["Day", "History", "days_of", "first_instant"]
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day, how many of its runs ended in which state, and how long they ran in all."""
+    """A day and how its runs ended."""
 
     date: date
     states: dict[str, int]
+    """How many runs, by state."""
     seconds: float
+    """How long they ran, in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The days on which something was due, oldest first."""
+    """The days on which something was due, oldest first, in the zone of the schedule."""
 
     zone: str
     days: Sequence[Day]

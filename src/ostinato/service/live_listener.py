@@ -9,12 +9,12 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from ostinato.clock import Signal
 from ostinato.errors import OstinatoError
+from ostinato.service.answers import Line
 
 __all__ = ["Ended", "Failed", "Happened", "Lines", "Listener", "Message", "Pong", "Skipped", "Subscribed"]
 
@@ -52,7 +52,7 @@ class Lines(msgspec.Struct, tag="lines", frozen=True):
 
     topic: str
     cursor: str
-    lines: Sequence[dict[str, Any]]
+    lines: Sequence[Line]
 
 
 class Ended(msgspec.Struct, tag="ended", frozen=True):

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from ostinato.errors import InvalidInput, NotFound, OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
+from ostinato.service.answers import Line, line_answer
 from ostinato.service.live_lines import Output
 from ostinato.service.live_listener import Ended, Failed, Lines, Listener, Subscribed
 from ostinato.service.runs import RunService
-from ostinato.service.shapes import line_shape
 from ostinato.stores.base import Store
 
 __all__ = ["OutputFeeds"]
@@ -129,10 +128,10 @@ async def _tell(ready: Sequence[_Follower], followers: Sequence[_Follower], outp
                 one.listener.put(Lines(one.topic, str(last), shapes))
 
 
-def _shapes(output: Output, after: int) -> tuple[int, list[dict[str, Any]], bool]:
+def _shapes(output: Output, after: int) -> tuple[int, list[Line], bool]:
     lines, has_more = output.lines(after, AT_ONCE)
     last = max((line.number for line in lines if line.number is not None), default=after)
-    return last, [line_shape(line) for line in lines], has_more
+    return last, [line_answer(line) for line in lines], has_more
 
 
 def _end(followers: list[_Follower], output: Output) -> None:

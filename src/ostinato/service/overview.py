@@ -33,10 +33,11 @@ _SHOWN, _FAILED, _DUE = 20, 10, 50
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """How many runs ended in which state in the bucket that begins here."""
+    """How the runs that ended in this time ended; `at` is where it begins."""
 
     at: datetime
     states: Mapping[str, int]
+    """How many runs, by state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,15 @@ class Overview:
     """Each with what it waits for."""
     broken: Sequence[ListedSchedule]
     due: Sequence[DueTime]
-    """The next due time of each schedule that has one within the hour or is overdue, the soonest first."""
+    """The next due time of each schedule that has one within the hour or is overdue, the soonest 50 first."""
     hours: Hours
     failed: Sequence[Run]
     activity: Sequence[Activity]
+    """The last 24 hours; buckets without an end are left out."""
     quarantined: int
     """How many rows were set aside because nobody could work with them."""
     quarantine: Sequence[Quarantined]
-    """The last of them."""
+    """The last 20 of them."""
 
 
 class OverviewService:

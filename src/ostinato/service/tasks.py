@@ -13,11 +13,13 @@ __all__ = ["TaskService", "TaskUse"]
 
 @dataclass(frozen=True, slots=True)
 class TaskUse:
-    """A task, the running nodes that know it, and how many schedules call it."""
+    """A task that a running node knows, or that a schedule calls."""
 
     name: str
     nodes: Sequence[str]
+    """The running nodes that know it."""
     schedules: int
+    """How many schedules call it."""
 
 
 class TaskService:

@@ -25,10 +25,12 @@ class Preview:
     """A timing explained."""
 
     text: str
+    """Its canonical form."""
     zone: str
     sentence: str
     next: Sequence[datetime]
     remarks: Sequence[str]
+    """What the clock changes do to it, months left out."""
     after: datetime
     """The next times are after this one."""
 

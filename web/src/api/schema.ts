@@ -961,32 +961,19 @@ export interface components {
          * @description Give a prompt to an AI agent.
          */
         AgentWork: {
-            /** Allowed Tools */
             allowed_tools: string[];
-            /** Cli */
             cli: string;
-            /** Context */
             context: string;
-            /** Env */
             env: {
                 [key: string]: string;
             };
-            /** Folder */
             folder: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "agent";
-            /** Mcp Config */
             mcp_config: string | null;
-            /** Model */
             model: string | null;
-            /** Permission Mode */
             permission_mode: string | null;
-            /** Prompt */
             prompt: string;
-            /** System */
             system: string | null;
         };
         /**
@@ -994,18 +981,11 @@ export interface components {
          * @description One execution of a run.
          */
         Attempt: {
-            /** Error */
             error: string | null;
-            /** Finished At */
             finished_at: string | null;
-            /** Node */
             node: string | null;
-            /**
-             * Started At
-             * Format: date-time
-             */
+            /** Format: date-time */
             started_at: string;
-            /** State */
             state: string;
         };
         /**
@@ -1013,26 +993,16 @@ export interface components {
          * @description One write of a person or an agent.
          */
         AuditEntry: {
-            /** Address */
             address: string | null;
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Detail */
             detail: {
                 [key: string]: unknown;
             };
-            /** Door */
             door: string;
-            /** Id */
             id: number;
-            /** Object */
             object: string;
-            /** Verb */
             verb: string;
-            /** Who */
             who: string;
         };
         /**
@@ -1040,14 +1010,9 @@ export interface components {
          * @description A part of the log, the newest first; `next` is the cursor of the following one.
          */
         AuditPage: {
-            /** Items */
             items: components["schemas"]["AuditEntry"][];
-            /** Next */
             next: string | null;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1081,55 +1046,39 @@ export interface components {
         };
         /**
          * BackfillAnswer
-         * @description The due times and their runs, oldest first.
+         * @description What a backfill did, or would do: the due times and their runs, oldest first.
          */
         BackfillAnswer: {
-            /** Due */
             due: string[];
-            /**
-             * Left Out
-             * @description How many due times have a succeeded or active run already.
-             */
+            /** @description How many due times have a succeeded or active run already. */
             left_out: number;
-            /**
-             * Runs
-             * @description Their numbers; empty for a dry run.
-             */
+            /** @description Their numbers; empty for a dry run. */
             runs: number[];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * Bucket
-         * @description How the runs that ended in this time ended.
+         * @description How the runs that ended in this time ended; `at` is where it begins.
          */
         Bucket: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /**
-             * States
-             * @description How many runs, by state.
-             */
+            /** @description How many runs, by state. */
             states: {
                 [key: string]: number;
             };
         };
         /**
          * Budget
-         * @description Bounds on what runs cost; null is no bound.
+         * @description Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
+         *
+         *     `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
+         *     that is left of the day.
          */
         Budget: {
-            /** Per Day Runs */
             per_day_runs: number | null;
-            /** Per Day Usd */
             per_day_usd: number | null;
-            /** Per Run Usd */
             per_run_usd: number | null;
         };
         /**
@@ -1161,9 +1110,7 @@ export interface components {
          * @description With which it was done, and with which not.
          */
         BulkAnswer: {
-            /** Done */
             done: string[];
-            /** Failed */
             failed: components["schemas"]["BulkFailure"][];
         };
         /**
@@ -1171,7 +1118,6 @@ export interface components {
          * @description Why it was not done with this one.
          */
         BulkFailure: {
-            /** Name */
             name: string;
             problem: components["schemas"]["Problem"];
         };
@@ -1188,7 +1134,6 @@ export interface components {
          * @description How many queued runs were ended.
          */
         Cleared: {
-            /** Cleared */
             cleared: number;
         };
         /**
@@ -1196,36 +1141,19 @@ export interface components {
          * @description How many there are.
          */
         Counts: {
-            /** Broken */
             broken: number;
-            /**
-             * Due
-             * @description Schedules that are due within the hour or overdue.
-             */
+            /** @description Schedules that are due within the hour or overdue. */
             due: number;
-            /** Finished */
             finished: number;
-            /** Late */
             late: number;
-            /** Off */
             off: number;
-            /**
-             * On
-             * @description What will run again or runs, paused or not.
-             */
+            /** @description What will run again or runs, paused or not. */
             on: number;
-            /** Orphaned */
             orphaned: number;
-            /**
-             * Quarantined
-             * @description Rows that were set aside because nobody could work with them.
-             */
+            /** @description Rows that were set aside because nobody could work with them. */
             quarantined: number;
-            /** Queued */
             queued: number;
-            /** Running */
             running: number;
-            /** Schedules */
             schedules: number;
         };
         /**
@@ -1241,17 +1169,10 @@ export interface components {
          * @description A schedule and when it is due.
          */
         DueTime: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Schedule */
             schedule: string;
-            /**
-             * Zone
-             * @description Of the schedule.
-             */
+            /** @description Of the schedule. */
             zone: string;
         };
         /**
@@ -1259,19 +1180,11 @@ export interface components {
          * @description Whether anybody runs what is due.
          */
         EngineState: {
-            /** Alive */
             alive: boolean;
-            /**
-             * Here
-             * @description One of them is in this process.
-             */
+            /** @description One of them is in this process. */
             here: boolean;
-            /** Lost */
             lost: number;
-            /**
-             * Nodes
-             * @description How many are alive or draining.
-             */
+            /** @description How many are alive or draining. */
             nodes: number;
         };
         /**
@@ -1279,38 +1192,24 @@ export interface components {
          * @description Something that happened in a session.
          */
         Event: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Data */
             data: {
                 [key: string]: unknown;
             };
-            /** Id */
             id: number;
-            /**
-             * Kind
-             * @enum {string}
-             */
-            kind: "enqueued" | "debounced" | "dropped" | "started" | "finished" | "stopped";
-            /** Run */
+            /** @enum {string} */
+            kind: "debounced" | "dropped" | "enqueued" | "finished" | "started" | "stopped";
             run: number | null;
-            /** Session */
             session: string;
         };
         /**
          * EventList
-         * @description Events.
+         * @description All that were asked for, and the zone of their times.
          */
         EventList: {
-            /** Items */
             items: components["schemas"]["Event"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1318,22 +1217,12 @@ export interface components {
          * @description What is wrong with one field.
          */
         FieldProblem: {
-            /**
-             * Field
-             * @description A dotted path, such as policy.retry.max
-             */
+            /** @description A dotted path, such as policy.retry.max */
             field: string;
-            /**
-             * Hint
-             * @description A right form
-             */
+            /** @description A right form */
             hint: string | null;
-            /** Message */
             message: string;
-            /**
-             * Position
-             * @description Where in the text of a timing it is
-             */
+            /** @description Where in the text of a timing it is */
             position: number | null;
         };
         /**
@@ -1341,28 +1230,20 @@ export interface components {
          * @description Call a task.
          */
         FunctionWork: {
-            /** Args */
             args: unknown[];
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "function";
-            /** Kwargs */
             kwargs: {
                 [key: string]: unknown;
             };
-            /** Task */
             task: string;
         };
         /**
          * Gate
-         * @description A command that says whether there is anything to do.
+         * @description A command that runs before the work and says, as JSON on its last line, whether there is anything to do.
          */
         Gate: {
-            /** Command */
             command: string | string[];
-            /** Timeout */
             timeout: string;
         };
         /**
@@ -1370,9 +1251,7 @@ export interface components {
          * @description The days on which something was due, oldest first, in the zone of the schedule.
          */
         History: {
-            /** Days */
             days: components["schemas"]["HistoryDay"][];
-            /** Zone */
             zone: string;
         };
         /**
@@ -1380,20 +1259,11 @@ export interface components {
          * @description A day and how its runs ended.
          */
         HistoryDay: {
-            /**
-             * Date
-             * Format: date
-             */
+            /** Format: date */
             date: string;
-            /**
-             * Seconds
-             * @description How long they ran, in all.
-             */
+            /** @description How long they ran, in all. */
             seconds: number;
-            /**
-             * States
-             * @description How many runs, by state.
-             */
+            /** @description How many runs, by state. */
             states: {
                 [key: string]: number;
             };
@@ -1403,12 +1273,8 @@ export interface components {
          * @description How many due times an hour has.
          */
         Hour: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Count */
             count: number;
         };
         /**
@@ -1416,34 +1282,23 @@ export interface components {
          * @description Send a request.
          */
         HttpWork: {
-            /** Body */
             body: string | null;
-            /** Expect */
             expect: (number | string)[];
-            /** Headers */
             headers: {
                 [key: string]: string;
             };
-            /** Json */
             json: unknown;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "http";
-            /** Method */
             method: string;
-            /** Url */
             url: string;
         };
         /**
          * Keep
-         * @description How long ended runs stay; null is no bound.
+         * @description How long ended runs stay: at most this old and at most so many for each schedule; None is no bound.
          */
         Keep: {
-            /** Age */
             age: string | null;
-            /** Count */
             count: number | null;
         };
         /**
@@ -1451,54 +1306,37 @@ export interface components {
          * @description A named pool, and how full it is.
          */
         Lane: {
-            /** Limit */
             limit: number;
-            /** Name */
             name: string;
-            /** Note */
             note: string | null;
-            /** Oldest At */
+            /** @description Since when the longest waiting of those that could start has been ready. */
             oldest_at: string | null;
-            /** Paused */
             paused: boolean;
-            /** Queued */
+            /** @description How many wait in it, those that wait for their session's turn included. */
             queued: number;
-            /**
-             * Rate
-             * @description Starts for a time, such as 10/m.
-             */
+            /** @description Starts for a time, such as 10/m. */
             rate: string | null;
-            /** Used */
+            /** @description How many of its runs are under way, on all nodes. */
             used: number;
         };
         /**
          * LaneAnswer
-         * @description One lane.
+         * @description A named pool, and how full it is.
          */
         LaneAnswer: {
-            /** Limit */
             limit: number;
-            /** Name */
             name: string;
-            /** Note */
             note: string | null;
-            /** Oldest At */
+            /** @description Since when the longest waiting of those that could start has been ready. */
             oldest_at: string | null;
-            /** Paused */
             paused: boolean;
-            /** Queued */
+            /** @description How many wait in it, those that wait for their session's turn included. */
             queued: number;
-            /**
-             * Rate
-             * @description Starts for a time, such as 10/m.
-             */
+            /** @description Starts for a time, such as 10/m. */
             rate: string | null;
-            /** Used */
+            /** @description How many of its runs are under way, on all nodes. */
             used: number;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1516,15 +1354,11 @@ export interface components {
         };
         /**
          * LaneList
-         * @description Every lane.
+         * @description All that were asked for, and the zone of their times.
          */
         LaneList: {
-            /** Items */
             items: components["schemas"]["Lane"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1532,11 +1366,8 @@ export interface components {
          * @description A line of output; a remark on what was cut has no number.
          */
         Line: {
-            /** At */
             at: string | null;
-            /** Line */
             line: string;
-            /** Number */
             number: number | null;
         };
         /**
@@ -1544,61 +1375,36 @@ export interface components {
          * @description Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last.
          */
         Lines: {
-            /** Ended */
             ended: boolean;
-            /** Lines */
             lines: components["schemas"]["Line"][];
-            /** More */
             more: boolean;
         };
         /**
          * Login
-         * @description A browser that is logged in.
+         * @description A browser that is logged in, without the secret of its cookie.
          */
         Login: {
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /**
-             * Current
-             * @description Whether it is the one that asks.
-             */
+            /** @description Whether it is the one that asks. */
             current: boolean;
-            /**
-             * Expires At
-             * Format: date-time
-             */
+            /** Format: date-time */
             expires_at: string;
-            /** Id */
             id: number;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "operator" | "admin";
-            /**
-             * Token
-             * @description The token that it was made with, if it was one.
-             */
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
+            /** @description The name of the token that it was made with: it ends with that. */
             token: string | null;
-            /** Used At */
             used_at: string | null;
-            /** Who */
             who: string;
         };
         /**
          * LoginList
-         * @description Every login, the newest first.
+         * @description All that were asked for, and the zone of their times.
          */
         LoginList: {
-            /** Items */
             items: components["schemas"]["Login"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1606,27 +1412,14 @@ export interface components {
          * @description Who has logged in, with the second secret beside the cookie, which is shown this once.
          */
         MadeLogin: {
-            /**
-             * Origin Key
-             * @description The page sends it with every request, as X-Origin-Key.
-             */
+            /** @description The page sends it with every request, as X-Origin-Key. */
             origin_key: string;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "operator" | "admin";
-            /**
-             * Version
-             * @description Of the server.
-             */
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
+            /** @description Of the server. */
             version: string;
-            /** Who */
             who: string;
-            /**
-             * Zone
-             * @description The zone of the server's settings.
-             */
+            /** @description The zone of the server's settings. */
             zone: string;
         };
         /**
@@ -1634,32 +1427,17 @@ export interface components {
          * @description A token with its secret, which is shown this once.
          */
         MadeToken: {
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Expires At */
             expires_at: string | null;
-            /** Id */
             id: number;
-            /** Name */
             name: string;
-            /** Owner */
             owner: string;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "operator" | "admin";
-            /** Token */
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
             token: string;
-            /** Used At */
             used_at: string | null;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1667,22 +1445,12 @@ export interface components {
          * @description Who asks.
          */
         Me: {
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "operator" | "admin";
-            /**
-             * Version
-             * @description Of the server.
-             */
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
+            /** @description Of the server. */
             version: string;
-            /** Who */
             who: string;
-            /**
-             * Zone
-             * @description The zone of the server's settings.
-             */
+            /** @description The zone of the server's settings. */
             zone: string;
         };
         /**
@@ -2172,11 +1940,8 @@ export interface components {
          * @description The next due times; `reason` says why there are none, or for what it is held.
          */
         NextTimes: {
-            /** Next */
             next: string[];
-            /** Reason */
             reason: string | null;
-            /** Zone */
             zone: string;
         };
         /**
@@ -2184,101 +1949,62 @@ export interface components {
          * @description A process whose engine is started.
          */
         Node: {
-            /**
-             * Draining
-             * @description It takes no new work, or was asked to.
-             */
+            /** @description It takes no new work, or was asked to. */
             draining: boolean;
-            /** Host */
             host: string;
-            /** Id */
             id: string;
-            /** Pid */
             pid: number;
-            /** Running */
             running: number;
-            /**
-             * Seen At
-             * Format: date-time
-             */
+            /** Format: date-time */
             seen_at: string;
-            /** Services */
             services: {
                 [key: string]: unknown;
             };
-            /** Slots */
             slots: number;
-            /**
-             * Started At
-             * Format: date-time
-             */
+            /** Format: date-time */
             started_at: string;
             /**
-             * State
+             * @description alive, draining or lost.
              * @enum {string}
              */
             state: "alive" | "draining" | "lost";
-            /** Tasks */
             tasks: string[];
         };
         /**
          * NodeAnswer
-         * @description One node.
+         * @description A process whose engine is started.
          */
         NodeAnswer: {
-            /**
-             * Draining
-             * @description It takes no new work, or was asked to.
-             */
+            /** @description It takes no new work, or was asked to. */
             draining: boolean;
-            /** Host */
             host: string;
-            /** Id */
             id: string;
-            /** Pid */
             pid: number;
-            /** Running */
             running: number;
-            /**
-             * Seen At
-             * Format: date-time
-             */
+            /** Format: date-time */
             seen_at: string;
-            /** Services */
             services: {
                 [key: string]: unknown;
             };
-            /** Slots */
             slots: number;
-            /**
-             * Started At
-             * Format: date-time
-             */
+            /** Format: date-time */
             started_at: string;
             /**
-             * State
+             * @description alive, draining or lost.
              * @enum {string}
              */
             state: "alive" | "draining" | "lost";
-            /** Tasks */
             tasks: string[];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * NodeList
-         * @description Every node.
+         * @description All that were asked for, and the zone of their times.
          */
         NodeList: {
-            /** Items */
             items: components["schemas"]["Node"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -2286,49 +2012,26 @@ export interface components {
          * @description All at a glance.
          */
         Overview: {
-            /**
-             * Activity
-             * @description The last 24 hours; buckets without an end are left out.
-             */
+            /** @description The last 24 hours; buckets without an end are left out. */
             activity: components["schemas"]["Bucket"][];
-            /** Broken */
             broken: components["schemas"]["Schedule"][];
-            /** Bucket Seconds */
             bucket_seconds: number;
             counts: components["schemas"]["Counts"];
-            /**
-             * Due
-             * @description Within the hour or overdue, the soonest 50.
-             */
+            /** @description The next due time of each schedule that has one within the hour or is overdue, the soonest 50 first. */
             due: components["schemas"]["DueTime"][];
             engine: components["schemas"]["EngineState"];
-            /**
-             * Estimated
-             * @description There are too many schedules to count all: next24 is at least so.
-             */
+            /** @description There are too many schedules to count all: next24 is at least so. */
             estimated: boolean;
-            /** Failed */
             failed: components["schemas"]["Run"][];
-            /** Late */
+            /** @description Each with what it waits for. */
             late: components["schemas"]["Run"][];
-            /**
-             * Next24
-             * @description The next 24 hours; the first is the one that it is.
-             */
+            /** @description The next 24 hours; the first is the one that it is. */
             next24: components["schemas"]["Hour"][];
-            /**
-             * Now
-             * Format: date-time
-             */
+            /** Format: date-time */
             now: string;
-            /**
-             * Quarantine
-             * @description The last 20 of them.
-             */
+            /** @description The last 20 of them. */
             quarantine: components["schemas"]["QuarantinedRow"][];
-            /** Running */
             running: components["schemas"]["Run"][];
-            /** Zone */
             zone: string;
         };
         /**
@@ -2341,51 +2044,30 @@ export interface components {
         };
         /**
          * Policy
-         * @description How a schedule and its runs are treated.
+         * @description The defaults are those of docs/reference; each field is explained there.
          */
         Policy: {
-            /** Break After */
             break_after: number;
             budget: components["schemas"]["Budget"] | null;
-            /**
-             * Catch Up
-             * @enum {string}
-             */
-            catch_up: "none" | "latest" | "all";
-            /** Catch Up Cap */
+            /** @enum {string} */
+            catch_up: "all" | "latest" | "none";
             catch_up_cap: number;
-            /** Catch Up Window */
             catch_up_window: string;
-            /** Checks */
             checks: string[];
-            /** Delete After Run */
             delete_after_run: boolean;
             gate: components["schemas"]["Gate"] | null;
             keep: components["schemas"]["Keep"];
-            /** Lane */
             lane: string;
-            /** Max Age */
             max_age: string | null;
-            /** Notify */
             notify: string[];
-            /**
-             * On Lost Lease
-             * @enum {string}
-             */
-            on_lost_lease: "stop" | "continue";
-            /**
-             * Overlap
-             * @enum {string}
-             */
-            overlap: "skip" | "queue_one" | "queue_all" | "cancel_running" | "allow";
-            /** Priority */
+            /** @enum {string} */
+            on_lost_lease: "continue" | "stop";
+            /** @enum {string} */
+            overlap: "allow" | "cancel_running" | "queue_all" | "queue_one" | "skip";
             priority: number;
-            /** Remaining */
             remaining: number | null;
             retry: components["schemas"]["Retry"];
-            /** Session */
             session: string | null;
-            /** Timeout */
             timeout: string | null;
         };
         /**
@@ -2393,21 +2075,12 @@ export interface components {
          * @description What a timing means.
          */
         Preview: {
-            /** Next */
             next: string[];
-            /**
-             * Remarks
-             * @description What the clock changes do to it, months left out.
-             */
+            /** @description What the clock changes do to it, months left out. */
             remarks: string[];
-            /** Sentence */
             sentence: string;
-            /**
-             * Text
-             * @description Its canonical form.
-             */
+            /** @description Its canonical form. */
             text: string;
-            /** Zone */
             zone: string;
         };
         /**
@@ -2415,118 +2088,73 @@ export interface components {
          * @description What went wrong (RFC 9457).
          */
         Problem: {
-            /**
-             * Checks
-             * @description Each failed check and why
-             * @default null
-             */
+            /** @description Each failed check and why */
             checks?: {
                 [key: string]: string;
             } | null;
-            /**
-             * Detail
-             * @example there is no schedule 'x'; 'ostinato schedule ls' lists them
-             */
+            /** @example there is no schedule 'x'; 'ostinato schedule ls' lists them */
             detail: string;
-            /**
-             * Errors
-             * @description What is wrong with which field
-             */
+            /** @description What is wrong with which field */
             errors?: components["schemas"]["FieldProblem"][];
-            /**
-             * Status
-             * @example 404
-             */
+            /** @example 404 */
             status: number;
-            /**
-             * Title
-             * @example Not found
-             */
+            /** @example Not found */
             title: string;
-            /**
-             * Type
-             * @example /problems/not-found
-             */
+            /** @example /problems/not-found */
             type: string;
-            /**
-             * Version
-             * @description The version that the row has now
-             * @default null
-             */
+            /** @description The version that the row has now */
             version?: number | null;
-        } & {
-            [key: string]: unknown;
         };
         /**
          * Progress
          * @description How far the work says it is.
          */
         Progress: {
-            /** Done */
             done: number;
-            /** Text */
             text: string;
-            /** Total */
             total: number | null;
         };
         /**
          * Project
          * @description A name and a folder; groups schedules and is where shell and agent work runs.
+         *
+         *     `env` may hold references to secrets, never secrets.
          */
         Project: {
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Env */
             env: {
                 [key: string]: string;
             };
-            /** Folder */
             folder: string;
-            /** Name */
             name: string;
-            /** Schedules */
             schedules: number;
         };
         /**
          * ProjectAnswer
-         * @description One project.
+         * @description A name and a folder; groups schedules and is where shell and agent work runs.
+         *
+         *     `env` may hold references to secrets, never secrets.
          */
         ProjectAnswer: {
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Env */
             env: {
                 [key: string]: string;
             };
-            /** Folder */
             folder: string;
-            /** Name */
             name: string;
-            /** Schedules */
             schedules: number;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * ProjectList
-         * @description All projects.
+         * @description All that were asked for, and the zone of their times.
          */
         ProjectList: {
-            /** Items */
             items: components["schemas"]["Project"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -2534,19 +2162,11 @@ export interface components {
          * @description A row that was ended, switched off, mended or removed because nobody could work with it.
          */
         QuarantinedRow: {
-            /**
-             * At
-             * Format: date-time
-             */
+            /** Format: date-time */
             at: string;
-            /** Reason */
             reason: string;
-            /**
-             * Row
-             * @description Its primary key.
-             */
+            /** @description Its primary key. */
             row: string;
-            /** Table */
             table: string;
         };
         /**
@@ -2555,47 +2175,32 @@ export interface components {
          */
         RecentRun: {
             /**
-             * At
              * Format: date-time
              * @description When it ended, or was due.
              */
             at: string;
-            /** Id */
             id: number;
-            /**
-             * Seconds
-             * @description How long it ran.
-             */
+            /** @description How long it ran. */
             seconds: number | null;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded";
+            /** @enum {string} */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
         };
         /**
          * Removed
          * @description A schedule that was removed although something of it ran.
          */
         Removed: {
-            /**
-             * Still Running
-             * @description The runs whose work goes on; they have no row any more.
-             */
+            /** @description The runs whose work goes on; they have no row any more. */
             still_running: number[];
         };
         /**
          * Retry
-         * @description `max` more attempts; the delay doubles from `base` up to `longest`, give or take `spread`.
+         * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
          */
         Retry: {
-            /** Base */
             base: string;
-            /** Longest */
             longest: string;
-            /** Max */
             max: number;
-            /** Spread */
             spread: number;
         };
         /**
@@ -2603,98 +2208,52 @@ export interface components {
          * @description One row of the ledger: one due time, or one request, and what became of it.
          */
         Run: {
-            /** Attempt */
             attempt: number;
-            /**
-             * Attempts
-             * @description Every one; in a list the last one alone.
-             */
+            /** @description Every one; in a list the last one alone. */
             attempts: components["schemas"]["Attempt"][];
-            /**
-             * Cancelling
-             * @description Why it was asked to stop, while it has not yet stopped.
-             */
+            /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
-            /** Count */
             count: number;
-            /**
-             * Cut
-             * @description What is too long for a list, and only a part of it here.
-             */
-            cut?: ("work" | "result" | "error")[];
-            /**
-             * Due At
-             * Format: date-time
-             */
+            /** @description What is too long for a list, and only a part of it here. */
+            cut?: ("error" | "result" | "work")[];
+            /** Format: date-time */
             due_at: string;
-            /** Error */
             error: string | null;
-            /** Finished At */
             finished_at: string | null;
-            /** Id */
             id: number;
-            /** Key */
             key: string;
-            /** Lane */
             lane: string;
-            /** Last Due At */
             last_due_at: string | null;
-            /** Node */
             node: string | null;
-            /** Priority */
             priority: number;
             progress: components["schemas"]["Progress"] | null;
-            /** Project */
             project: string | null;
-            /**
-             * Ready At
-             * Format: date-time
-             */
+            /** Format: date-time */
             ready_at: string;
-            /** Reason */
             reason: string | null;
-            /** Result */
             result: unknown;
-            /** Schedule */
             schedule: string | null;
-            /** Schedule Id */
             schedule_id: number | null;
-            /** Session */
             session: string | null;
-            /** Started At */
             started_at: string | null;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded";
-            /** Task */
+            /** @enum {string} */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
             task: string | null;
-            /** Totals */
             totals: {
                 [key: string]: number;
             };
-            /**
-             * Trigger
-             * @enum {string}
-             */
-            trigger: "schedule" | "manual" | "catch_up" | "api" | "message";
-            /** Work */
+            /** @enum {string} */
+            trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
-            /**
-             * Zone
-             * @description Of its schedule, or of the settings.
-             */
+            /** @description Of its schedule, or of the settings. */
             zone: string;
         };
         /**
          * RunPage
-         * @description A part of a list of runs; `next` is the cursor of the following one.
+         * @description A part of a list; `next` is the cursor of the following one.
          */
         RunPage: {
-            /** Items */
             items: components["schemas"]["Run"][];
-            /** Next */
             next: string | null;
         };
         /**
@@ -2702,89 +2261,43 @@ export interface components {
          * @description A durable, named row: timing, work and policy.
          */
         Schedule: {
-            /**
-             * Broken
-             * @description Why it does not run, or null.
-             */
+            /** @description Why it does not run, or null. */
             broken: string | null;
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Enabled */
             enabled: boolean;
-            /** Failures */
             failures: number;
-            /** Held Since */
+            /** @description The first due time that it leaves out, while it is held. */
             held_since: string | null;
-            /** Id */
             id: number;
             last_run: components["schemas"]["Run"] | null;
-            /** Name */
             name: string;
-            /** Next Run At */
             next_run_at: string | null;
-            /**
-             * Next Run Reason
-             * @description Why it is not due, or for what it is held.
-             */
+            /** @description Why it is not due, or for what it is held until it is. */
             next_run_reason: string | null;
-            /** Note */
             note: string | null;
-            /**
-             * Off Note
-             * @description Why it was switched off.
-             */
+            /** @description Why it was switched off, in the words of who did it. */
             off_note: string | null;
-            /**
-             * Orphaned
-             * @description Its code no longer declares it.
-             */
+            /** @description Its code no longer declares it. */
             orphaned: boolean;
-            /** Owner */
             owner: string;
             policy: components["schemas"]["Policy"];
-            /** Project */
             project: string | null;
-            /**
-             * Recent
-             * @description Its last runs, oldest first; only if asked for.
-             */
+            /** @description Its last runs, oldest first; only if asked for. */
             recent?: components["schemas"]["RecentRun"][];
-            /** Remaining */
             remaining: number | null;
-            /**
-             * Running
-             * @description How many of its runs are queued or running.
-             */
+            /** @description How many of its runs are queued or running. */
             running: number;
-            /**
-             * Sentence
-             * @description The timing in English.
-             */
+            /** @description The timing in English. */
             sentence: string;
-            /**
-             * Timing
-             * @description Its text form.
-             */
+            /** @description Its text form. */
             timing: string;
-            /**
-             * Updated At
-             * Format: date-time
-             */
+            /** Format: date-time */
             updated_at: string;
-            /**
-             * Version
-             * @description Goes up with each change; ETag and If-Match have it behind the id.
-             */
+            /** @description Goes up with each change; ETag and If-Match have it behind the id. */
             version: number;
-            /** Work */
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
-            /**
-             * Zone
-             * @description The IANA name of the zone of its wall clock.
-             */
+            /** @description The IANA name of the zone of its wall clock. */
             zone: string;
         };
         /**
@@ -2821,82 +2334,54 @@ export interface components {
          * @description A part of the list of schedules.
          */
         SchedulePage: {
-            /** Items */
             items: components["schemas"]["Schedule"][];
-            /** Next */
             next: string | null;
-            /**
-             * Total
-             * @description How many the whole list has.
-             */
+            /** @description How many the whole list has. */
             total: number;
         };
         /**
          * Session
-         * @description A durable mailbox.
+         * @description A durable mailbox: a key whose runs go one after the other.
          */
         Session: {
-            /** Key */
             key: string;
-            /** Max Concurrent */
             max_concurrent: number;
-            /** Oldest At */
+            /** @description When the message that has waited longest was sent. */
             oldest_at: string | null;
-            /** Queued */
             queued: number;
-            /** Running */
             running: number;
-            /**
-             * Sent At
-             * Format: date-time
-             */
+            /** Format: date-time */
             sent_at: string;
-            /** Stopped At */
+            /** @description The cutoff of the last stop_all: nothing that was sent before it starts. */
             stopped_at: string | null;
-            /** Throttled */
             throttled: boolean;
         };
         /**
          * SessionAnswer
-         * @description One session.
+         * @description A durable mailbox: a key whose runs go one after the other.
          */
         SessionAnswer: {
-            /** Key */
             key: string;
-            /** Max Concurrent */
             max_concurrent: number;
-            /** Oldest At */
+            /** @description When the message that has waited longest was sent. */
             oldest_at: string | null;
-            /** Queued */
             queued: number;
-            /** Running */
             running: number;
-            /**
-             * Sent At
-             * Format: date-time
-             */
+            /** Format: date-time */
             sent_at: string;
-            /** Stopped At */
+            /** @description The cutoff of the last stop_all: nothing that was sent before it starts. */
             stopped_at: string | null;
-            /** Throttled */
             throttled: boolean;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * SessionList
-         * @description Sessions.
+         * @description All that were asked for, and the zone of their times.
          */
         SessionList: {
-            /** Items */
             items: components["schemas"]["Session"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -2904,32 +2389,18 @@ export interface components {
          * @description Run a command.
          */
         ShellWork: {
-            /** Command */
             command: string | string[];
-            /**
-             * Cpu
-             * @description In seconds of processor time.
-             */
+            /** @description In seconds of processor time. */
             cpu: number | null;
-            /** Env */
             env: {
                 [key: string]: string;
             };
-            /** Folder */
             folder: string | null;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "shell";
-            /**
-             * Memory
-             * @description In bytes.
-             */
+            /** @description In bytes. */
             memory: number | null;
-            /** Nice */
             nice: number | null;
-            /** User */
             user: string | null;
         };
         /**
@@ -2937,9 +2408,7 @@ export interface components {
          * @description What a stop did: runs under way that were told to stop, and queued ones that will never start.
          */
         Stopped: {
-            /** Cancelled */
             cancelled: number;
-            /** Dropped */
             dropped: number;
         };
         /**
@@ -2947,17 +2416,10 @@ export interface components {
          * @description A task that a running node knows, or that a schedule calls.
          */
         Task: {
-            /** Name */
             name: string;
-            /**
-             * Nodes
-             * @description The running nodes that know it.
-             */
+            /** @description The running nodes that know it. */
             nodes: string[];
-            /**
-             * Schedules
-             * @description How many schedules call it.
-             */
+            /** @description How many schedules call it. */
             schedules: number;
         };
         /**
@@ -2965,7 +2427,6 @@ export interface components {
          * @description Every task.
          */
         TaskList: {
-            /** Items */
             items: components["schemas"]["Task"][];
         };
         /**
@@ -2973,31 +2434,16 @@ export interface components {
          * @description Runs that touch the span, and the due times in it that are yet to come.
          */
         Timeline: {
-            /** Due */
             due: components["schemas"]["DueTime"][];
-            /**
-             * From
-             * Format: date-time
-             */
+            /** Format: date-time */
             from: string;
-            /**
-             * Now
-             * Format: date-time
-             */
+            /** Format: date-time */
             now: string;
-            /** Runs */
             runs: components["schemas"]["TimelineRun"][];
-            /**
-             * To
-             * Format: date-time
-             */
+            /** Format: date-time */
             to: string;
-            /**
-             * Truncated
-             * @description There are more than the limit: here is what is active or ended last, the soonest due.
-             */
+            /** @description There are more than the limit: here is what is active or ended last, the soonest due. */
             truncated: boolean;
-            /** Zone */
             zone: string;
         };
         /**
@@ -3005,39 +2451,21 @@ export interface components {
          * @description A run as a bar.
          */
         TimelineRun: {
-            /** Count */
             count: number;
-            /**
-             * Due At
-             * Format: date-time
-             */
+            /** Format: date-time */
             due_at: string;
-            /** Finished At */
             finished_at: string | null;
-            /** Id */
             id: number;
-            /** Lane */
             lane: string;
-            /** Last Due At */
             last_due_at: string | null;
-            /** Node */
             node: string | null;
-            /** Schedule */
             schedule: string | null;
-            /** Started At */
             started_at: string | null;
-            /**
-             * State
-             * @enum {string}
-             */
-            state: "queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded";
-            /** Task */
+            /** @enum {string} */
+            state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
             task: string | null;
-            /**
-             * Trigger
-             * @enum {string}
-             */
-            trigger: "schedule" | "manual" | "catch_up" | "api" | "message";
+            /** @enum {string} */
+            trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
         };
         /**
          * TimingToPreview
@@ -3058,41 +2486,26 @@ export interface components {
         };
         /**
          * Token
-         * @description A token without its secret.
+         * @description A token for scripts, without its secret.
          */
         Token: {
-            /**
-             * Created At
-             * Format: date-time
-             */
+            /** Format: date-time */
             created_at: string;
-            /** Expires At */
             expires_at: string | null;
-            /** Id */
             id: number;
-            /** Name */
             name: string;
-            /** Owner */
             owner: string;
-            /**
-             * Role
-             * @enum {string}
-             */
-            role: "viewer" | "operator" | "admin";
-            /** Used At */
+            /** @enum {string} */
+            role: "admin" | "operator" | "viewer";
             used_at: string | null;
         };
         /**
          * TokenList
-         * @description Every token.
+         * @description All that were asked for, and the zone of their times.
          */
         TokenList: {
-            /** Items */
             items: components["schemas"]["Token"][];
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -3112,14 +2525,9 @@ export interface components {
          * @description Stored work that this version cannot read.
          */
         UnreadableWork: {
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
+            /** @enum {string} */
             kind: "unreadable";
-            /** Reason */
             reason: string;
-            /** Text */
             text: string;
         };
         /**
@@ -3127,21 +2535,13 @@ export interface components {
          * @description What became of a due time.
          */
         Why: {
-            /** Answer */
             answer: string;
-            /** At */
             at: string | null;
-            /** Due At */
             due_at: string | null;
-            /** Facts */
             facts: string[];
             run: components["schemas"]["Run"] | null;
-            /** Schedule */
             schedule: string;
-            /**
-             * Zone
-             * @description An IANA name: of its schedule, or of the server's settings.
-             */
+            /** @description An IANA name: of its schedule, or of the server's settings. */
             zone: string;
         };
     };

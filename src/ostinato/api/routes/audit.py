@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query
-from starlette.responses import Response
 
 from ostinato.api.access import Admin, House, Served
-from ostinato.api.answers import json_answer, zoned
 from ostinato.api.segments import routes_of
-from ostinato.api.shapes.access import AuditPage, AuditQuery
-from ostinato.service.shapes import audit_shape
+from ostinato.api.shapes.access import AuditQuery
+from ostinato.service.answers import AuditPage
 
 __all__ = ["router"]
 
 router = routes_of("audit")
 
 
-@router.get("/api/audit", response_model=None, responses={200: {"model": AuditPage}})
-async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, house: House, _: Admin) -> Response:
+@router.get("/api/audit")
+async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, house: House, _: Admin) -> AuditPage:
     """Every write of people and agents, the newest first, page by page."""
     found = await services.audit.page(
         who=query.who,
@@ -31,5 +29,4 @@ async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, ho
         cursor=query.cursor,
         limit=query.limit,
     )
-    items = [audit_shape(entry) for entry in found.items]
-    return json_answer(zoned({"items": items, "next": found.next}, house.settings.tz))
+    return AuditPage.of(found, zone=house.settings.tz)

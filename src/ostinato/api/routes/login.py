@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,22 +19,23 @@ from ostinato.api.access import (
     doorkeeper_of,
     visitor_of,
 )
-from ostinato.api.answers import empty_answer, json_answer, problems, zoned
+from ostinato.api.answers import json_answer
 from ostinato.api.segments import Number, routes_of
-from ostinato.api.shapes.access import LoginList, MadeLogin, Me, NewLogin
-from ostinato.service.shapes import login_shape
+from ostinato.api.shapes.access import NewLogin
+from ostinato.models.access import Browser
+from ostinato.service.answers import Listed, MadeLogin, Me
 
 __all__ = ["router"]
 
 router = routes_of("login")
 
 
-@router.post("/api/login", response_model=None, responses={200: {"model": MadeLogin}})
-async def log_in(body: NewLogin, request: Request, house: House) -> Response:
+@router.post("/api/login")
+async def log_in(body: NewLogin, request: Request, house: House) -> Annotated[Response, MadeLogin]:
     """Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
     both."""
     visitor = await doorkeeper_of(request).log_in(body.code, body.token, address_of(request))
-    answer = json_answer(_me(visitor, house) | {"origin_key": visitor.origin_key})
+    answer = json_answer(MadeLogin.of(_me(visitor, house), origin_key=visitor.origin_key))
     answer.set_cookie(
         cookie_of(request),
         visitor.secret or "",
@@ -47,44 +48,37 @@ async def log_in(body: NewLogin, request: Request, house: House) -> Response:
     return answer
 
 
-@router.post("/api/logout", status_code=204, response_model=None)
+@router.post("/api/logout", status_code=204)
 async def log_out(request: Request, services: Served, _: Viewer) -> Response:
     """End the page's login. A token is not a login: it stays."""
     visitor = visitor_of(request)
     if visitor.secret is not None:
         await services.access.logout(visitor.secret)
-    answer = empty_answer()
+    answer = Response(status_code=204)
     answer.delete_cookie(cookie_of(request), path="/", secure=_is_https(request), httponly=True, samesite="strict")
     return answer
 
 
-@router.get("/api/me", response_model=None, responses={200: {"model": Me}})
-async def me(request: Request, house: House, _: Viewer) -> Response:
+@router.get("/api/me")
+async def me(request: Request, house: House, _: Viewer) -> Me:
     """Who you are, and what the page needs to know first."""
-    return json_answer(_me(visitor_of(request), house))
+    return _me(visitor_of(request), house)
 
 
-@router.get("/api/logins", response_model=None, responses={200: {"model": LoginList}})
-async def list_logins(request: Request, services: Served, house: House, _: Admin) -> Response:
+@router.get("/api/logins")
+async def list_logins(request: Request, services: Served, house: House, _: Admin) -> Listed[Browser]:
     """Every browser that is logged in."""
-    found = await services.access.logins(visitor_of(request).secret)
-    return json_answer(zoned({"items": [login_shape(one) for one in found]}, house.settings.tz))
+    return Listed([*await services.access.logins(visitor_of(request).secret)], house.settings.tz)
 
 
-@router.delete("/api/logins/{id}", status_code=204, response_model=None, responses=problems(404))
-async def end_login(id: Number, services: Served, _: Admin) -> Response:
+@router.delete("/api/logins/{id}", status_code=204)
+async def end_login(id: Number, services: Served, _: Admin) -> None:
     """Log a browser out."""
     await services.access.end_login(id)
-    return empty_answer()
 
 
-def _me(visitor: Visitor, house: House) -> dict[str, Any]:
-    return {
-        "who": visitor.login.who,
-        "role": str(visitor.login.role),
-        "version": version("ostinato"),
-        "zone": house.settings.tz,
-    }
+def _me(visitor: Visitor, house: House) -> Me:
+    return Me(visitor.login.who, visitor.login.role, version("ostinato"), house.settings.tz)
 
 
 def _is_https(request: Request) -> bool:

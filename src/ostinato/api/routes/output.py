@@ -14,10 +14,9 @@ from ostinato.api.answers import json_answer, problems
 from ostinato.api.problems import problem, problem_answer
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.base import GREATEST
-from ostinato.api.shapes.runs import Lines
 from ostinato.plurals import counted
+from ostinato.service.answers import Lines, line_answer
 from ostinato.service.runs import LinesPage
-from ostinato.service.shapes import line_shape
 
 __all__ = ["router"]
 
@@ -52,11 +51,11 @@ async def read_output(
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: _TEXT,
     206: {"description": "The part that was asked for", **_TEXT},
-    **problems(404, 416),
+    **problems(416),
 }
 _PATH = "/api/runs/{id}/output"
-router.get(_PATH, name="get_output", response_model=None, responses=_ANSWERS)(read_output)
-router.head(_PATH, name="head_output", response_model=None, responses=_ANSWERS)(read_output)
+router.get(_PATH, name="get_output", responses=_ANSWERS)(read_output)
+router.head(_PATH, name="head_output", responses=_ANSWERS)(read_output)
 
 
 def _bounds(first: str, last: str, length: int) -> tuple[int, int]:
@@ -66,18 +65,18 @@ def _bounds(first: str, last: str, length: int) -> tuple[int, int]:
     return int(first), min(int(last), length - 1) if last else length - 1
 
 
-@router.get("/api/runs/{id}/lines", response_model=None, responses={200: {"model": Lines}, **problems(404)})
+@router.get("/api/runs/{id}/lines")
 async def list_lines(
     id: Number,
     services: Served,
     _: Viewer,
     after: Annotated[int, Query(ge=0, le=GREATEST, description="Only lines with a greater number.")] = 0,
     limit: Annotated[int, Query(ge=1, le=5000, description="So many, and a few more where some were cut.")] = 1000,
-) -> Response:
+) -> Annotated[Response, Lines]:
     """Its lines; ask again with the last number while there are more, and to follow it."""
     page = await services.runs.page_of_lines(id, after=after, limit=limit)
     return await asyncio.to_thread(_lines_answer, page)
 
 
 def _lines_answer(page: LinesPage) -> Response:
-    return json_answer({"lines": [line_shape(line) for line in page.lines], "more": page.more, "ended": page.ended})
+    return json_answer(Lines.of(page, lines=[line_answer(line) for line in page.lines]))

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from starlette.responses import Response
-
 from ostinato.api.access import House, Viewer
-from ostinato.api.answers import json_answer
 from ostinato.api.segments import routes_of
-from ostinato.api.shapes.overview import Overview
-from ostinato.api.shown import overview_shape
+from ostinato.service.view_answers import Overview, overview_answer
 
 __all__ = ["router"]
 
 router = routes_of("overview")
 
 
-@router.get("/api/overview", response_model=None, responses={200: {"model": Overview}})
-async def get_overview(house: House, _: Viewer) -> Response:
+@router.get("/api/overview")
+async def get_overview(house: House, _: Viewer) -> Overview:
     """What runs, what is late, what is broken, what comes, and how the last day went."""
-    found = await house.services.overview.look()
-    return json_answer(overview_shape(found, is_here=house.has_engine))
+    return overview_answer(await house.services.overview.look(), is_here=house.has_engine)

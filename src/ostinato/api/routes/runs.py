@@ -14,21 +14,24 @@ from ostinato.api.house import ApiHouse
 from ostinato.api.powers import check_powers
 from ostinato.api.segments import Number, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
-from ostinato.api.shapes.runs import Cancel, NewRun, Run, RunPage, RunQuery, RunsOfQuery
+from ostinato.api.shapes.runs import Cancel, NewRun, RunQuery, RunsOfQuery
 from ostinato.api.shapes.work import make_work
-from ostinato.api.shown import run_shape
 from ostinato.models.run import Run as RunModel
+from ostinato.service.answers import Page, Run, run_answer
 from ostinato.service.runs import RunsWanted
 
-__all__ = ["router", "run_answer", "runs_answer"]
+__all__ = ["RunAnswer", "router", "run_response", "runs_page"]
 
 router = routes_of("runs")
 
+RunAnswer = Annotated[Response, Run]
+"""A response that tells a run."""
 
-@router.get("/api/runs", response_model=None, responses={200: {"model": RunPage}, **problems(404)})
-async def list_runs(query: Annotated[RunQuery, Query()], house: House, _: Viewer) -> Response:
+
+@router.get("/api/runs", responses=problems(404))
+async def list_runs(query: Annotated[RunQuery, Query()], house: House, _: Viewer) -> Page[Run]:
     """Runs, the newest first, page by page."""
-    return await runs_answer(
+    return await runs_page(
         query,
         house,
         schedule=query.schedule,
@@ -39,8 +42,8 @@ async def list_runs(query: Annotated[RunQuery, Query()], house: House, _: Viewer
     )
 
 
-@router.post("/api/runs", status_code=201, response_model=None, responses={201: {"model": Run}, **problems(404, 409)})
-async def add_run(body: NewRun, services: Served, house: House, login: Operator) -> Response:
+@router.post("/api/runs", status_code=201, responses=problems(404))
+async def add_run(body: NewRun, services: Served, house: House, login: Operator) -> RunAnswer:
     """Run this work soon, on any node. Shell and agent work, gates and secrets in headers need an admin."""
     work = make_work(body.work)
     check_powers(login, work, body.policy)
@@ -48,40 +51,38 @@ async def add_run(body: NewRun, services: Served, house: House, login: Operator)
         id = await services.runs.enqueue_work(
             work, project=body.project, key=body.key, delay=body.delay, at=body.at, **given_policy(body.policy)
         )
-    return run_answer(await services.runs.get(id), house, 201)
+    return run_response(await services.runs.get(id), house, 201)
 
 
-@router.get("/api/runs/{id}", response_model=None, responses={200: {"model": Run}, **problems(404)})
-async def get_run(id: Number, services: Served, house: House, _: Viewer) -> Response:
+@router.get("/api/runs/{id}")
+async def get_run(id: Number, services: Served, house: House, _: Viewer) -> RunAnswer:
     """The run of this number; the reason of a queued one is what it waits for."""
-    return run_answer(await services.runs.look(id), house)
+    return run_response(await services.runs.look(id), house)
 
 
-@router.post("/api/runs/{id}/cancel", response_model=None, responses={200: {"model": Run}, **problems(404, 409)})
+@router.post("/api/runs/{id}/cancel")
 async def cancel_run(
     id: Number, services: Served, house: House, login: Operator, body: Cancel | None = None
-) -> Response:
+) -> RunAnswer:
     """End it if it is queued, ask its node to stop it if it runs."""
     reason = f"cancelled by {login.who}" if body is None or body.reason is None else body.reason
-    return run_answer(await services.runs.cancel(id, reason=reason), house)
+    return run_response(await services.runs.cancel(id, reason=reason), house)
 
 
-@router.post(
-    "/api/runs/{id}/retry", status_code=201, response_model=None, responses={201: {"model": Run}, **problems(404, 409)}
-)
-async def retry_run(id: Number, services: Served, house: House, _: Operator) -> Response:
+@router.post("/api/runs/{id}/retry", status_code=201)
+async def retry_run(id: Number, services: Served, house: House, _: Operator) -> RunAnswer:
     """Run the same work again, now, as a new run."""
-    return run_answer(await services.runs.retry(id), house, 201)
+    return run_response(await services.runs.retry(id), house, 201)
 
 
-def run_answer(run: RunModel, house: ApiHouse, status: int = 200) -> Response:
+def run_response(run: RunModel, house: ApiHouse, status: int = 200) -> Response:
     """A run; a new one with its place."""
     headers = {"Location": path_of("runs", run.id)} if status == 201 else None
-    return json_answer(run_shape(run, house.settings.tz), status, headers)
+    return json_answer(run_answer(run, house.settings.tz), status, headers)
 
 
-async def runs_answer(query: RunsOfQuery, house: ApiHouse, **of: Unpack[RunsWanted]) -> Response:
+async def runs_page(query: RunsOfQuery, house: ApiHouse, **of: Unpack[RunsWanted]) -> Page[Run]:
     """A page of runs."""
     of |= {"trigger": query.trigger, "state": query.state, "since": query.from_, "until": query.until}
     found = await house.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
-    return json_answer({"items": [run_shape(run, house.settings.tz) for run in found.items], "next": found.next})
+    return Page([run_answer(run, house.settings.tz) for run in found.items], found.next)

@@ -11,26 +11,29 @@ from fastapi import Header, Query
 from starlette.responses import Response
 
 from ostinato.api.access import Operator, Served, Viewer
-from ostinato.api.answers import empty_answer, json_answer, problems
+from ostinato.api.answers import json_answer, problems
 from ostinato.api.fields import of_schedule
 from ostinato.api.powers import check_changes, check_powers, check_replaced
 from ostinato.api.segments import Name, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
-from ostinato.api.shapes.schedules import NewSchedule, Removed, Schedule, ScheduleChanges, SchedulePage, ScheduleQuery
+from ostinato.api.shapes.schedules import NewSchedule, ScheduleChanges, ScheduleQuery
 from ostinato.api.shapes.work import make_work
-from ostinato.api.shown import schedule_shape
 from ostinato.errors import NotFound, VersionConflict
 from ostinato.models.access import Role
 from ostinato.models.project import NO_PROJECT
 from ostinato.models.schedule import Revision
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work import Work
+from ostinato.service.answers import Removed, Schedule, SchedulePage, schedule_answer
 from ostinato.service.listing import ListedSchedule
 from ostinato.service.services import Services
 
-__all__ = ["IfMatch", "expected", "router", "schedule_answer"]
+__all__ = ["IfMatch", "ScheduleAnswer", "expected", "router", "schedule_response"]
 
 router = routes_of("schedules")
+
+ScheduleAnswer = Annotated[Response, Schedule]
+"""A response that tells a schedule, with its ETag."""
 
 IfMatch = Annotated[str | None, Header(description="The ETag that it was read with; if it has another one, 412.")]
 IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if there is none of this name, else 412.")]
@@ -39,8 +42,8 @@ _TRIES = 5
 """A change that meets another one is done again on top of it."""
 
 
-@router.get("/api/schedules", response_model=None, responses={200: {"model": SchedulePage}, **problems(404)})
-async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Served, _: Viewer) -> Response:
+@router.get("/api/schedules", responses=problems(404))
+async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Served, _: Viewer) -> SchedulePage:
     """Schedules, page by page."""
     found = await services.schedules.page(
         search=query.q,
@@ -53,26 +56,20 @@ async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Ser
         limit=query.limit,
         recent=query.recent,
     )
-    items = [_shape(one) for one in found.items]
-    return json_answer({"items": items, "next": found.next, "total": found.total})
+    return SchedulePage.of(found, items=[_told(one) for one in found.items])
 
 
 @router.post(
     "/api/schedules",
     status_code=201,
-    response_model=None,
-    responses={
-        200: {"model": Schedule, "description": "It was there already"},
-        201: {"model": Schedule},
-        **problems(404, 409, 412),
-    },
+    responses={200: {"description": "It was there already"}, **problems(404, 412)},
 )
 async def add_schedule(
     body: NewSchedule,
     services: Served,
     login: Operator,
     if_none_match: IfNoneMatch = None,
-) -> Response:
+) -> ScheduleAnswer:
     """Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
     headers need an admin, and so does replacing a schedule that has one of them."""
     work = make_work(body.work)
@@ -94,29 +91,25 @@ async def add_schedule(
                 **({"only_new": True} if before is None else {"version": before.revision}),
                 **given_policy(body.policy),
             )
-        return await schedule_answer(services, body.name, 201 if before is None else 200)
+        return await schedule_response(services, body.name, 201 if before is None else 200)
 
     return await _on_top(add, is_conditional=if_none_match is not None)
 
 
-@router.get("/api/schedules/{ref}", response_model=None, responses={200: {"model": Schedule}, **problems(404)})
-async def get_schedule(ref: Name, services: Served, _: Viewer) -> Response:
+@router.get("/api/schedules/{ref}")
+async def get_schedule(ref: Name, services: Served, _: Viewer) -> ScheduleAnswer:
     """The schedule of this name, or else of this number."""
     return _answer(await services.schedules.look(ref))
 
 
-@router.patch(
-    "/api/schedules/{ref}",
-    response_model=None,
-    responses={200: {"model": Schedule}, **problems(404, 409, 412)},
-)
+@router.patch("/api/schedules/{ref}", responses=problems(409, 412))
 async def change_schedule(
     ref: Name,
     body: ScheduleChanges,
     services: Served,
     login: Operator,
     if_match: IfMatch = None,
-) -> Response:
+) -> ScheduleAnswer:
     """Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
     secrets in headers need an admin; of a schedule that has one of them, all does but when it runs."""
     work = None if body.work is None else make_work(body.work)
@@ -135,7 +128,7 @@ async def change_schedule(
             await services.schedules.change(
                 current.name, enabled=body.enabled if "enabled" in given else None, version=version, **changes
             )
-        return await schedule_answer(services, current.name)
+        return await schedule_response(services, current.name)
 
     return await _on_top(change, is_conditional=if_match is not None)
 
@@ -143,11 +136,7 @@ async def change_schedule(
 @router.delete(
     "/api/schedules/{ref}",
     status_code=204,
-    response_model=None,
-    responses={
-        200: {"model": Removed, "description": "Forced; some of it goes on"},
-        **problems(404, 409, 412),
-    },
+    responses={200: {"description": "Forced; some of it goes on"}, **problems(409, 412)},
 )
 async def remove_schedule(
     ref: Name,
@@ -155,12 +144,12 @@ async def remove_schedule(
     _: Operator,
     if_match: IfMatch = None,
     force: Annotated[bool, Query(description="Also if something of it does not stop: then its work goes on.")] = False,
-) -> Response:
+) -> Removed | None:
     """Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end, or if
     code of it goes on that was given up."""
     current = (await services.schedules.look(ref)).schedule
     running = await services.schedules.remove(current.name, version=expected(if_match, current), force=force)
-    return json_answer({"still_running": list(running)}) if running else empty_answer()
+    return Removed(running) if running else None
 
 
 async def _on_top(attempt: Callable[[], Awaitable[Response]], *, is_conditional: bool) -> Response:
@@ -174,7 +163,7 @@ async def _on_top(attempt: Callable[[], Awaitable[Response]], *, is_conditional:
     return await attempt()
 
 
-async def schedule_answer(services: Services, name: str, status: int = 200) -> Response:
+async def schedule_response(services: Services, name: str, status: int = 200) -> Response:
     """The schedule as it is now."""
     return _answer(await services.schedules.look(name), status)
 
@@ -186,11 +175,11 @@ def _answer(found: ListedSchedule, status: int = 200) -> Response:
         headers["Location"] = path_of(
             "schedules", found.schedule.name if found.schedule.name.strip(".") else found.schedule.id
         )
-    return json_answer(_shape(found), status, headers)
+    return json_answer(_told(found), status, headers)
 
 
-def _shape(found: ListedSchedule) -> dict[str, Any]:
-    return schedule_shape(found.schedule, found.running, found.recent)
+def _told(found: ListedSchedule) -> Schedule:
+    return schedule_answer(found.schedule, found.running, found.recent)
 
 
 async def _find(services: Services, name: str) -> ScheduleModel | None:

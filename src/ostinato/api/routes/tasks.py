@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from starlette.responses import Response
-
 from ostinato.api.access import Served, Viewer
-from ostinato.api.answers import json_answer
 from ostinato.api.segments import routes_of
-from ostinato.api.shapes.places import TaskList
+from ostinato.service.answers import TaskList
 
 __all__ = ["router"]
 
 router = routes_of("tasks")
 
 
-@router.get("/api/tasks", response_model=None, responses={200: {"model": TaskList}})
-async def list_tasks(services: Served, _: Viewer) -> Response:
+@router.get("/api/tasks")
+async def list_tasks(services: Served, _: Viewer) -> TaskList:
     """Every task that a running node knows or a schedule calls, by name."""
-    found = await services.tasks.list()
-    return json_answer(
-        {"items": [{"name": task.name, "nodes": list(task.nodes), "schedules": task.schedules} for task in found]}
-    )
+    return TaskList(await services.tasks.list())

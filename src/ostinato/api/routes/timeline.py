@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query
-from starlette.responses import Response
 
 from ostinato.api.access import Served, Viewer
-from ostinato.api.answers import json_answer, problems
+from ostinato.api.answers import problems
 from ostinato.api.segments import routes_of
-from ostinato.api.shapes.overview import Timeline, TimelineQuery
-from ostinato.service.view_shapes import timeline_shape
+from ostinato.api.shapes.overview import TimelineQuery
+from ostinato.service.view_answers import Timeline, timeline_answer
 
 __all__ = ["router"]
 
 router = routes_of("timeline")
 
 
-@router.get("/api/timeline", response_model=None, responses={200: {"model": Timeline}, **problems(404)})
-async def get_timeline(query: Annotated[TimelineQuery, Query()], services: Served, _: Viewer) -> Response:
+@router.get("/api/timeline", responses=problems(404))
+async def get_timeline(query: Annotated[TimelineQuery, Query()], services: Served, _: Viewer) -> Timeline:
     """Runs that touch a span of at most 31 days, and the due times in it that are yet to come."""
     found = await services.timeline.between(
         query.from_, query.to, schedule=query.schedule, project=query.project, limit=query.limit
     )
-    return json_answer(timeline_shape(found))
+    return timeline_answer(found)

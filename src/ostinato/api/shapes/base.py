@@ -13,18 +13,7 @@ from pydantic_core import PydanticCustomError
 from ostinato.api.fields import at
 from ostinato.timing.zones import check_zone
 
-__all__ = [
-    "GREATEST",
-    "Answer",
-    "Asked",
-    "Cursor",
-    "Moment",
-    "Sought",
-    "Text",
-    "Time",
-    "Zone",
-    "Zoned",
-]
+__all__ = ["GREATEST", "Answer", "Asked", "Cursor", "Moment", "Sought", "Text", "Zone"]
 
 GREATEST = 2**53
 """The greatest number that every reader of JSON holds exactly; ids stay below it."""
@@ -36,12 +25,6 @@ MOST_PARTS = 1_000
 
 class Answer(BaseModel):
     """Something that the server says. It is encoded from plain values; this only describes it."""
-
-
-class Zoned(Answer):
-    """Something with times in it, and the zone of whoever they belong to."""
-
-    zone: Annotated[str, Field(description="An IANA name: of its schedule, or of the server's settings.")]
 
 
 class Asked(BaseModel):
@@ -119,6 +102,3 @@ def _moment(value: Any) -> Any:
 
 Moment = Annotated[datetime, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
 """A time that somebody gives."""
-
-Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-"""A time that the server says: RFC 3339 in UTC."""

@@ -2,107 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ostinato.api.shapes.base import Answer, Asked, Cursor, Moment, Sought, Text, Time
+from ostinato.api.shapes.base import Asked, Cursor, Moment, Sought, Text
 from ostinato.api.shapes.policy import NewPolicy
-from ostinato.api.shapes.work import NewWork, Work
+from ostinato.api.shapes.work import NewWork
 from ostinato.durations import parse_duration
 from ostinato.service.runs import check_run_key
 
-__all__ = ["Cancel", "Lines", "NewRun", "RecentRun", "Run", "RunPage", "RunQuery", "RunsOfQuery", "State", "Trigger"]
+__all__ = ["Cancel", "NewRun", "RunQuery", "RunsOfQuery", "State", "Trigger"]
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired", "superseded"]
 Trigger = Literal["schedule", "manual", "catch_up", "api", "message"]
-
-
-class Attempt(Answer):
-    """One execution of a run."""
-
-    started_at: Time
-    finished_at: Time | None
-    state: str
-    error: str | None
-    node: str | None
-
-
-class Progress(Answer):
-    """How far the work says it is."""
-
-    done: float
-    total: float | None
-    text: str
-
-
-class Run(Answer):
-    """One row of the ledger: one due time, or one request, and what became of it."""
-
-    id: int
-    schedule: str | None
-    schedule_id: int | None
-    task: str | None
-    state: State
-    reason: str | None
-    cancelling: Annotated[str | None, Field(description="Why it was asked to stop, while it has not yet stopped.")]
-    trigger: Trigger
-    due_at: Time
-    last_due_at: Time | None
-    count: int
-    ready_at: Time
-    started_at: Time | None
-    finished_at: Time | None
-    attempt: int
-    attempts: Annotated[list[Attempt], Field(description="Every one; in a list the last one alone.")]
-    totals: dict[str, float]
-    progress: Progress | None
-    result: Any
-    error: str | None
-    lane: str
-    priority: int
-    session: str | None
-    project: str | None
-    key: str
-    node: str | None
-    work: Work
-    zone: Annotated[str, Field(description="Of its schedule, or of the settings.")]
-    cut: Annotated[
-        list[Literal["work", "result", "error"]],
-        Field(default_factory=list, description="What is too long for a list, and only a part of it here."),
-    ]
-
-
-class RunPage(Answer):
-    """A part of a list of runs; `next` is the cursor of the following one."""
-
-    items: list[Run]
-    next: str | None
-
-
-class RecentRun(Answer):
-    """One of the last runs of a schedule."""
-
-    id: int
-    state: State
-    seconds: Annotated[float | None, Field(description="How long it ran.")]
-    at: Annotated[Time, Field(description="When it ended, or was due.")]
-
-
-class Line(Answer):
-    """A line of output; a remark on what was cut has no number."""
-
-    number: int | None
-    at: Time | None
-    line: str
-
-
-class Lines(Answer):
-    """Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last."""
-
-    lines: list[Line]
-    more: bool
-    ended: bool
 
 
 class RunsOfQuery(Sought):

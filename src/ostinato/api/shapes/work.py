@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from ostinato.api.fields import under
-from ostinato.api.shapes.base import Answer, Asked, Text
+from ostinato.api.shapes.base import Asked, Text
 from ostinato.models.work import Agent, Function, Http, Shell
 from ostinato.models.work import Work as WorkModel
 
-__all__ = ["Command", "NewWork", "Work", "make_work"]
+__all__ = ["Command", "NewWork", "make_work"]
 
 Command = Annotated[
     Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
@@ -23,70 +23,6 @@ _Seconds = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type":
 _Expected = Annotated[
     list[Any],
     WithJsonSchema({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}),
-]
-
-
-class FunctionWork(Answer):
-    """Call a task."""
-
-    kind: Literal["function"]
-    task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
-
-
-class ShellWork(Answer):
-    """Run a command."""
-
-    kind: Literal["shell"]
-    command: str | list[str]
-    env: dict[str, str]
-    folder: str | None
-    user: str | None
-    nice: int | None
-    memory: Annotated[int | None, Field(description="In bytes.")]
-    cpu: Annotated[float | None, Field(description="In seconds of processor time.")]
-
-
-class AgentWork(Answer):
-    """Give a prompt to an AI agent."""
-
-    kind: Literal["agent"]
-    prompt: str
-    context: str
-    cli: str
-    model: str | None
-    system: str | None
-    permission_mode: str | None
-    allowed_tools: list[str]
-    mcp_config: str | None
-    env: dict[str, str]
-    folder: str | None
-
-
-class HttpWork(Answer):
-    """Send a request."""
-
-    kind: Literal["http"]
-    method: str
-    url: str
-    headers: dict[str, str]
-    json_: Annotated[Any, Field(alias="json")]
-    body: str | None
-    expect: list[int | str]
-
-
-class UnreadableWork(Answer):
-    """Stored work that this version cannot read."""
-
-    kind: Literal["unreadable"]
-    text: str
-    reason: str
-
-
-Work = Annotated[
-    FunctionWork | ShellWork | AgentWork | HttpWork | UnreadableWork,
-    Field(discriminator="kind"),
 ]
 
 

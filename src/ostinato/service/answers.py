@@ -1,0 +1,341 @@
+"""What scripts may rely on: things as plain JSON, the same from every door. Beside it: `view_answers.py`.
+
+The fields are those of the models, and the text under one is what OpenAPI says of it: here stands only what is told
+otherwise. A model that is told whole is its own answer. Times are RFC 3339 in UTC, durations are text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from ostinato.models import work
+from ostinato.models.access import AuditEntry, Role, Token
+from ostinato.models.lane import Lane as LaneModel
+from ostinato.models.node import Node as NodeModel
+from ostinato.models.output import OutputLine
+from ostinato.models.policy import Policy, policy_json
+from ostinato.models.quarantine import BadRow, Quarantined
+from ostinato.models.run import Run as RunModel
+from ostinato.models.schedule import RecentRun
+from ostinato.models.schedule import Schedule as ScheduleModel
+from ostinato.service.tasks import TaskUse
+from ostinato.service.why import Why as WhyModel
+
+__all__ = [
+    "AgentWork",
+    "Answer",
+    "AuditPage",
+    "Cleared",
+    "FunctionWork",
+    "HttpWork",
+    "Lane",
+    "Line",
+    "Lines",
+    "Listed",
+    "MadeLogin",
+    "MadeToken",
+    "Me",
+    "Node",
+    "Page",
+    "QuarantinedRow",
+    "Removed",
+    "Run",
+    "Schedule",
+    "SchedulePage",
+    "ShellWork",
+    "TaskList",
+    "UnreadableWork",
+    "Why",
+    "Work",
+    "line_answer",
+    "node_answer",
+    "quarantined_answer",
+    "run_answer",
+    "schedule_answer",
+    "tells",
+    "why_answer",
+]
+
+T = TypeVar("T")
+A = TypeVar("A", bound=Struct)
+Zone = Annotated[str, Meta(description="An IANA name: of its schedule, or of the server's settings.")]
+
+
+class Answer(Struct):
+    """Something that is told."""
+
+    @classmethod
+    def of(cls, model: object, **more: Any) -> Self:
+        """The fields of a model that are told; `more` has those that it does not have, or has in another form."""
+        told = {name: getattr(model, name) for name in cls.__struct_fields__ if name not in more}
+        return cls(**told, **more)
+
+
+def tells(model: type, *without: str) -> Callable[[type[A]], type[A]]:
+    """A class of answers has the fields of this model but these; those that it has itself are told otherwise there."""
+
+    def complete(kind: type[A]) -> type[A]:
+        hints = get_type_hints(model, include_extras=True)
+        told: dict[str, Any] = {
+            one.name: (one.name, hints[one.name]) for one in fields(model) if one.name not in without
+        }
+        for one in msgspec.structs.fields(kind):
+            told[one.name] = (one.name, one.type) if one.required else (one.name, one.type, one.default)
+        config = kind.__struct_config__
+        return msgspec.defstruct(  # type: ignore[return-value]  # it is what that class says, and more
+            kind.__name__,
+            sorted(told.values(), key=len),  # what may be left out comes last
+            bases=kind.__bases__,
+            module=kind.__module__,
+            namespace={"__doc__": kind.__doc__, "__model__": model},
+            tag=config.tag,
+            tag_field=config.tag_field,
+        )
+
+    return complete
+
+
+class Listed(Answer, Generic[T]):
+    """All that were asked for, and the zone of their times."""
+
+    items: list[T]
+    zone: Zone
+
+
+class Page(Answer, Generic[T]):
+    """A part of a list; `next` is the cursor of the following one."""
+
+    items: list[T]
+    next: str | None
+
+
+@tells(work.Function)
+class FunctionWork(Answer, tag_field="kind", tag="function"):
+    """Call a task."""
+
+
+@tells(work.Shell)
+class ShellWork(Answer, tag_field="kind", tag="shell"):
+    """Run a command."""
+
+    env: dict[str, str]
+    memory: int | None
+    """In bytes."""
+    cpu: float | None
+    """In seconds of processor time."""
+
+
+@tells(work.Agent)
+class AgentWork(Answer, tag_field="kind", tag="agent"):
+    """Give a prompt to an AI agent."""
+
+    env: dict[str, str]
+
+
+@tells(work.Http)
+class HttpWork(Answer, tag_field="kind", tag="http"):
+    """Send a request."""
+
+    url: str
+    headers: dict[str, str]
+    json: Any
+    body: str | None
+
+
+@tells(work.Unreadable, "kind")
+class UnreadableWork(Answer, tag_field="kind", tag="unreadable"):
+    """Stored work that this version cannot read."""
+
+    text: str
+
+
+Work = FunctionWork | ShellWork | AgentWork | HttpWork | UnreadableWork
+
+
+def _work(model: work.Work | work.Unreadable) -> Work:
+    """Made anew for each answer: it may be changed."""
+    found: Work = msgspec.convert(model, Work, from_attributes=True)
+    return found
+
+
+@tells(RunModel, "waiting")
+class Run(Answer):
+    """One row of the ledger: one due time, or one request, and what became of it."""
+
+    work: Work
+    result: Any
+    zone: str
+    """Of its schedule, or of the settings."""
+    cut: Sequence[Literal["work", "result", "error"]] | UnsetType = UNSET
+    """What is too long for a list, and only a part of it here."""
+
+
+def run_answer(run: RunModel, zone: str | None = None) -> Run:
+    """A run; `zone` is told for one that has no schedule, `cut` for one that is not here as a whole."""
+    return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET)
+
+
+@tells(ScheduleModel, "anchor_at")
+class Schedule(Answer):
+    """A durable, named row: timing, work and policy."""
+
+    work: Work
+    last_run: Run | None
+    running: int | UnsetType
+    """How many of its runs are queued or running."""
+    recent: Sequence[RecentRun] | UnsetType = UNSET
+    """Its last runs, oldest first; only if asked for."""
+
+
+def schedule_answer(
+    schedule: ScheduleModel, running: int | None = None, recent: Sequence[RecentRun] | None = None
+) -> Schedule:
+    """A schedule; with how many of its runs are active, and its last ones, where these are known."""
+    return Schedule.of(
+        schedule,
+        work=_work(schedule.work),
+        policy=_policy(schedule.policy),
+        note=schedule.note or None,
+        last_run=None if schedule.last_run is None else run_answer(schedule.last_run),
+        running=UNSET if running is None else running,
+        recent=UNSET if recent is None else recent,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _policy(policy: Policy) -> dict[str, Any]:
+    """Most schedules of a list share a policy. Nobody may change it."""
+    return policy_json(policy)
+
+
+class SchedulePage(Page[Schedule]):
+    """A part of the list of schedules."""
+
+    total: int
+    """How many the whole list has."""
+
+
+@tells(WhyModel)
+class Why(Answer):
+    """What became of a due time."""
+
+    run: Run | None
+
+
+def why_answer(why: WhyModel, zone: str | None = None) -> Why:
+    """An answer, with the run that it rests on."""
+    # Somebody may have given it in their own zone.
+    at = None if why.at is None else why.at.astimezone(UTC)
+    return Why.of(why, at=at, run=None if why.run is None else run_answer(why.run, zone))
+
+
+class Line(Answer):
+    """A line of output; a remark on what was cut has no number."""
+
+    number: int | None
+    at: datetime | None
+    line: str
+
+
+def line_answer(line: OutputLine) -> Line:
+    """A line of a run's output."""
+    return Line(line.number, line.at, line.text)
+
+
+class Lines(Answer):
+    """Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last."""
+
+    lines: list[Line]
+    more: bool
+    ended: bool
+
+
+@tells(LaneModel, "rate_from")
+class Lane(Answer):
+    """A named pool, and how full it is."""
+
+
+@tells(NodeModel, "drain")
+class Node(Answer):
+    """A process whose engine is started."""
+
+    state: Literal["alive", "draining", "lost"]
+    services: dict[str, Any]
+    draining: bool
+    """It takes no new work, or was asked to."""
+
+
+def node_answer(node: NodeModel) -> Node:
+    """A node."""
+    return Node.of(node, draining=node.drain or node.state == "draining")
+
+
+class Cleared(Answer):
+    """How many queued runs were ended."""
+
+    cleared: int
+
+
+class Removed(Answer):
+    """A schedule that was removed although something of it ran."""
+
+    still_running: Sequence[int]
+    """The runs whose work goes on; they have no row any more."""
+
+
+class Me(Answer):
+    """Who asks."""
+
+    who: str
+    role: Role
+    version: str
+    """Of the server."""
+    zone: str
+    """The zone of the server's settings."""
+
+
+class MadeLogin(Me):
+    """Who has logged in, with the second secret beside the cookie, which is shown this once."""
+
+    origin_key: str
+    """The page sends it with every request, as X-Origin-Key."""
+
+
+class TaskList(Answer):
+    """Every task."""
+
+    items: Sequence[TaskUse]
+
+
+@tells(Token)
+class MadeToken(Answer):
+    """A token with its secret, which is shown this once."""
+
+    token: str
+    zone: Zone
+
+
+class AuditPage(Page[AuditEntry]):
+    """A part of the log, the newest first; `next` is the cursor of the following one."""
+
+    zone: Zone
+
+
+@tells(Quarantined, "id")
+class QuarantinedRow(Answer):
+    """A row that was set aside; `at` and `content` are null for one that waits for it."""
+
+    at: datetime | None
+    content: str | None
+
+
+def quarantined_answer(row: Quarantined | BadRow) -> QuarantinedRow:
+    """A row that was set aside, or is about to be."""
+    return QuarantinedRow.of(row) if isinstance(row, Quarantined) else QuarantinedRow.of(row, at=None, content=None)
