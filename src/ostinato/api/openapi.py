@@ -60,9 +60,9 @@ def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
     components["securitySchemes"] = _SECURITY
     known = {(method, route.path_format): route for route in routes for method in route.methods or ()}
     told = {place: answer for place, route in known.items() if (answer := getattr(route, "answer", None)) is not None}
-    found, answered = answer_schemas([*told.values(), Problem])
+    (*found, _), answered = answer_schemas([*told.values(), Problem])
     schemas |= answered
-    bodies = dict(zip(told, found, strict=False))
+    bodies = dict(zip(told, found, strict=True))
     for path, method, operation in _operations(document):
         route = known.get((method, path))
         _complete(path, method, operation, None if route is None else needed_role(route))

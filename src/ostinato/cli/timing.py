@@ -41,8 +41,8 @@ def timing(
     """
     from ostinato.clock import SystemClock
     from ostinato.config import load_settings
+    from ostinato.service.answers import Preview
     from ostinato.service.timings import TimingService
-    from ostinato.service.view_answers import Preview
     from ostinato.timing.zones import check_zone
 
     local = load_settings().tz

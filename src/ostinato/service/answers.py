@@ -1,4 +1,4 @@
-"""What scripts may rely on: things as plain JSON, the same from every door. Beside it: `view_answers.py`.
+"""What scripts may rely on: things as plain JSON, the same from every door.
 
 The fields are those of the models, and the text under one is what OpenAPI says of it: here stands only what is told
 otherwise. A model that is told whole is its own answer. Times are RFC 3339 in UTC, durations are text.
@@ -26,6 +26,7 @@ from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.service.tasks import TaskUse
+from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
 
 __all__ = [
@@ -42,8 +43,10 @@ __all__ = [
     "MadeLogin",
     "MadeToken",
     "Me",
+    "NextTimes",
     "Node",
     "Page",
+    "Preview",
     "QuarantinedRow",
     "Removed",
     "Run",
@@ -54,12 +57,12 @@ __all__ = [
     "UnreadableWork",
     "Why",
     "Work",
+    "answer_of",
     "line_answer",
     "node_answer",
     "quarantined_answer",
     "run_answer",
     "schedule_answer",
-    "tells",
     "why_answer",
 ]
 
@@ -78,7 +81,7 @@ class Answer(Struct):
         return cls(**told, **more)
 
 
-def tells(model: type, *without: str) -> Callable[[type[A]], type[A]]:
+def answer_of(model: type, *without: str) -> Callable[[type[A]], type[A]]:
     """A class of answers has the fields of this model but these; those that it has itself are told otherwise there."""
 
     def complete(kind: type[A]) -> type[A]:
@@ -116,12 +119,12 @@ class Page(Answer, Generic[T]):
     next: str | None
 
 
-@tells(work.Function)
+@answer_of(work.Function)
 class FunctionWork(Answer, tag_field="kind", tag="function"):
     """Call a task."""
 
 
-@tells(work.Shell)
+@answer_of(work.Shell)
 class ShellWork(Answer, tag_field="kind", tag="shell"):
     """Run a command."""
 
@@ -132,14 +135,14 @@ class ShellWork(Answer, tag_field="kind", tag="shell"):
     """In seconds of processor time."""
 
 
-@tells(work.Agent)
+@answer_of(work.Agent)
 class AgentWork(Answer, tag_field="kind", tag="agent"):
     """Give a prompt to an AI agent."""
 
     env: dict[str, str]
 
 
-@tells(work.Http)
+@answer_of(work.Http)
 class HttpWork(Answer, tag_field="kind", tag="http"):
     """Send a request."""
 
@@ -149,7 +152,7 @@ class HttpWork(Answer, tag_field="kind", tag="http"):
     body: str | None
 
 
-@tells(work.Unreadable, "kind")
+@answer_of(work.Unreadable, "kind")
 class UnreadableWork(Answer, tag_field="kind", tag="unreadable"):
     """Stored work that this version cannot read."""
 
@@ -165,7 +168,7 @@ def _work(model: work.Work | work.Unreadable) -> Work:
     return found
 
 
-@tells(RunModel, "waiting")
+@answer_of(RunModel, "waiting")
 class Run(Answer):
     """One row of the ledger: one due time, or one request, and what became of it."""
 
@@ -182,7 +185,7 @@ def run_answer(run: RunModel, zone: str | None = None) -> Run:
     return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET)
 
 
-@tells(ScheduleModel, "anchor_at")
+@answer_of(ScheduleModel, "anchor_at")
 class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 
@@ -222,7 +225,7 @@ class SchedulePage(Page[Schedule]):
     """How many the whole list has."""
 
 
-@tells(WhyModel)
+@answer_of(WhyModel)
 class Why(Answer):
     """What became of a due time."""
 
@@ -234,6 +237,19 @@ def why_answer(why: WhyModel, zone: str | None = None) -> Why:
     # Somebody may have given it in their own zone.
     at = None if why.at is None else why.at.astimezone(UTC)
     return Why.of(why, at=at, run=None if why.run is None else run_answer(why.run, zone))
+
+
+@answer_of(PreviewModel, "after")
+class Preview(Answer):
+    """What a timing means."""
+
+
+class NextTimes(Answer):
+    """The next due times; `reason` says why there are none, or for what it is held."""
+
+    zone: str
+    next: Sequence[datetime]
+    reason: str | None
 
 
 class Line(Answer):
@@ -257,12 +273,12 @@ class Lines(Answer):
     ended: bool
 
 
-@tells(LaneModel, "rate_from")
+@answer_of(LaneModel, "rate_from")
 class Lane(Answer):
     """A named pool, and how full it is."""
 
 
-@tells(NodeModel, "drain")
+@answer_of(NodeModel, "drain")
 class Node(Answer):
     """A process whose engine is started."""
 
@@ -314,7 +330,7 @@ class TaskList(Answer):
     items: Sequence[TaskUse]
 
 
-@tells(Token)
+@answer_of(Token)
 class MadeToken(Answer):
     """A token with its secret, which is shown this once."""
 
@@ -328,7 +344,7 @@ class AuditPage(Page[AuditEntry]):
     zone: Zone
 
 
-@tells(Quarantined, "id")
+@answer_of(Quarantined, "id")
 class QuarantinedRow(Answer):
     """A row that was set aside; `at` and `content` are null for one that waits for it."""
 

@@ -6,19 +6,21 @@ It is asked again and again, so what a look costs is bounded: counts come from i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros
 from ostinato.models.quarantine import Quarantined
-from ostinato.models.run import Run, RunFilter
+from ostinato.models.run import Run as RunModel
+from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
-from ostinato.service.forecast import DueTime, Forecast, Hours
+from ostinato.service.answers import Answer, Run, Schedule, answer_of, run_answer, schedule_answer
+from ostinato.service.forecast import DueTime, Forecast
 from ostinato.service.listing import ListedSchedule, listed, unknown_tasks
 from ostinato.service.waiting import Waiting
-from ostinato.stores.base import RunCounts, Store
+from ostinato.stores.base import Store
 
 __all__ = ["Activity", "Overview", "OverviewService"]
 
@@ -40,31 +42,72 @@ class Activity:
     """How many runs, by state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class EngineState(Answer):
+    """Whether anybody runs what is due."""
+
+    alive: bool
+    nodes: int
+    """How many are alive or draining."""
+    lost: int
+    here: bool
+    """One of them is in this process."""
+
+
+class Counts(Answer):
+    """How many there are."""
+
+    schedules: int
+    on: int
+    """What will run again or runs, paused or not."""
+    off: int
+    broken: int
+    finished: int
+    orphaned: int
+    due: int
+    """Schedules that are due within the hour or overdue."""
+    running: int
+    queued: int
+    late: int
+    quarantined: int
+    """Rows that were set aside because nobody could work with them."""
+
+
+class Hour(Answer):
+    """How many due times an hour has."""
+
+    at: datetime
+    count: int
+
+
+# What it said may be a secret, and is for whoever has the database.
+@answer_of(Quarantined, "id", "content")
+class QuarantinedRow(Answer):
+    """A row that was ended, switched off, mended or removed because nobody could work with it."""
+
+
+class Overview(Answer):
     """All at a glance."""
 
     now: datetime
     zone: str
-    alive: int
-    lost: int
-    schedules: Mapping[str, int]
-    """How many there are: all, and of them on, off, broken, finished, orphaned; and those that are `due`."""
-    runs: RunCounts
-    running: Sequence[Run]
-    late: Sequence[Run]
+    engine: EngineState
+    counts: Counts
+    running: list[Run]
+    late: list[Run]
     """Each with what it waits for."""
-    broken: Sequence[ListedSchedule]
-    due: Sequence[DueTime]
+    broken: list[Schedule]
+    due: list[DueTime]
     """The next due time of each schedule that has one within the hour or is overdue, the soonest 50 first."""
-    hours: Hours
-    failed: Sequence[Run]
-    activity: Sequence[Activity]
+    next24: list[Hour]
+    """The next 24 hours; the first is the one that it is."""
+    estimated: bool
+    """There are too many schedules to count all: next24 is at least so."""
+    failed: list[Run]
+    activity: list[Activity]
     """The last 24 hours; buckets without an end are left out."""
-    quarantined: int
-    """How many rows were set aside because nobody could work with them."""
-    quarantine: Sequence[Quarantined]
+    quarantine: list[QuarantinedRow]
     """The last 20 of them."""
+    bucket_seconds: int
 
 
 class OverviewService:
@@ -79,8 +122,8 @@ class OverviewService:
         self._closed: dict[Micros, dict[str, int]] = {}
         """Buckets in which nothing more will end."""
 
-    async def look(self) -> Overview:
-        """How everything is now."""
+    async def look(self, *, is_here: bool = False) -> Overview:
+        """How everything is now; `is_here` says that this process has an engine."""
         now = self._clock.now()
         runs = self._store.runs
         nodes, counts, due, hours, activity = await asyncio.gather(
@@ -100,24 +143,34 @@ class OverviewService:
             self._quarantine(),
         )
         lost = sum(node.state == "lost" for node in nodes)
+        alive = len(nodes) - lost
         yesterday = from_micros(now - DAY)
         return Overview(
             now=from_micros(now),
             zone=self._zone,
-            alive=len(nodes) - lost,
-            lost=lost,
-            schedules={**totals, "due": await self._count_due(now, len(due.schedules))},
-            runs=counts,
-            running=running,
-            late=await self._waiting.explained(late),
-            broken=broken,
+            engine=EngineState(alive > 0, alive, lost, is_here),
+            counts=Counts(
+                **totals,
+                due=await self._count_due(now, len(due.schedules)),
+                running=counts.running,
+                queued=counts.queued,
+                late=counts.late,
+                quarantined=quarantined,
+            ),
+            running=self._told(running),
+            late=self._told(await self._waiting.explained(late)),
+            broken=[schedule_answer(one.schedule, one.running) for one in broken],
             due=[DueTime(one.name, from_micros(one.next_at), one.zone) for one in due.schedules],
-            hours=hours,
-            failed=[run for run in failed if run.finished_at is not None and run.finished_at >= yesterday],
+            next24=[Hour(at, count) for at, count in hours.counts],
+            estimated=hours.estimated,
+            failed=self._told(run for run in failed if run.finished_at is not None and run.finished_at >= yesterday),
             activity=activity,
-            quarantined=quarantined,
-            quarantine=quarantine,
+            quarantine=[QuarantinedRow.of(row) for row in quarantine],
+            bucket_seconds=BUCKET // SECOND,
         )
+
+    def _told(self, runs: Iterable[RunModel]) -> list[Run]:
+        return [run_answer(run, self._zone) for run in runs]
 
     async def _totals(self, unknown: tuple[str, ...]) -> dict[str, int]:
         counts = await self._store.schedules.count_schedules(unknown)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import field
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleSort
+from ostinato.models.states import RunState, Trigger
+from ostinato.service.answers import Answer
 from ostinato.service.forecast import DueTime, of_schedule, soonest, soonest_of
 from ostinato.service.projects import ProjectService
 from ostinato.stores.base import Store
@@ -19,17 +22,34 @@ __all__ = ["Timeline", "TimelineService"]
 LONGEST = timedelta(days=31)
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """A span of time and what is in it. Cut, it has what is active, what ended last, and the soonest due times."""
+class TimelineRun(Answer):
+    """A run as a bar."""
 
-    start: datetime
-    end: datetime
+    id: int
+    schedule: str | None
+    task: str | None
+    state: RunState
+    trigger: Trigger
+    due_at: datetime
+    last_due_at: datetime | None
+    count: int
+    started_at: datetime | None
+    finished_at: datetime | None
+    lane: str
+    node: str | None
+
+
+class Timeline(Answer):
+    """Runs that touch the span, and the due times in it that are yet to come."""
+
+    start: datetime = field(name="from")
+    end: datetime = field(name="to")
     now: datetime
     zone: str
-    runs: Sequence[Run]
-    due: Sequence[DueTime]
+    runs: list[TimelineRun]
+    due: list[DueTime]
     truncated: bool
+    """There are more than the limit: here is what is active or ended last, the soonest due."""
 
 
 class TimelineService:
@@ -68,7 +88,8 @@ class TimelineService:
         runs, has_more = found
         due, more = await self._due(chosen, now, first - 1, last, limit)
         zone = chosen[0].zone if schedule is not None and chosen else self._zone
-        return Timeline(start, end, from_micros(now), zone, runs, due, truncated=cut or more or has_more)
+        bars = [TimelineRun.of(run) for run in runs]
+        return Timeline(start, end, from_micros(now), zone, bars, due, truncated=cut or more or has_more)
 
     async def _chosen(self, schedule: str | None, project: str | None) -> Sequence[Schedule] | None:
         """The schedules that were asked for; None for all of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ostinato.api.access import House, Viewer
 from ostinato.api.segments import routes_of
-from ostinato.service.view_answers import Overview, overview_answer
+from ostinato.service.overview import Overview
 
 __all__ = ["router"]
 
@@ -14,4 +14,4 @@ router = routes_of("overview")
 @router.get("/api/overview")
 async def get_overview(house: House, _: Viewer) -> Overview:
     """What runs, what is late, what is broken, what comes, and how the last day went."""
-    return overview_answer(await house.services.overview.look(), is_here=house.has_engine)
+    return await house.services.overview.look(is_here=house.has_engine)

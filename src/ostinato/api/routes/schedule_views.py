@@ -12,9 +12,8 @@ from ostinato.api.routes.runs import runs_page
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.base import Moment
 from ostinato.api.shapes.runs import RunsOfQuery
-from ostinato.service.answers import Page, Run, Why, why_answer
+from ostinato.service.answers import NextTimes, Page, Run, Why, why_answer
 from ostinato.service.history import History
-from ostinato.service.view_answers import NextTimes
 
 __all__ = ["router"]
 

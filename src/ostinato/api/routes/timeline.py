@@ -10,7 +10,7 @@ from ostinato.api.access import Served, Viewer
 from ostinato.api.answers import problems
 from ostinato.api.segments import routes_of
 from ostinato.api.shapes.overview import TimelineQuery
-from ostinato.service.view_answers import Timeline, timeline_answer
+from ostinato.service.timeline import Timeline
 
 __all__ = ["router"]
 
@@ -20,7 +20,6 @@ router = routes_of("timeline")
 @router.get("/api/timeline", responses=problems(404))
 async def get_timeline(query: Annotated[TimelineQuery, Query()], services: Served, _: Viewer) -> Timeline:
     """Runs that touch a span of at most 31 days, and the due times in it that are yet to come."""
-    found = await services.timeline.between(
+    return await services.timeline.between(
         query.from_, query.to, schedule=query.schedule, project=query.project, limit=query.limit
     )
-    return timeline_answer(found)

@@ -10,8 +10,8 @@ from ostinato.api.access import Served, Viewer
 from ostinato.api.fields import at
 from ostinato.api.segments import routes_of
 from ostinato.api.shapes.overview import PreviewQuery, TimingToPreview
+from ostinato.service.answers import Preview
 from ostinato.service.services import Services
-from ostinato.service.view_answers import Preview
 
 __all__ = ["router"]
 
