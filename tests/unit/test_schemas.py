@@ -58,6 +58,7 @@ def test_times_durations_and_words_are_told_as_they_are_written() -> None:
     assert policy["catch_up_window"]["type"] == "string"
     assert "format" not in policy["catch_up_window"], "it is 24h, not P1D"
     assert set(run["state"]["enum"]) == set(RunState)
+    assert run["state"]["description"] == RunState.__doc__
 
 
 def test_only_what_may_be_left_out_is_not_required() -> None:

@@ -40,6 +40,8 @@ def answer_schemas(types: Iterable[Any]) -> tuple[list[Schema], dict[str, Schema
     for name, kind in classes.items():
         _complete(components[name], kind)
     enums = {name: components.pop(name) for name, schema in [*components.items()] if "enum" in schema}
+    for schema in enums.values():
+        del schema["title"]
     named = {_name(name): _resolved(schema, enums) for name, schema in components.items()}
     for name, schema in named.items():
         schema["title"] = name
@@ -141,7 +143,7 @@ def _resolved(node: Any, enums: Mapping[str, Schema]) -> Any:
         return node
     name = str(node.get("$ref", "")).rpartition("/")[2]
     if name in enums:
-        node = {"enum": enums[name]["enum"], **{key: node[key] for key in node if key != "$ref"}}
+        node = {**enums[name], **{key: part for key, part in node.items() if key != "$ref"}}
     elif name:
         return {**node, "$ref": _REFERENCE.format(name=_name(name))}
     more: Schema = {"type": "string"} if "enum" in node else {}

@@ -185,10 +185,11 @@ def run_answer(run: RunModel, zone: str | None = None) -> Run:
     return Run.of(run, work=_work(run.work), zone=run.zone or zone, cut=run.cut or UNSET)
 
 
-@answer_of(ScheduleModel, "anchor_at")
+@answer_of(ScheduleModel, "anchor_at", "awaits_finish")
 class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 
+    state: Literal["on", "off", "paused", "broken", "orphaned", "finished"]
     work: Work
     last_run: Run | None
     running: int | UnsetType

@@ -1130,6 +1130,12 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * Cause
+         * @description Why a run did not simply succeed: what programs decide by, where `reason` is what people read.
+         * @enum {string}
+         */
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "timed_out" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
+        /**
          * Cleared
          * @description How many queued runs were ended.
          */
@@ -1198,7 +1204,10 @@ export interface components {
                 [key: string]: unknown;
             };
             id: number;
-            /** @enum {string} */
+            /**
+             * @description What happened.
+             * @enum {string}
+             */
             kind: "debounced" | "dropped" | "enqueued" | "finished" | "started" | "stopped";
             run: number | null;
             session: string;
@@ -1391,7 +1400,10 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
             id: number;
-            /** @enum {string} */
+            /**
+             * @description What somebody may do; each may also do what the one before may.
+             * @enum {string}
+             */
             role: "admin" | "operator" | "viewer";
             /** @description The name of the token that it was made with: it ends with that. */
             token: string | null;
@@ -1414,7 +1426,10 @@ export interface components {
         MadeLogin: {
             /** @description The page sends it with every request, as X-Origin-Key. */
             origin_key: string;
-            /** @enum {string} */
+            /**
+             * @description What somebody may do; each may also do what the one before may.
+             * @enum {string}
+             */
             role: "admin" | "operator" | "viewer";
             /** @description Of the server. */
             version: string;
@@ -1433,7 +1448,10 @@ export interface components {
             id: number;
             name: string;
             owner: string;
-            /** @enum {string} */
+            /**
+             * @description What somebody may do; each may also do what the one before may.
+             * @enum {string}
+             */
             role: "admin" | "operator" | "viewer";
             token: string;
             used_at: string | null;
@@ -1445,7 +1463,10 @@ export interface components {
          * @description Who asks.
          */
         Me: {
-            /** @enum {string} */
+            /**
+             * @description What somebody may do; each may also do what the one before may.
+             * @enum {string}
+             */
             role: "admin" | "operator" | "viewer";
             /** @description Of the server. */
             version: string;
@@ -2049,7 +2070,10 @@ export interface components {
         Policy: {
             break_after: number;
             budget: components["schemas"]["Budget"] | null;
-            /** @enum {string} */
+            /**
+             * @description Which due times of a downtime are run afterwards.
+             * @enum {string}
+             */
             catch_up: "all" | "latest" | "none";
             catch_up_cap: number;
             catch_up_window: string;
@@ -2060,9 +2084,15 @@ export interface components {
             lane: string;
             max_age: string | null;
             notify: string[];
-            /** @enum {string} */
+            /**
+             * @description What becomes of running work when its node cannot renew its lease.
+             * @enum {string}
+             */
             on_lost_lease: "continue" | "stop";
-            /** @enum {string} */
+            /**
+             * @description What to do with a due time whose schedule still has a run under way.
+             * @enum {string}
+             */
             overlap: "allow" | "cancel_running" | "queue_all" | "queue_one" | "skip";
             priority: number;
             remaining: number | null;
@@ -2182,7 +2212,10 @@ export interface components {
             id: number;
             /** @description How long it ran. */
             seconds: number | null;
-            /** @enum {string} */
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
         };
         /**
@@ -2213,6 +2246,8 @@ export interface components {
             attempts: components["schemas"]["Attempt"][];
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
+            /** @description Why it did not simply succeed, as one word; reason says it to people. */
+            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "postponed" | "raised" | "removed" | "request_refused" | "session_stopped" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description What is too long for a list, and only a part of it here. */
             cut?: ("error" | "result" | "work")[];
@@ -2230,19 +2265,26 @@ export interface components {
             project: string | null;
             /** Format: date-time */
             ready_at: string;
+            /** @description The same in words. */
             reason: string | null;
             result: unknown;
             schedule: string | null;
             schedule_id: number | null;
             session: string | null;
             started_at: string | null;
-            /** @enum {string} */
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
             task: string | null;
             totals: {
                 [key: string]: number;
             };
-            /** @enum {string} */
+            /**
+             * @description What asked for a run.
+             * @enum {string}
+             */
             trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
             /** @description Of its schedule, or of the settings. */
@@ -2290,6 +2332,8 @@ export interface components {
             running: number;
             /** @description The timing in English. */
             sentence: string;
+            /** @enum {string} */
+            state: "broken" | "finished" | "off" | "on" | "orphaned" | "paused";
             /** @description Its text form. */
             timing: string;
             /** Format: date-time */
@@ -2461,10 +2505,16 @@ export interface components {
             node: string | null;
             schedule: string | null;
             started_at: string | null;
-            /** @enum {string} */
+            /**
+             * @description What has become of a run.
+             * @enum {string}
+             */
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
             task: string | null;
-            /** @enum {string} */
+            /**
+             * @description What asked for a run.
+             * @enum {string}
+             */
             trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
         };
         /**
@@ -2495,7 +2545,10 @@ export interface components {
             id: number;
             name: string;
             owner: string;
-            /** @enum {string} */
+            /**
+             * @description What somebody may do; each may also do what the one before may.
+             * @enum {string}
+             */
             role: "admin" | "operator" | "viewer";
             used_at: string | null;
         };
@@ -4369,6 +4422,8 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
@@ -6292,6 +6347,8 @@ export interface operations {
     list_runs_of_schedule: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
@@ -6957,6 +7014,8 @@ export interface operations {
     list_messages: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */

@@ -83,6 +83,7 @@ def run_response(run: RunModel, house: ApiHouse, status: int = 200) -> Response:
 
 async def runs_page(query: RunsOfQuery, house: ApiHouse, **of: Unpack[RunsWanted]) -> Page[Run]:
     """A page of runs."""
-    of |= {"trigger": query.trigger, "state": query.state, "since": query.from_, "until": query.until}
+    of |= {"trigger": query.trigger, "state": query.state, "cause": query.cause}
+    of |= {"since": query.from_, "until": query.until}
     found = await house.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
     return Page([run_answer(run, house.settings.tz) for run in found.items], found.next)

@@ -10,6 +10,7 @@ from ostinato.api.shapes.base import Asked, Cursor, Moment, Sought, Text
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork
 from ostinato.durations import parse_duration
+from ostinato.models.states import Cause
 from ostinato.service.runs import check_run_key
 
 __all__ = ["Cancel", "NewRun", "RunQuery", "RunsOfQuery", "State", "Trigger"]
@@ -22,6 +23,7 @@ class RunsOfQuery(Sought):
     """Which runs of a schedule or a session to list, the newest first."""
 
     state: Annotated[list[State], Field(default_factory=list, description="May be repeated.")]
+    cause: Annotated[list[Cause], Field(default_factory=list, description="May be repeated.")]
     trigger: Trigger | None = None
     from_: Annotated[Moment | None, Field(alias="from", description="Due at this time or after it.")] = None
     until: Annotated[Moment | None, Field(description="Due at this time or before it.")] = None
