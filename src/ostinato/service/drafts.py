@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
-from ostinato.models.policy import DEFAULT, Policy, check_key, make_policy, policy_text
+from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
@@ -83,7 +83,7 @@ class ScheduleSpec:
     project: str | None = None
     owner: str = "user"
     origin: str | None = None
-    policy: Mapping[str, Any] = field(default_factory=dict)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
 
 
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
