@@ -150,7 +150,6 @@ class Policy:
             'A command before each run, whose last line {"wake": false} skips it.',
             Group.BEFORE,
             written="; or a JSON array",
-            says={None: "No gate."},
         ),
     ] = None
     budget: Annotated[
@@ -160,7 +159,6 @@ class Policy:
             "What its runs may cost.",
             Group.COST,
             written=", such as per_run_usd=1,per_day_usd=5,per_day_runs=20",
-            says={None: "No budget."},
         ),
     ] = None
     notify: Annotated[

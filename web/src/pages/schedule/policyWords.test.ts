@@ -28,7 +28,7 @@ describe("policyWords", () => {
     expect(said).toMatchObject({
       Retry: "A failed run is not tried again.",
       Timeout: "An attempt may take 5m.",
-      Breaker: "Any failure switches it off.",
+      "Break after": "Any failure switches it off.",
       "Runs left": "It runs once.",
       "Lost lease": "A run goes on when its node cannot renew its lease, though another node may start it anew.",
       Budget: "At most $1 a run, 20 runs a day; then it pauses.",
