@@ -54,21 +54,12 @@ class Policy:
             "Catch-up",
             "Which due times of a downtime are run afterwards.",
             Group.DUE,
-            choices={
-                "none": "record them as missed",
-                "latest": "only the last one",
-                "all": "every one, oldest first",
-            },
+            choices={"none": "record them as missed", "latest": "only the last one", "all": "every one, oldest first"},
         ),
     ] = CatchUp.LATEST
-    catch_up_window: Annotated[
-        timedelta,
-        About(
-            "Catch-up window",
-            "How far back catch-up looks.",
-            Group.DUE,
-        ),
-    ] = timedelta(hours=24)
+    catch_up_window: Annotated[timedelta, About("Catch-up window", "How far back catch-up looks.", Group.DUE)] = (
+        timedelta(hours=24)
+    )
     catch_up_cap: Annotated[
         int, About("Catch-up cap", "How many due times “all” runs at most, the newest.", Group.DUE)
     ] = 1000
@@ -171,13 +162,7 @@ class Policy:
         ),
     ] = ()
     keep: Annotated[
-        Keep,
-        About(
-            "Keep",
-            "How long ended runs stay.",
-            Group.AFTER,
-            written=": an age, a count, or both: 30d,1000",
-        ),
+        Keep, About("Keep", "How long ended runs stay.", Group.AFTER, written=": an age, a count, or both: 30d,1000")
     ] = _KEEP
     remaining: Annotated[
         int | None,
@@ -194,10 +179,7 @@ class Policy:
             "Delete after run",
             "Remove the schedule when its last run has succeeded.",
             Group.AFTER,
-            says={
-                True: "It is removed when its last run has succeeded.",
-                False: "It stays when it has finished.",
-            },
+            says={True: "It is removed when its last run has succeeded.", False: "It stays when it has finished."},
         ),
     ] = False
     on_lost_lease: Annotated[
@@ -206,10 +188,7 @@ class Policy:
             "Lost lease",
             "What running work does when its node cannot renew its lease.",
             Group.FAILURE,
-            choices={
-                "stop": "another node may start it anew",
-                "continue": "two attempts may overlap",
-            },
+            choices={"stop": "another node may start it anew", "continue": "two attempts may overlap"},
             says={
                 "stop": "A run is stopped when its node cannot renew its lease.",
                 "continue": (

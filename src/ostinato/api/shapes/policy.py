@@ -142,9 +142,7 @@ _REQUESTS |= {
     Budget: Annotated[
         Any,
         _Short(
-            _NEW[Budget],
-            "",
-            words='an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}',
+            _NEW[Budget], "", words='an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}'
         ),
     ],
 }
