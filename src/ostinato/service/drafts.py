@@ -15,6 +15,7 @@ from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
 from ostinato.timing import Timing, parse_timing
+from ostinato.timing.text import check_reads_back
 
 __all__ = [
     "Code",
@@ -154,6 +155,8 @@ class _Placed(NamedTuple):
 
 
 def _place(timing: Timing | str, zone: str, now: Micros) -> _Placed:
+    if isinstance(timing, Timing):
+        check_reads_back(timing, zone)
     if isinstance(timing, (str, Timing)):
         return _placed(timing, zone, now)
     raise InvalidInput(
