@@ -19,6 +19,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from ostinato.api.answers import Zoned
+from ostinato.models.policy_values import About
 from ostinato.service.answers import Zone
 
 __all__ = ["answer_schemas"]
@@ -79,7 +80,7 @@ def _complete(schema: Schema, kind: type) -> None:
     written = dict(
         zip(getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_encode_fields__", ()), strict=True)
     )
-    notes = _notes(kind)
+    notes = {**_helps(kind), **_notes(kind)}
     for name, hint in get_type_hints(kind).items():
         part = schema["properties"].get(written.get(name, name))
         if part is None:
@@ -93,6 +94,12 @@ def _complete(schema: Schema, kind: type) -> None:
                 form["format"] = "date-time"
         if name in notes:
             part["description"] = notes[name]
+
+
+def _helps(kind: type) -> dict[str, str]:
+    """What the table of policies says of its fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: one.help for name, hint in hints.items() for one in get_args(hint) if isinstance(one, About)}
 
 
 def _holds_times(hint: Any) -> bool:

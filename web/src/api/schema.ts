@@ -1077,8 +1077,11 @@ export interface components {
          *     that is left of the day.
          */
         Budget: {
+            /** @description The most that start in one day of its zone. */
             per_day_runs: number | null;
+            /** @description Reaching it pauses the schedule until tomorrow. */
             per_day_usd: number | null;
+            /** @description The most that one run may cost. */
             per_run_usd: number | null;
         };
         /**
@@ -1252,7 +1255,9 @@ export interface components {
          * @description A command that runs before the work and says, as JSON on its last line, whether there is anything to do.
          */
         Gate: {
+            /** @description A command whose last line says, as JSON, whether there is anything to do. Only an admin may set it. */
             command: string | string[];
+            /** @description How long the gate may take. */
             timeout: string;
         };
         /**
@@ -1307,7 +1312,9 @@ export interface components {
          * @description How long ended runs stay: at most this old and at most so many for each schedule; None is no bound.
          */
         Keep: {
+            /** @description Ended runs are removed after this. */
             age: string | null;
+            /** @description So many ended runs stay. */
             count: number | null;
         };
         /**
@@ -1517,14 +1524,23 @@ export interface components {
         };
         /**
          * NewBudget
-         * @description Bounds on what the runs of a schedule cost.
+         * @description Bounds on what the runs of a schedule cost; null is no bound. A day is one of the schedule's zone.
          */
         NewBudget: {
-            /** Per Day Runs */
+            /**
+             * Per Day Runs
+             * @description The most that start in one day of its zone. Null is no limit.
+             */
             per_day_runs?: number | null;
-            /** Per Day Usd */
+            /**
+             * Per Day Usd
+             * @description Reaching it pauses the schedule until tomorrow. Null is no limit.
+             */
             per_day_usd?: number | null;
-            /** Per Run Usd */
+            /**
+             * Per Run Usd
+             * @description The most that one run may cost. Null is no limit.
+             */
             per_run_usd?: number | null;
         };
         /**
@@ -1551,10 +1567,14 @@ export interface components {
          * @description A command that runs before the work and says, as JSON on its last line, whether there is anything to do.
          */
         NewGate: {
-            /** Command */
+            /**
+             * Command
+             * @description A command whose last line says, as JSON, whether there is anything to do. Only an admin may set it.
+             */
             command: string | string[];
             /**
              * Timeout
+             * @description How long the gate may take.
              * @default 30s
              */
             timeout?: string;
@@ -1595,16 +1615,18 @@ export interface components {
         };
         /**
          * NewKeep
-         * @description What changes of how long ended runs stay.
+         * @description How long ended runs stay: at most this old and at most so many for each schedule; null is no bound.
          */
         NewKeep: {
             /**
              * Age
+             * @description Ended runs are removed after this. Null is no limit.
              * @default 30d
              */
             age?: string | null;
             /**
              * Count
+             * @description So many ended runs stay. Null is no limit.
              * @default 1000
              */
             count?: number | null;
@@ -1685,7 +1707,7 @@ export interface components {
         NewPolicy: {
             /**
              * Break After
-             * @description So many scheduled runs failed in a row: it is switched off.
+             * @description So many failures in a row switch the schedule off.
              * @default 3
              */
             break_after?: number;
@@ -1700,28 +1722,28 @@ export interface components {
             catch_up?: "none" | "latest" | "all";
             /**
              * Catch Up Cap
-             * @description At most so many, for catch_up all.
+             * @description How many due times “all” runs at most, the newest.
              * @default 1000
              */
             catch_up_cap?: number;
             /**
              * Catch Up Window
-             * @description How far back due times are caught up.
-             * @default 24h
+             * @description How far back catch-up looks.
+             * @default 1d
              */
             catch_up_window?: string;
             /**
              * Checks
-             * @description Tests that must pass before it can be enabled or fired.
+             * @description Checks that must pass before it is enabled and before each run.
              */
             checks?: string[];
             /**
              * Delete After Run
-             * @description Delete it when its last run has succeeded.
+             * @description Remove the schedule when its last run has succeeded.
              * @default false
              */
             delete_after_run?: boolean;
-            /** @description A command that is asked before the work whether there is anything to do. */
+            /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate?: string | components["schemas"]["NewGate"] | null;
             /**
              * @description How long ended runs stay.
@@ -1733,47 +1755,47 @@ export interface components {
             keep?: string | components["schemas"]["NewKeep"];
             /**
              * Lane
-             * @description The pool that limits how many are under way at once.
+             * @description The pool that limits how many runs are under way at once.
              * @default cron
              */
             lane?: string;
             /**
              * Max Age
-             * @description Waited longer than this since due: expired.
+             * @description A run that waited longer than this since it was due expires. Null is no limit.
              */
             max_age?: string | null;
             /**
              * Notify
-             * @description Who is told.
+             * @description Who is told of it, by the name of a channel.
              */
             notify?: string[];
             /**
              * On Lost Lease
-             * @description What becomes of running work when its node cannot renew its lease.
+             * @description What running work does when its node cannot renew its lease.
              * @default stop
              * @enum {string}
              */
             on_lost_lease?: "stop" | "continue";
             /**
              * Overlap
-             * @description What to do with a due time while a run is under way.
+             * @description What happens when it is due and a run of it is still active.
              * @default skip
              * @enum {string}
              */
             overlap?: "skip" | "queue_one" | "queue_all" | "cancel_running" | "allow";
             /**
              * Priority
-             * @description The greater one goes first in its lane.
+             * @description Higher goes first in its lane.
              * @default 0
              */
             priority?: number;
             /**
              * Remaining
-             * @description It runs so many times more, then it is finished.
+             * @description It runs so many times, then it is finished. Null is no limit.
              */
             remaining?: number | null;
             /**
-             * @description How often and after which delay a failed attempt is repeated.
+             * @description How many more attempts a failed run gets, and after which delays.
              * @default {
              *       "max": 3,
              *       "base": "2s",
@@ -1790,12 +1812,12 @@ export interface components {
             run_once?: boolean;
             /**
              * Session
-             * @description Its runs go one after the other with this key.
+             * @description Its runs wait their turn in this session.
              */
             session?: string | null;
             /**
              * Timeout
-             * @description How long an attempt may take; null is no limit.
+             * @description How long one attempt may take. Null is no limit.
              */
             timeout?: string | null;
         };
@@ -1818,26 +1840,30 @@ export interface components {
         };
         /**
          * NewRetry
-         * @description What changes of the retries; the rest stays.
+         * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
          */
         NewRetry: {
             /**
              * Base
+             * @description Before the second attempt; it doubles each time.
              * @default 2s
              */
             base?: string;
             /**
              * Longest
+             * @description The delay between attempts grows up to this.
              * @default 30s
              */
             longest?: string;
             /**
              * Max
+             * @description How many more attempts a failed run gets.
              * @default 3
              */
             max?: number;
             /**
              * Spread
+             * @description How much of each delay is left to chance, as a share.
              * @default 0.25
              */
             spread?: number;
@@ -2065,39 +2091,55 @@ export interface components {
         };
         /**
          * Policy
-         * @description The defaults are those of docs/reference; each field is explained there.
+         * @description How a schedule and its runs are treated; docs/reference/policy.md explains each field.
          */
         Policy: {
+            /** @description So many failures in a row switch the schedule off. */
             break_after: number;
+            /** @description What its runs may cost. */
             budget: components["schemas"]["Budget"] | null;
             /**
              * @description Which due times of a downtime are run afterwards.
              * @enum {string}
              */
             catch_up: "all" | "latest" | "none";
+            /** @description How many due times “all” runs at most, the newest. */
             catch_up_cap: number;
+            /** @description How far back catch-up looks. */
             catch_up_window: string;
+            /** @description Checks that must pass before it is enabled and before each run. */
             checks: string[];
+            /** @description Remove the schedule when its last run has succeeded. */
             delete_after_run: boolean;
+            /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate: components["schemas"]["Gate"] | null;
+            /** @description How long ended runs stay. */
             keep: components["schemas"]["Keep"];
+            /** @description The pool that limits how many runs are under way at once. */
             lane: string;
+            /** @description A run that waited longer than this since it was due expires. */
             max_age: string | null;
+            /** @description Who is told of it, by the name of a channel. */
             notify: string[];
             /**
-             * @description What becomes of running work when its node cannot renew its lease.
+             * @description What running work does when its node cannot renew its lease.
              * @enum {string}
              */
             on_lost_lease: "continue" | "stop";
             /**
-             * @description What to do with a due time whose schedule still has a run under way.
+             * @description What happens when it is due and a run of it is still active.
              * @enum {string}
              */
             overlap: "allow" | "cancel_running" | "queue_all" | "queue_one" | "skip";
+            /** @description Higher goes first in its lane. */
             priority: number;
+            /** @description It runs so many times, then it is finished. */
             remaining: number | null;
+            /** @description How many more attempts a failed run gets, and after which delays. */
             retry: components["schemas"]["Retry"];
+            /** @description Its runs wait their turn in this session. */
             session: string | null;
+            /** @description How long one attempt may take. */
             timeout: string | null;
         };
         /**
@@ -2231,9 +2273,13 @@ export interface components {
          * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
          */
         Retry: {
+            /** @description Before the second attempt; it doubles each time. */
             base: string;
+            /** @description The delay between attempts grows up to this. */
             longest: string;
+            /** @description How many more attempts a failed run gets. */
             max: number;
+            /** @description How much of each delay is left to chance, as a share. */
             spread: number;
         };
         /**

@@ -1,4 +1,4 @@
-"""What all shapes share: answers and requests, text and times as REST takes them."""
+"""What the shapes of requests share: text and times as REST takes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from ostinato.api.fields import at
 from ostinato.timing.zones import check_zone
 
-__all__ = ["GREATEST", "Answer", "Asked", "Cursor", "Moment", "Sought", "Text", "Zone"]
+__all__ = ["GREATEST", "Asked", "Cursor", "Moment", "Sought", "Text", "Zone"]
 
 GREATEST = 2**53
 """The greatest number that every reader of JSON holds exactly; ids stay below it."""
@@ -21,10 +21,6 @@ MOST_UNKNOWN = 20
 """Fields that nobody knows, each of which is told."""
 MOST_PARTS = 1_000
 """Entries of a list or an object whose parts are checked one by one."""
-
-
-class Answer(BaseModel):
-    """Something that the server says. It is encoded from plain values; this only describes it."""
 
 
 class Asked(BaseModel):
