@@ -1,6 +1,6 @@
 """Ostinato: the façade that users hold. Tasks and checks are declared on it; schedules and runs are reached through it.
 
-Schedules, runs and nodes have their verbs in `faces.py`; where all of it lives is `home.py`.
+Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where all of it lives is `home.py`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,6 @@ from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
-from ostinato.faces import (
-    AioLanes,
-    AioNodes,
-    AioProjects,
-    AioRuns,
-    AioSchedules,
-    AioSessions,
-    Lanes,
-    Nodes,
-    Projects,
-    Runs,
-    Schedules,
-    Sessions,
-)
 from ostinato.home import Home
 from ostinato.logs import get_logger
 from ostinato.models.output import OutputLine
@@ -43,6 +29,7 @@ from ostinato.models.policy import check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
+from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import RunHandle, Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
@@ -67,7 +54,7 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
 
-class Ostinato:
+class Ostinato(Resources[Sync]):
     """A scheduler on one database. Making it touches nothing; the first call opens and migrates the database."""
 
     def __init__(
@@ -92,13 +79,7 @@ class Ostinato:
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         self._home: Home[House] = Home(self._open)
-        self.schedules = Schedules(self._home, lambda house: house.services.schedules)
-        self.runs = Runs(self._home, lambda house: house.services.runs)
-        self.projects = Projects(self._home, lambda house: house.services.projects)
-        self.lanes = Lanes(self._home, lambda house: house.services.lanes)
-        throttle = self.registry.throttle
-        self.sessions = Sessions(self._home, lambda house: house.services.sessions, throttle, self.runs)
-        self.nodes = Nodes(self._home, lambda house: house.services.nodes)
+        super().__init__(Sync, self._home, self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -328,18 +309,12 @@ class Ostinato:
         return f"<Ostinato {without_password(self.settings.db)}>"
 
 
-class Aio:
+class Aio(Resources[Async]):
     """The same verbs for coroutines, on any loop."""
 
     def __init__(self, app: Ostinato) -> None:
         self._app = app
-        home = app._home
-        self.schedules = AioSchedules(home, lambda house: house.services.schedules)
-        self.runs = AioRuns(home, lambda house: house.services.runs)
-        self.projects = AioProjects(home, lambda house: house.services.projects)
-        self.lanes = AioLanes(home, lambda house: house.services.lanes)
-        self.sessions = AioSessions(home, lambda house: house.services.sessions)
-        self.nodes = AioNodes(home, lambda house: house.services.nodes)
+        super().__init__(Async, app._home, app.registry.throttle)
 
     async def start(self) -> None:
         """Start the engine in the background; `async with app` starts it on the running loop instead."""
