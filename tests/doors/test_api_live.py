@@ -111,7 +111,7 @@ def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(file_db: str
                 await reader.until_finished(ids)
                 assert len(reader.events("run_finished")) == len(ids)
                 hub = api.house.services.live
-                await eventually(lambda: hub.listeners == 1)
+                await eventually(lambda: len(hub._topics["overview"]) == 1)
                 with pytest.raises(ConnectionClosed):
                     await stuck.until(lambda _: False)
             after = await enqueue(api, 1)
@@ -219,7 +219,7 @@ def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, tmp_pa
                 assert (await one.subscribe(f"output:{id}", after))["cursor"] == (after or "0")
             assert await lines_until(watcher, "line 3") == ["line 1", "line 2", "line 3"]
             assert await lines_until(other, "line 3") == ["line 3"]
-            assert len(api.house.services.live.followed) == 1
+            assert len(api.house.services.live._outputs._tasks) == 1
             path.touch()
             for one in (watcher, other):
                 ended = await one.until(lambda message: message["type"] == "ended")

@@ -169,11 +169,11 @@ def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> Non
             hub.leave(gone)
             await asyncio.sleep(turn * 0.002)  # now before the hub ends, now just when, now after
             listener = await joined(hub)
-            assert hub.is_looking
+            assert hub._task is not None
             (id,) = await enqueue(house, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
             hub.leave(listener)
-        await eventually(lambda: not hub.is_looking)
+        await eventually(lambda: hub._task is None)
 
     run(tmp_path, main, live_pause_seconds=0.01, live_look_seconds=0.01)
 

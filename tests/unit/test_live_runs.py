@@ -19,7 +19,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark, ToldRun
 from ostinato.models.run import Progress
 from ostinato.models.states import STARTS, TRANSITIONS, RunState, Trigger
-from ostinato.service.live.changes import FLOOD, MARGIN, MOST_QUEUED, OVERLAP, PublishedSoFar, Tail, changes
+from ostinato.service.live.changes import FLOOD, MARGIN, MOST_QUEUED, OVERLAP, PublishedSoFar, Tail
 
 START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -115,10 +115,9 @@ class Watcher:
     def look(self) -> None:
         position = self.so_far.position(most_running=self.asked, most_queued=self.asked)
         found = self.ledger.look(position, self.limit)
-        published = changes(self.so_far, position, found, self.ledger.now, self.limit)
-        self.so_far = published.so_far
-        self.told += published.events
-        self.skipped += published.skipped
+        events, skipped = self.so_far.changes(position, found, self.ledger.now, self.limit)
+        self.told += events
+        self.skipped += skipped
 
     def ends(self) -> list[int]:
         return [event.run.id for event in self.told if event.kind is LiveKind.RUN_FINISHED and event.run is not None]
@@ -127,7 +126,7 @@ class Watcher:
 def begin(ledger: Ledger, limit: int, asked: int = 200, overlap: int = OVERLAP) -> Watcher:
     """A watcher who knows what the last ids are, and what is under way."""
     last = Tail(max(ledger.rows, default=0), overlap=overlap)
-    watcher = Watcher(ledger, PublishedSoFar(ledger.now, last, Tail(0), Tail(0)), 1_000, [], asked)
+    watcher = Watcher(ledger, PublishedSoFar(ledger.now, last, Tail(), Tail()), 1_000, [], asked)
     watcher.look()
     return Watcher(ledger, watcher.so_far, limit, [], asked)
 

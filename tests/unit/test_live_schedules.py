@@ -15,7 +15,7 @@ from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind
-from ostinato.service.live.changes import MARGIN, OVERLAP, PublishedSoFar, Tail, changes
+from ostinato.service.live.changes import MARGIN, OVERLAP, PublishedSoFar, Tail
 
 START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 NOTHING = Changes((), (), (), (), (), (), (), 0)
@@ -26,13 +26,13 @@ def make_schedule(version: int, updated_at: Micros, broken: str | None = None, i
     return ChangedSchedule(ScheduleId(id), name, version, broken is None, broken, from_micros(updated_at))
 
 
-def told_of(so_far: PublishedSoFar, now: Micros, **found: Any) -> tuple[PublishedSoFar, list[LiveEvent]]:
-    published = changes(so_far, so_far.position(), replace(NOTHING, **found), now, 10)
-    return published.so_far, published.events
+def told_of(so_far: PublishedSoFar, now: Micros, **found: Any) -> list[LiveEvent]:
+    events, _ = so_far.changes(so_far.position(), replace(NOTHING, **found), now, 10)
+    return events
 
 
 def begun(now: Micros = START) -> PublishedSoFar:
-    return PublishedSoFar(now, Tail(0), Tail(0), Tail(0))
+    return PublishedSoFar(now, Tail(), Tail(), Tail())
 
 
 class Schedules:
@@ -65,10 +65,9 @@ class Schedules:
         position = self.so_far.position()
         rows = sorted(self.rows.values(), key=lambda one: (one.updated_at, one.id))
         found = [one for one in rows if to_micros(one.updated_at) >= position.changed_at][: self.limit]
-        published = changes(self.so_far, position, replace(NOTHING, schedules=found), self.now, self.limit)
-        self.so_far = published.so_far
-        self.skipped += published.skipped
-        for event in published.events:
+        events, skipped = self.so_far.changes(position, replace(NOTHING, schedules=found), self.now, self.limit)
+        self.skipped += skipped
+        for event in events:
             self.told[event.data["id"]].append(event.data["version"])
             self.events[event.data["id"]].append(event)
 
@@ -126,11 +125,12 @@ def test_what_may_not_be_seen_again_is_forgotten() -> None:
 
 
 def test_a_change_of_a_schedule_is_published_once_though_it_is_seen_again() -> None:
-    so_far, told = told_of(begun(), START, schedules=[make_schedule(2, START)])
+    so_far = begun()
+    told = told_of(so_far, START, schedules=[make_schedule(2, START)])
     assert [(event.kind, event.schedule) for event in told] == [(LiveKind.SCHEDULE_CHANGED, "backup")]
-    so_far, told = told_of(so_far, START + SECOND, schedules=[make_schedule(2, START)])
+    told = told_of(so_far, START + SECOND, schedules=[make_schedule(2, START)])
     assert told == []
-    so_far, told = told_of(so_far, START + SECOND, schedules=[make_schedule(3, START + SECOND, "failed")])
+    told = told_of(so_far, START + SECOND, schedules=[make_schedule(3, START + SECOND, "failed")])
     assert [event.kind for event in told] == [LiveKind.SCHEDULE_BROKEN]
     assert told[0].data["broken"] == "failed"
 
@@ -139,14 +139,15 @@ def test_of_a_broken_schedule_only_that_it_broke_is_published_as_such() -> None:
     so_far, kinds = begun(), []
     for version, broken in enumerate(["failed", "failed", None, "failed", "failed", "gone"], start=2):
         now = START + version * 60 * SECOND
-        so_far, told = told_of(so_far, now, schedules=[make_schedule(version, now, broken)])
+        told = told_of(so_far, now, schedules=[make_schedule(version, now, broken)])
         kinds += [event.kind for event in told]
     changed, breaks = LiveKind.SCHEDULE_CHANGED, LiveKind.SCHEDULE_BROKEN
     assert kinds == [breaks, changed, changed, breaks, changed, breaks]
 
 
 def test_a_change_that_another_nodes_clock_dates_a_little_back_is_asked_for() -> None:
-    so_far, _ = told_of(begun(), START + 60 * SECOND)
+    so_far = begun()
+    told_of(so_far, START + 60 * SECOND)
     assert so_far.position().changed_at == START + 60 * SECOND - MARGIN
 
 
@@ -185,9 +186,8 @@ class Rows:
             rows[one.id] = one
 
     def look(self) -> None:
-        is_first = self.so_far is None
         last_event, last_entry = max(self.events, default=0), max(self.audit, default=0)
-        so_far = self.so_far or PublishedSoFar(START, Tail(0), Tail(last_event), Tail(last_entry))
+        so_far = self.so_far or PublishedSoFar(START, Tail(), Tail(last_event), Tail(last_entry))
         position = so_far.position()
         removed = [self.audit[id] for id in sorted(self.audit) if self.audit[id].verb == "schedule.remove"]
         found = replace(
@@ -195,10 +195,10 @@ class Rows:
             events=[self.events[id] for id in sorted(self.events) if id > position.event],
             audit=[entry for entry in removed if entry.id > position.audit],
         )
-        published = changes(so_far, position, found, START, 1_000)
-        self.so_far = published.so_far
-        if not is_first:
-            self.told += [event.schedule or f"event {event.data['id']}" for event in published.events]
+        events, _ = so_far.changes(position, found, START, 1_000)
+        if self.so_far is not None:  # the first look finds what was there before
+            self.told += [event.schedule or f"event {event.data['id']}" for event in events]
+        self.so_far = so_far
 
     def shown(self) -> set[str]:
         """What there is to tell."""
@@ -238,12 +238,13 @@ def test_all_that_is_committed_after_the_beginning_is_published_once_though_its_
 
 
 def test_an_event_of_a_session_that_is_committed_much_later_is_left_out() -> None:
-    so_far, _ = told_of(begun(), START, events=[session_event(OVERLAP + 2)])
+    so_far = begun()
+    told_of(so_far, START, events=[session_event(OVERLAP + 2)])
     assert so_far.position().event == 2
 
 
 def test_a_removed_schedule_is_published_from_the_audit_log() -> None:
     at = from_micros(START) + timedelta(seconds=1)
     entry = AuditEntry(7, at, "ada", "page", None, "schedule.remove", "backup", {})
-    _, told = told_of(begun(), START + SECOND, audit=[entry])
+    told = told_of(begun(), START + SECOND, audit=[entry])
     assert [(event.kind, event.schedule, event.at) for event in told] == [(LiveKind.SCHEDULE_REMOVED, "backup", at)]

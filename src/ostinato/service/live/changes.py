@@ -1,12 +1,11 @@
-"""What changed between two looks at the ledger, pure: a position says what to ask for, `changes` what to publish.
+"""What changed between two looks at the ledger: a position says what to ask for, `changes` what to publish.
 
 hub.py asks and publishes; nothing here waits. A run that was published as active is asked for until it has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -18,7 +17,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Mark, ToldRun
 from ostinato.models.states import RunState
 
-__all__ = ["FLOOD", "MARGIN", "MOST_QUEUED", "OVERLAP", "Published", "PublishedSoFar", "Tail", "changes"]
+__all__ = ["FLOOD", "MARGIN", "MOST_QUEUED", "OVERLAP", "PublishedSoFar", "Tail"]
 
 FLOOD = 2_000
 """So many new runs behind a look are not read any more, but counted."""
@@ -38,144 +37,118 @@ class _HasId(Protocol):
 Row = TypeVar("Row", bound=_HasId)
 
 
-@dataclass(frozen=True, slots=True)
 class Tail:
     """How far a table was read, by its ids."""
 
-    last: int
-    read: Collection[int] = ()
-    """Of the last ids, those that were there."""
-    overlap: int = OVERLAP
+    def __init__(self, last: int = 0, overlap: int = OVERLAP) -> None:
+        self.last = last
+        self._overlap = overlap
+        self._read: set[int] = set()
+        """Of the ids that are read again, those that were there."""
 
     @property
     def start(self) -> int:
         """The next look reads what is behind this id."""
-        return max(0, self.last - self.overlap)
+        return max(0, self.last - self._overlap)
 
-    def unread(self, rows: Iterable[Row]) -> list[Row]:
-        return [row for row in rows if row.id not in self.read]
+    def take(self, rows: Iterable[Row]) -> list[Row]:
+        """Those of these rows that were not read before."""
+        unread = [row for row in rows if row.id not in self._read]
+        self._read.update(row.id for row in unread)
+        self.last = max(self.last, *self._read, 0)
+        self._read = {id for id in self._read if id > self.start}
+        return unread
 
-    def after(self, rows: Iterable[_HasId]) -> Tail:
-        """The tail when these were read too."""
-        found = {*self.read, *(row.id for row in rows)}
-        last = max(self.last, *found, 0)
-        return replace(self, last=last, read={id for id in found if id > last - self.overlap})
-
-    def at(self, last: int) -> Tail:
-        """The tail behind everything up to this id, read or not."""
-        return replace(self, last=last, read=range(last - self.overlap, last + 1))
+    def skip_to(self, last: int) -> None:
+        """Nothing up to this id is read any more."""
+        self.last = last
+        self._read = set(range(self.start, last + 1))
 
 
-@dataclass(frozen=True, slots=True)
 class PublishedSoFar:
-    """What listeners were told, as far as the next look needs it."""
+    """What was published, as far as the next look needs it."""
 
-    looked_at: Micros
-    runs: Tail
-    events: Tail
-    audit: Tail
-    queued: dict[RunId, ToldRun] = field(default_factory=dict)
-    running: dict[RunId, ToldRun] = field(default_factory=dict)
-    """Both in the order in which they were last seen."""
-    ended: dict[RunId, Micros] = field(default_factory=dict)
-    """Ends that the next look may find again, and when they were."""
-    schedules: dict[ScheduleId, tuple[int, datetime]] = field(default_factory=dict)
-    """Version and instant of the changes that the next look may find again."""
-    broken: dict[ScheduleId, str] = field(default_factory=dict)
-    """Why each is broken that was published as broken: what else changes of it is a plain change."""
+    def __init__(self, looked_at: Micros, runs: Tail, events: Tail, audit: Tail) -> None:
+        self._looked_at = looked_at
+        self._runs = runs
+        self._events = events
+        self._audit = audit
+        self.queued: dict[RunId, ToldRun] = {}
+        self.running: dict[RunId, ToldRun] = {}
+        """Both in the order in which they were last seen."""
+        self._ended: dict[RunId, Micros] = {}
+        """Ends that the next look may find again, and when they were."""
+        self.schedules: dict[ScheduleId, tuple[int, datetime]] = {}
+        """Version and instant of the changes that the next look may find again."""
+        self._broken: dict[ScheduleId, str] = {}
+        """Why each is broken that was published as broken: what else changes of it is a plain change."""
 
     def position(self, most_running: int = 500, most_queued: int = 200) -> Mark:
         """What to ask for next. So many known runs at most, those first that were not seen for the longest."""
         return Mark(
-            run=self.runs.start,
-            event=self.events.start,
-            audit=self.audit.start,
-            changed_at=self.looked_at - MARGIN,
-            finished_at=self.looked_at - MARGIN,
-            runs=sorted({*islice(self.running, most_running), *islice(self.queued, most_queued)}),
-            told=list(self.ended)[-FLOOD:],
+            run=self._runs.start,
+            event=self._events.start,
+            audit=self._audit.start,
+            changed_at=self._looked_at - MARGIN,
+            finished_at=self._looked_at - MARGIN,
+            runs=[*islice(self.running, most_running), *islice(self.queued, most_queued)],
+            told=list(self._ended)[-FLOOD:],
         )
 
+    def changes(self, position: Mark, found: Changes, now: Micros, limit: int) -> tuple[list[LiveEvent], int]:
+        """What to publish of a look that asked for this position, at most `limit` rows of each kind; and how many runs
+        at least it left out, so that whoever listens loads anew."""
+        self._looked_at = now
+        self._ended = {id: at for id, at in self._ended.items() if at >= position.finished_at or id > position.run}
+        new = {run.id for run in self._runs.take(found.new)}
+        # The lists of ends and of changed schedules are cut. Ends come newest first: behind a known one are known ones.
+        skipped = int(len(found.ended) >= limit and self._ended.keys().isdisjoint(run.id for run in found.ended))
+        skipped += len(found.schedules) >= limit
+        if position.run and position.run + 1 in new:
+            skipped += 1  # a batch was committed late that begins before what is read again
+        if (behind := found.last_run - self._runs.last) > FLOOD:
+            skipped += behind
+            self._runs.skip_to(found.last_run)
+        return [
+            *self._run_events(position, found, new, from_micros(now)),
+            *self._schedule_events(position, found),
+            *map(_removed, self._audit.take(found.audit)),
+            *map(_in_session, self._events.take(found.events)),
+        ], skipped
 
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What a look gave."""
-
-    so_far: PublishedSoFar
-    events: list[LiveEvent]
-    skipped: int
-    """So many runs at least were not looked at: whoever listens loads anew."""
-
-
-def changes(so_far: PublishedSoFar, position: Mark, found: Changes, now: Micros, limit: int) -> Published:
-    """What is new in a look that asked for this position, at most `limit` rows of each kind."""
-    runs = _RunChanges(so_far, position, found, now, limit)
-    told = [*runs.events()]
-    changed = [one for one in found.schedules if so_far.schedules.get(one.id) != (one.version, one.updated_at)]
-    told += [_changed(one, so_far.broken.get(one.id)) for one in changed]
-    told += map(_removed, so_far.audit.unread(found.audit))
-    told += map(_in_session, so_far.events.unread(found.events))
-    queued = runs.active[RunState.QUEUED]
-    seen = so_far.schedules | {one.id: (one.version, one.updated_at) for one in changed}
-    broken = so_far.broken | {one.id: one.broken for one in changed}
-    after = PublishedSoFar(
-        looked_at=now,
-        runs=runs.tail,
-        events=so_far.events.after(found.events),
-        audit=so_far.audit.after(found.audit),
-        queued=dict(islice(queued.items(), max(0, len(queued) - MOST_QUEUED), None)),
-        running=runs.active[RunState.RUNNING],
-        ended=runs.ended,
-        schedules={id: one for id, one in seen.items() if to_micros(one[1]) >= position.changed_at},
-        broken={id: why for id, why in broken.items() if why is not None},
-    )
-    return Published(after, told, runs.skipped + (len(found.schedules) >= limit))
-
-
-class _RunChanges:
-    """The runs of one look against what was published of them."""
-
-    def __init__(self, so_far: PublishedSoFar, position: Mark, found: Changes, now: Micros, limit: int) -> None:
-        self._now = from_micros(now)
-        self.active = {RunState.QUEUED: dict(so_far.queued), RunState.RUNNING: dict(so_far.running)}
-        self.ended = {id: at for id, at in so_far.ended.items() if at >= position.finished_at or id > position.run}
-        self.tail = so_far.runs.after(found.new)
-        self._new = {run.id for run in so_far.runs.unread(found.new)}
-        self._rows = {run.id: run for run in (*found.running, *found.ended, *found.seen, *found.new)}
-        for id in position.runs:
-            if id not in self._rows:
-                self._forget(id)  # its row was removed
-        # The list of ends is cut, and no older one in it was published: there may be more.
-        self.skipped = int(len(found.ended) >= limit and self.ended.keys().isdisjoint(run.id for run in found.ended))
-        if position.run and position.run + 1 in self._new:
-            self.skipped += 1  # a batch was committed late that begins before what is read again
-        if (behind := found.last_run - self.tail.last) > FLOOD:
-            self.skipped += behind
-            self.tail = self.tail.at(found.last_run)
-
-    def events(self) -> Iterator[LiveEvent]:
+    def _run_events(self, position: Mark, found: Changes, new: set[RunId], now: datetime) -> Iterator[LiveEvent]:
         """What became of each run, the oldest first."""
-        for id, run in sorted(self._rows.items()):
-            # What is behind the last new one is published by the next look; after an end comes nothing more.
-            if id > self.tail.last or id in self.ended:
+        rows = {run.id: run for run in (*found.running, *found.ended, *found.seen, *found.new)}
+        for id in position.runs:
+            if id not in rows:
+                self._forget(id)  # its row was removed
+        for id, run in sorted(rows.items()):
+            # After an end comes nothing more, though its row is found again.
+            if id in self._ended:
                 continue
-            before = self.active[RunState.RUNNING].get(id) or self.active[RunState.QUEUED].get(id)
-            for kind in _kinds(before, run, is_new=id in self._new):
-                yield LiveEvent(kind, self._at(kind, run), run, run.schedule, run.session)
-            self._forget(id)
-            if run.state in self.active:
-                self.active[run.state][id] = run
+            for kind in _kinds(self._forget(id), run, is_new=id in new):
+                started_at = run.started_at if kind is LiveKind.RUN_STARTED else None
+                finished_at = run.finished_at if kind is LiveKind.RUN_FINISHED else None
+                yield LiveEvent(kind, started_at or finished_at or now, run, run.schedule, run.session)
+            if run.ended:
+                self._ended[id] = to_micros(run.finished_at or now)
             else:
-                self.ended[id] = to_micros(run.finished_at or self._now)
+                (self.queued if run.state is RunState.QUEUED else self.running)[id] = run
+        for id in list(islice(self.queued, max(0, len(self.queued) - MOST_QUEUED))):
+            del self.queued[id]
 
-    def _forget(self, id: RunId) -> None:
-        for runs in self.active.values():
-            runs.pop(id, None)
+    def _forget(self, id: RunId) -> ToldRun | None:
+        return self.running.pop(id, None) or self.queued.pop(id, None)
 
-    def _at(self, kind: LiveKind, run: ToldRun) -> datetime:
-        if kind is LiveKind.RUN_STARTED:
-            return run.started_at or self._now
-        return (run.finished_at if kind is LiveKind.RUN_FINISHED else None) or self._now
+    def _schedule_events(self, position: Mark, found: Changes) -> Iterator[LiveEvent]:
+        self.schedules = {id: one for id, one in self.schedules.items() if to_micros(one[1]) >= position.changed_at}
+        for one in found.schedules:
+            change = (one.version, one.updated_at)
+            if self.schedules.get(one.id) != change:
+                self.schedules[one.id] = change
+                yield _changed(one, self._broken.pop(one.id, None))
+                if one.broken is not None:
+                    self._broken[one.id] = one.broken
 
 
 def _kinds(before: ToldRun | None, run: ToldRun, *, is_new: bool) -> Iterator[LiveKind]:

@@ -21,7 +21,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.live import LiveEvent, LiveKind
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState
-from ostinato.service.live.changes import PublishedSoFar, Tail, changes
+from ostinato.service.live.changes import PublishedSoFar, Tail
 from ostinato.service.live.listener import Happened, Listener, Skipped, Subscribed
 from ostinato.service.live.output import OutputFeeds
 from ostinato.service.runs import RunService
@@ -54,24 +54,9 @@ class LiveHub:
         self._turn = asyncio.Lock()
         """One look at a time, and nobody comes in while the task begins or ends."""
         self._task: asyncio.Task[None] | None = None
-        self._so_far = PublishedSoFar(0, Tail(0), Tail(0), Tail(0))
+        self._so_far = PublishedSoFar(0, Tail(), Tail(), Tail())
         self._skipped = 0
         self._skipped_at = 0.0
-
-    @property
-    def is_looking(self) -> bool:
-        """Whether somebody listens, or did until lately."""
-        return self._task is not None
-
-    @property
-    def listeners(self) -> int:
-        """How many listen to events."""
-        return len({listener for listeners in self._topics.values() for listener in listeners})
-
-    @property
-    def followed(self) -> Sequence[RunId]:
-        """The runs whose output somebody follows."""
-        return self._outputs.followed
 
     async def subscribe(self, listener: Listener, topic: str, cursor: str | None = None) -> None:
         """Publish a topic to a listener from now on; output from behind a cursor. To do it again is to begin anew."""
@@ -131,8 +116,9 @@ class LiveHub:
             audit = await self._store.access.list_audit(AuditFilter(limit=1))
             queued = RunFilter(states=(RunState.QUEUED,), limit=KNOWN_AT_FIRST, brief=True)
             waiting = [run.id for run in await self._store.runs.list_runs(queued)]
-            start = Tail(0)
-            self._so_far = PublishedSoFar(now, start.after(runs), start.after(events), start.after(audit))
+            self._so_far = PublishedSoFar(
+                now, *(Tail(max((one.id for one in rows), default=0)) for rows in (runs, events, audit))
+            )
             await self._look(asked=waiting)  # what it finds was there before
         except BaseException:
             await watch.close()
@@ -160,8 +146,9 @@ class LiveHub:
                 except StoreUnavailable as error:
                     log.warning("the live stream waits for the database: %s", error)
                     await asyncio.sleep(tuning.live_pause_seconds)
-                except Exception:  # who listens would never hear why: it looks again
+                except Exception:  # who listens would never hear why: it looks again, and they load anew
                     log.exception("the live stream could not look at the ledger")
+                    self._skipped += 1
                     await asyncio.sleep(tuning.live_pause_seconds)
         finally:
             await watch.close()
@@ -170,10 +157,9 @@ class LiveHub:
         """What happened since the last look."""
         now, position = self._clock.now(), self._so_far.position()
         position = replace(position, runs=[*position.runs, *asked])
-        found = changes(self._so_far, position, await self._store.runs.look(position, LIMIT), now, LIMIT)
-        self._so_far = found.so_far
-        self._skipped += found.skipped
-        return found.events
+        events, skipped = self._so_far.changes(position, await self._store.runs.look(position, LIMIT), now, LIMIT)
+        self._skipped += skipped
+        return events
 
     def _publish(self, event: LiveEvent) -> None:
         """Put an event to whoever listens to one of its topics; its JSON is made once."""

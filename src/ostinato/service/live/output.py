@@ -51,11 +51,6 @@ class OutputFeeds:
         self._followers: dict[RunId, list[_Follower]] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
 
-    @property
-    def followed(self) -> Sequence[RunId]:
-        """The runs that are read just now."""
-        return list(self._tasks)
-
     async def subscribe(self, listener: Listener, topic: str, id: int, cursor: str | None) -> None:
         """Tell the lines behind the number that the cursor is, and then each as it comes."""
         if cursor is not None and (not cursor.isdecimal() or len(cursor) > 18):
