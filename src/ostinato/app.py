@@ -28,7 +28,6 @@ from ostinato.models.output import OutputLine
 from ostinato.models.policy import check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
-from ostinato.service.why import Why
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import RunHandle, Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
@@ -78,8 +77,7 @@ class Ostinato(Resources[Sync]):
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._home: Home[House] = Home(self._open)
-        super().__init__(Sync, self._home, self.registry.throttle)
+        super().__init__(Sync, Home(self._open), self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -291,20 +289,6 @@ class Ostinato(Resources[Sync]):
 
         return self._home.run(execute)
 
-    # Asking
-
-    def health(self) -> dict[str, Any]:
-        """How the engine of this process is; `ok` is False when none is started."""
-        return self._home.run(_health)
-
-    def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        self._home.run(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return self._home.run(lambda house: house.services.why.why(name, at))
-
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
 
@@ -327,18 +311,6 @@ class Aio(Resources[Async]):
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._home.arun(lambda house: self._app._with_engine(house, use))
-
-    async def health(self) -> dict[str, Any]:
-        """How the engine of this process is."""
-        return await self._app._home.arun(_health)
-
-    async def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        await self._app._home.arun(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    async def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return await self._app._home.arun(lambda house: house.services.why.why(name, at))
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
@@ -373,7 +345,3 @@ async def _leave_open(_: House) -> None:
 def _force(house: House) -> None:
     if house.engine is not None:
         house.engine.force()
-
-
-async def _health(house: House) -> dict[str, Any]:
-    return await house.health()

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from datetime import datetime
 from functools import wraps
 from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
 from ostinato.execution.throttle import Throttle, Usage
 from ostinato.home import Home
@@ -19,6 +21,7 @@ from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules import ScheduleService
 from ostinato.service.sessions import SessionService
+from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle
 from ostinato.wiring import House
 
@@ -183,13 +186,28 @@ class Sessions(SyncAsync[SessionService, F]):
         return usage
 
 
-class Resources(Generic[F]):
-    """All of these in one form: those of an app, or of its `aio`."""
+async def _wait_idle(house: House, timeout: Duration | None = None) -> None:
+    """Wait until nothing is queued and ready, or running."""
+    await house.services.runs.wait_idle(timeout=timeout)
+
+
+async def _why(house: House, name: str, at: datetime | None = None) -> Why:
+    """Why a schedule did or did not run, at a time or lately."""
+    return await house.services.why.why(name, at)
+
+
+class Resources(SyncAsync[House, F]):
+    """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`."""
 
     def __init__(self, form: type[F], home: Home[House], throttle: Throttle) -> None:
+        super().__init__(form, home, lambda house: house)
         self.schedules = Schedules(form, home, lambda house: house.services.schedules)
         self.runs = Runs(form, home, lambda house: house.services.runs)
         self.projects = Projects(form, home, lambda house: house.services.projects)
         self.lanes = Lanes(form, home, lambda house: house.services.lanes)
         self.sessions = Sessions(form, home, throttle)
         self.nodes = Nodes(form, home, lambda house: house.services.nodes)
+
+    health = _verb(House.health)
+    wait_idle = _verb(_wait_idle)
+    why = _verb(_why)
