@@ -1,4 +1,4 @@
-"""The other side of the HTTP calls: holds every call to /hold until one to /go, and tells at /held how many it holds."""
+"""The other side of the HTTP calls: holds every call of /hold until one of /go; /held tells how many it holds."""
 
 from __future__ import annotations
 
