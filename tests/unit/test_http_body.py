@@ -109,6 +109,14 @@ def test_a_bomb_is_refused_and_never_held() -> None:
         tracemalloc.stop()
 
 
+def test_what_unpacks_to_much_lets_others_go_on_in_between() -> None:
+    written: list[str] = []
+    body = Body(headers(**TEXT, Content_Encoding="gzip"), written.append)
+    steps = [len(written) for _ in body.adding(gzip.compress(b"x" * 10_000_000))]
+    assert steps == list(range(1, 154))
+    assert max(map(len, written)) <= 65_536
+
+
 @pytest.mark.parametrize(
     ("content_type", "data", "expected"),
     [

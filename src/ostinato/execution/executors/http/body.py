@@ -47,8 +47,10 @@ class Body:
         self.size = 0
         """In bytes, unpacked."""
         self._write = write
-        self._unpack = _unpacker(headers.get("content-encoding", ""), most_unpacked)
-        self._is_text = self._unpack is not None and (self.type is None or bool(_TEXT.fullmatch(self.type)))
+        packing = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
+        self._unpack = _Packed(packing, most_unpacked) if packing in ("gzip", "deflate") else None
+        is_readable = self._unpack is not None or packing in ("", "identity")
+        self._is_text = is_readable and (self.type is None or bool(_TEXT.fullmatch(self.type)))
         self._charset = _charset(headers)
         self._decoder = codecs.getincrementaldecoder(self._charset)("backslashreplace")
         self._begin = bytearray()
@@ -106,16 +108,6 @@ class Body:
         return self._mask.shortened(line, _LONGEST_LINE)
 
 
-class _Unpacked:
-    """As it is."""
-
-    def add(self, piece: bytes) -> Iterator[bytes]:
-        yield piece
-
-    def end(self) -> None:
-        pass
-
-
 class _Packed:
     """Undoes gzip and deflate in small steps, so that no piece grows beyond them."""
 
@@ -158,19 +150,6 @@ class _Packed:
     def end(self) -> None:
         if self._has_begun and not self._zlib.eof:
             raise Trouble(f"the body that came cannot be unpacked: its {self._name} broke off")
-
-
-def _unpacker(encoding: str, most: int) -> _Unpacked | _Packed | None:
-    """None for an encoding that nobody here knows."""
-    match encoding.strip().lower():
-        case "" | "identity":
-            return _Unpacked()
-        case "gzip" | "x-gzip":
-            return _Packed("gzip", most)
-        case "deflate":
-            return _Packed("deflate", most)
-        case _:
-            return None
 
 
 def _type(headers: Mapping[str, str]) -> str | None:

@@ -20,7 +20,7 @@ from ostinato.plurals import counted
 __all__ = ["Answer", "exchange"]
 
 MOST_REDIRECTS = 10
-MOST_AT_ONCE = 80 * 1024
+MOST_AT_ONCE = 96 * 1024
 """How many bytes are taken for the head of an answer, with TLS and hints before it, and for one piece of its body, with
 the marks of chunks and what follows the last. Less than h11 takes."""
 _LATE = "it fell silent"
@@ -41,13 +41,13 @@ class Answer:
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         """The body as it comes; Trouble if it ends too early."""
         received = 0
-        self.line.allow(MOST_AT_ONCE)
+        self.line.allowance = MOST_AT_ONCE
         try:
             async with aclosing(self.response.aiter_stream()) as pieces:
                 async for piece in pieces:
                     received += len(piece)
                     yield piece
-                    self.line.allow(MOST_AT_ONCE)
+                    self.line.allowance = MOST_AT_ONCE
         except (OSError, httpcore2.RemoteProtocolError) as error:
             said = self._missing(received) if self.line.is_at_end else f": {words(error, _LATE)}"
             raise Trouble(f"the answer of {self.target.shown} broke off{said}") from error
@@ -79,7 +79,7 @@ async def _send(request: Request, line: Line) -> Answer:
     url = httpcore2.URL(scheme=target.scheme, host=target.host, port=target.port, target=target.resource)
     connection = httpcore2.AsyncHTTPConnection(url.origin, await line.aim(target), network_backend=line)
     sent = httpcore2.Request(request.method, url, headers=request.fields, content=request.body)
-    line.allow(MOST_AT_ONCE)
+    line.allowance = MOST_AT_ONCE
     try:
         response = await connection.handle_async_request(sent)
     except httpcore2.LocalProtocolError as error:

@@ -23,8 +23,8 @@ from ostinato.tuning import Tuning
 
 __all__ = ["Line", "words"]
 
-RECEIVED_AT_ONCE = 16 * 1024
-"""Small, so that what is made of it does not hold up the loop for long."""
+PIECE = 64 * 1024
+"""How many bytes are received at once."""
 _LATE = "it did not answer in time"
 _RESET = struct.pack("ii", 1, 0)
 """For SO_LINGER: let the other side know at once, whatever is on its way."""
@@ -47,7 +47,8 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
         self._tls: ssl.SSLObject | None = None
         self._encrypted_in: ssl.MemoryBIO
         self._encrypted_out: ssl.MemoryBIO
-        self._allowance = 0
+        self.allowance = 0
+        """How many bytes may still be received, until somebody sets it anew."""
         self._unsent: OSError | None = None
         """Why the other side did not get all."""
         self.was_open = False
@@ -63,10 +64,6 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
         self._target, self._tls, self._unsent = target, None, None
         self.has_received = self.is_at_end = False
         return await self._network.tls() if target.scheme == "https" else None
-
-    def allow(self, amount: int) -> None:
-        """How many bytes may be received until the next call."""
-        self._allowance = amount
 
     def close(self, *, reset: bool = False) -> None:
         """Let go of the connection; `reset`: broken off, not ended.
@@ -178,10 +175,10 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
 
     async def _receive(self) -> bytes:
         assert self._socket is not None
-        data = await asyncio.get_running_loop().sock_recv(self._socket, RECEIVED_AT_ONCE)
-        self._allowance -= len(data)
-        if self._allowance < 0:
+        if self.allowance <= 0:
             raise Endless("it sends more than belongs there, without an end")
+        data = await asyncio.get_running_loop().sock_recv(self._socket, min(PIECE, self.allowance))
+        self.allowance -= len(data)
         if not data and self._unsent is not None:
             raise self._unsent
         return data

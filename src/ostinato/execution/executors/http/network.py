@@ -39,14 +39,11 @@ class Network:
     async def addresses(self, target: Target) -> list[Address]:
         """The addresses that may be called, at least one. Only these are: nobody asks for the name again."""
         found = await self._look_up(target.host, target.port)
-        if isinstance(found, socket.gaierror):
-            raise Trouble(
-                f"{target.shown} cannot be reached: {target.host} has no address ({found.strerror})"
-            ) from found
-        if isinstance(found, (UnicodeError, ValueError)):
+        if isinstance(found, ValueError):
             raise Refusal(f"{target.shown} cannot be called: {target.host!r} is no host") from found
         if isinstance(found, Exception):
-            raise Trouble(f"{target.shown} cannot be reached: {found}") from found
+            said = found.strerror if isinstance(found, OSError) else found
+            raise Trouble(f"{target.shown} cannot be reached: {target.host} has no address ({said})") from found
         internet = [entry for entry in found if entry[0] in (socket.AF_INET, socket.AF_INET6)]
         refusals = [self._allowed.refusal(target.host, str(address[0])) for *_, address in internet]
         good = [(int(entry[0]), entry[4]) for entry, why in zip(internet, refusals, strict=True) if why is None]
@@ -77,13 +74,10 @@ class Network:
         answer = self._answers.get(key)
         if answer is None:
             answer = asyncio.get_running_loop().create_future()
-            self._threads.submit(partial(_attempt, function), partial(self._settle, key))
+            self._threads.submit(partial(_attempt, function), lambda found: self._answers.pop(key).set_result(found))
             self._answers[key] = answer
         found: T | Exception = await asyncio.shield(answer)
         return found
-
-    def _settle(self, key: Hashable, found: Any) -> None:
-        self._answers.pop(key).set_result(found)
 
 
 def _attempt(function: Callable[[], T]) -> T | Exception:
