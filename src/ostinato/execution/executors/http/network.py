@@ -74,10 +74,13 @@ class Network:
         answer = self._answers.get(key)
         if answer is None:
             answer = asyncio.get_running_loop().create_future()
-            self._threads.submit(partial(_attempt, function), lambda found: self._answers.pop(key).set_result(found))
+            self._threads.submit(partial(_attempt, function), answer.set_result)
             self._answers[key] = answer
-        found: T | Exception = await asyncio.shield(answer)
-        return found
+        try:
+            found: T | Exception = await asyncio.shield(answer)
+            return found
+        finally:
+            self._answers.pop(key, None)  # it may hang for ever: after a stop the next one asks anew
 
 
 def _attempt(function: Callable[[], T]) -> T | Exception:
