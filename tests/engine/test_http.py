@@ -134,6 +134,7 @@ def test_an_answer_that_will_not_change_fails_without_another_try(server: Server
     )
     run = call(url + "?token=secret", retry=3)
     assert run.state is RunState.FAILED
+    assert run.cause == "http_status"
     assert run.reason == f"HTTP {status} Some Words from {url} (expected 2xx): no such hook"
     assert len(server.received) == 1
 
@@ -255,7 +256,7 @@ def test_whatever_is_no_answer_is_a_failure_that_is_tried_again(
 
 def test_what_came_before_a_break_is_kept(server: Server, call: Caller, web: Ostinato) -> None:
     run = call(server.on("/x", truncated))
-    assert (run.state, web.runs.output(run.id)) == (RunState.FAILED, "only this")
+    assert (run.state, run.cause, web.runs.output(run.id)) == (RunState.FAILED, "no_answer", "only this")
 
 
 def test_a_port_where_nobody_listens_is_a_failure_that_is_tried_again(call: Caller) -> None:
@@ -338,7 +339,7 @@ def test_a_redirect_into_what_may_not_be_called_is_refused(make_app: MakeApp, se
         private.on("/x", answer(body=b"the crown jewels"))
         server.on("/x", answer("302 Found", Location=private.url("/x")))
         run = call(server.url("/x", "localhost"), app=app, retry=3)
-        assert run.state is RunState.FAILED
+        assert (run.state, run.cause) == (RunState.FAILED, "request_refused")
         assert run.reason == (
             f"{server.url('/x', 'localhost')} redirects, but {private.url('/x')} resolves to 127.0.0.1, which is a "
             'loopback address; allow it with http_allow = ["127.0.0.0/8"] in ostinato.toml'
