@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import resource
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,3 +153,17 @@ def test_a_body_that_never_ends_lets_others_go_on(server: Server, web: Ostinato)
     eventually(lambda: "and on" in web.runs.output(run.id))
     assert quick.enqueue().wait(PATIENCE).state is RunState.SUCCEEDED
     assert run.get().state is RunState.RUNNING
+
+
+def test_a_node_that_calls_nobody_does_not_load_the_library() -> None:
+    program = """
+import sys
+from ostinato import Ostinato
+app = Ostinato("sqlite://:memory:")
+app.start()
+assert app.task("quick")(lambda: "done").enqueue().wait(60).result == "done"
+app.stop()
+assert "httpcore2" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
