@@ -12,10 +12,10 @@ import os
 import socket
 import ssl
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-from httpcore2 import SOCKET_OPTION, AsyncNetworkBackend, AsyncNetworkStream, RemoteProtocolError
+from httpcore2 import AsyncNetworkBackend, AsyncNetworkStream, RemoteProtocolError
 
 from ostinato.execution.executors.http.network import Network
 from ostinato.execution.executors.http.request import Refusal, Target, Trouble
@@ -24,7 +24,7 @@ from ostinato.tuning import Tuning
 __all__ = ["Line", "words"]
 
 PIECE = 64 * 1024
-"""How many bytes are received at once."""
+"""How many bytes are received, or encrypted, at once."""
 _LATE = "it did not answer in time"
 _RESET = struct.pack("ii", 1, 0)
 """For SO_LINGER: let the other side know at once, whatever is on its way."""
@@ -42,7 +42,7 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
     def __init__(self, network: Network, tuning: Tuning) -> None:
         self._network = network
         self._tuning = tuning
-        self._target: Target | None = None
+        self._target: Target
         self._socket: socket.socket | None = None
         self._tls: ssl.SSLObject | None = None
         self._encrypted_in: ssl.MemoryBIO
@@ -77,19 +77,11 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
                     held.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             held.close()
 
-    # What httpcore2 asks of a network backend.
+    # What httpcore2 asks of a network backend. Where to and how long is not its to say.
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[SOCKET_OPTION] | None = None,
-    ) -> AsyncNetworkStream:
+    async def connect_tcp(self, *_: Any, **__: Any) -> AsyncNetworkStream:
         """Connect to a judged address of the target. Refusal and Trouble say why not."""
         target = self._target
-        assert target is not None
         addresses = await self._network.addresses(target)
         for position, (family, address) in enumerate(addresses, start=1):
             try:
@@ -113,12 +105,9 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
 
     # What it asks of a stream.
 
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> AsyncNetworkStream:
+    async def start_tls(self, ssl_context: ssl.SSLContext, *_: Any, **__: Any) -> AsyncNetworkStream:
         """Speak TLS with the host, not with the address."""
         target = self._target
-        assert target is not None
         self._encrypted_in, self._encrypted_out = ssl.MemoryBIO(), ssl.MemoryBIO()
         try:
             tls = ssl_context.wrap_bio(self._encrypted_in, self._encrypted_out, server_hostname=target.host)
@@ -133,7 +122,7 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
         self._tls = tls
         return self
 
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+    async def read(self, max_bytes: int, *_: Any, **__: Any) -> bytes:
         """What came, at most so much; nothing at the end."""
         async with asyncio.timeout(self._tuning.http_idle_seconds):
             if self._tls is None:
@@ -149,13 +138,15 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
         self.is_at_end = not data
         return data
 
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+    async def write(self, buffer: bytes, *_: Any, **__: Any) -> None:
         """Send all of it."""
         async with asyncio.timeout(self._tuning.http_idle_seconds):
             if self._tls is None:
                 await self._send(buffer)
-            elif buffer:
-                await self._through_tls(self._tls.write, buffer)
+                return
+            left = memoryview(buffer)
+            while left:
+                left = left[await self._through_tls(self._tls.write, left[:PIECE]) :]
 
     async def aclose(self) -> None:
         """Not yet: close() does it."""
