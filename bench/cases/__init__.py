@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bench.cases.flood import flood
+from bench.cases.http import http
 from bench.cases.idle import idle
 from bench.cases.lateness import lateness
 from bench.cases.rest import rest
@@ -23,6 +24,7 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "idle": idle,
     "sessions": sessions,
     "shell": shell,
+    "http": http,
     "rest": rest,
     "flood": flood,
 }

@@ -32,11 +32,11 @@ class Received:
 class Visit:
     """One connection, with the request that came through it."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, *, reads_body: bool = True) -> None:
         self._connection = connection
         self.gone = threading.Event()
         """Set when the caller has hung up."""
-        self.request = _read(connection)
+        self.request = _read(connection, reads_body=reads_body)
 
     def send(self, data: bytes) -> None:
         try:
@@ -79,6 +79,7 @@ class Server:
     listener: socket.socket
     host: str
     scheme: str = "http"
+    reads_body: bool = True
     handlers: dict[str, Handler] = field(default_factory=dict)
     received: list[Received] = field(default_factory=list)
     visits: list[Visit] = field(default_factory=list)
@@ -106,13 +107,14 @@ class Server:
     def _visit(self, connection: socket.socket, tls: ssl.SSLContext | None) -> None:
         self.connections.append(connection)
         connection.settimeout(PATIENCE)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # what was said before a reset has left
         # The caller may hang up whenever it likes: that is what tests are about.
         with contextlib.suppress(OSError, _NothingCame):
             if tls is not None:
                 connection = tls.wrap_socket(connection, server_side=True)
                 self.connections.append(connection)
             with connection:
-                visit = Visit(connection)
+                visit = Visit(connection, reads_body=self.reads_body)
                 self.received.append(visit.request)
                 self.visits.append(visit)
                 handler = self.handlers.get(visit.request.path.partition("?")[0])
@@ -129,11 +131,11 @@ class Server:
 
 
 @contextmanager
-def serving(address: str = "127.0.0.1", *, tls: bool = False) -> Iterator[Server]:
+def serving(address: str = "127.0.0.1", *, tls: bool = False, reads_body: bool = True) -> Iterator[Server]:
     """A server for as long as it is needed."""
     is_six = ":" in address
     listener = socket.create_server((address, 0), family=socket.AF_INET6 if is_six else socket.AF_INET)
-    server = Server(listener, f"[{address}]" if is_six else address, "https" if tls else "http")
+    server = Server(listener, f"[{address}]" if is_six else address, "https" if tls else "http", reads_body)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER) if tls else None
     if context is not None:
         context.load_cert_chain(CERTIFICATE)
@@ -160,7 +162,7 @@ class _NothingCame(Exception):
     """The caller hung up before it asked for anything."""
 
 
-def _read(connection: socket.socket) -> Received:
+def _read(connection: socket.socket, *, reads_body: bool) -> Received:
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65_536)
@@ -171,6 +173,6 @@ def _read(connection: socket.socket) -> Received:
     first, *lines = head.decode("latin-1").split("\r\n")
     method, path, _ = first.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    while len(body) < int(headers.get("content-length", 0)):
+    while reads_body and len(body) < int(headers.get("content-length", 0)):
         body += connection.recv(65_536)
     return Received(method, path, headers, body)

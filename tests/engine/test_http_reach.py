@@ -129,8 +129,9 @@ def test_tls_is_spoken_with_whom_the_authorities_vouch_for(
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     secure_server.on("/x", answer(body=b"safe"))
     app = make_app("sqlite://:memory:", http_allow=("private",))
-    run = call(secure_server.url("/x", "localhost"), app=app)
+    run = call(secure_server.url("/x", "localhost"), "POST", app=app, body="x" * 300_000)
     assert (run.state, run.reason) == (RunState.SUCCEEDED, None)
+    assert secure_server.received[0].body == b"x" * 300_000
     assert app.runs.output(run.id) == "safe"
 
 

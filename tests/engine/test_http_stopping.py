@@ -14,7 +14,7 @@ import pytest
 from ostinato import Http, Ostinato, RunState
 from ostinato.testing import FakeClock
 from tests.conftest import tuned
-from tests.engine.conftest import PATIENCE, MakeApp, engine_of, eventually
+from tests.engine.conftest import PATIENCE, engine_of, eventually
 from tests.engine.http_server import Caller, Server, Visit, truncated
 
 pytest_plugins = ("tests.engine.http_fixtures",)
@@ -53,7 +53,6 @@ def test_a_cancel_ends_it_at_once(server: Server, web: Ostinato, handler: Callab
     run.cancel()
     eventually(lambda: run.get().state is RunState.CANCELLED)
     assert server.visits[0].gone.wait(PATIENCE), "the connection is still there"
-    eventually(lambda: engine_of(web).runner.threads.busy == 0)
 
 
 @pytest.mark.parametrize("handler", WAITS)
@@ -68,7 +67,6 @@ def test_its_timeout_ends_it_at_once(
     fake_clock.advance("1s")
     eventually(lambda: run.get().state is RunState.FAILED)
     assert (run.get().cause, run.get().reason) == ("timed_out", "timed out after 1m")
-    eventually(lambda: engine_of(web).runner.threads.busy == 0)
     assert server.visits[0].gone.wait(PATIENCE), "the connection is still there"
 
 
@@ -91,13 +89,12 @@ def test_a_cancel_ends_a_connection_that_nobody_takes(web: Ostinato, unanswered:
         return sum(connection.status == psutil.CONN_SYN_SENT for connection in psutil.Process().net_connections())
 
     web.start()
-    runner = engine_of(web).runner
     before = connecting()
     run = web.enqueue(Http("GET", unanswered))
     eventually(lambda: connecting() > before)
     run.cancel()
     eventually(lambda: run.get().state is RunState.CANCELLED)
-    eventually(lambda: runner.threads.busy == 0)
+    eventually(lambda: connecting() == before)
 
 
 @tuned(http_connect_seconds=0.1)
@@ -123,11 +120,12 @@ def test_a_cancel_ends_a_tls_handshake(web: Ostinato) -> None:
         run = web.enqueue(Http("GET", f"https://127.0.0.1:{listener.getsockname()[1]}/"))
         connection, _ = listener.accept()
         with connection:
-            connection.settimeout(10)
+            connection.settimeout(PATIENCE)
             assert connection.recv(1024), "the handshake has begun"
             run.cancel()
             eventually(lambda: run.get().state is RunState.CANCELLED)
-            eventually(lambda: engine_of(web).runner.threads.busy == 0)
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1024) == b"", "the connection is still there"
 
 
 def test_a_look_up_that_hangs_is_left_behind_and_calls_nobody_when_it_ends(
@@ -136,31 +134,25 @@ def test_a_look_up_that_hangs_is_left_behind_and_calls_nobody_when_it_ends(
     asked, go_on = threading.Event(), threading.Event()
     real = socket.getaddrinfo
 
-    def hanging(*args: Any, **named: Any) -> Any:
-        asked.set()
-        assert go_on.wait(20)
+    def hanging_at_first(*args: Any, **named: Any) -> Any:
+        if not asked.is_set():
+            asked.set()
+            assert go_on.wait(PATIENCE)
         return real(*args, **named)
 
     web.start()
-    monkeypatch.setattr(socket, "getaddrinfo", hanging)
-    run = web.enqueue(Http("GET", server.url("/x")), retry=0)
-    assert asked.wait(10)
+    monkeypatch.setattr(socket, "getaddrinfo", hanging_at_first)
+    url = server.url("/x", "localhost")
+    run = web.enqueue(Http("GET", url), retry=0)
+    assert asked.wait(PATIENCE)
     run.cancel()
     eventually(lambda: run.get().state is RunState.CANCELLED)
     assert "may still be running" not in (run.get().reason or "")
     runner = engine_of(web).runner
     assert runner.threads.busy == 1
+    assert server.connections == []
+    next_one = web.enqueue(Http("GET", url, expect=[404]), retry=0)
+    assert next_one.wait(PATIENCE).state is RunState.SUCCEEDED, "it does not wait for the one that hangs"
     go_on.set()
     eventually(lambda: runner.threads.busy == 0)
-    assert server.connections == []
-
-
-def test_many_slow_hosts_hold_nobody_else_up(server: Server, make_app: MakeApp) -> None:
-    app = make_app("sqlite://:memory:", http_allow=("127.0.0.1",), slots=100)
-    quick = app.task("quick")(lambda: "done")
-    app.start()
-    url = server.on("/x", silent)
-    for _ in range(25):
-        app.enqueue(Http("GET", url))
-    eventually(lambda: len(server.visits) == 25)
-    assert quick.enqueue().wait(5).state is RunState.SUCCEEDED
+    assert len(server.received) == 1

@@ -76,7 +76,7 @@ def _app(make_app: MakeApp) -> Ostinato:
 WAYS: dict[str, tuple[Work | str, dict[str, Any]]] = {
     "shell": (Shell("true"), {}),
     "agent": (Agent("hello", cli="echo"), {}),
-    "http": (Http("GET", "http://127.0.0.1:9/"), {}),
+    "http": (Http("GET", "http://localhost:9/"), {}),
     "thread": ("sync", {}),
     "process": ("apart", {}),
     "gate": (Shell("true"), {"gate": """echo '{"wake": true}'"""}),

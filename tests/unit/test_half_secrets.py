@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
-from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -114,10 +113,9 @@ def last_line(text: str) -> str:
 
 
 def gist(text: str, content_type: str = "text/plain") -> str:
-    headers = Message()
-    headers["Content-Type"] = content_type
-    body = Body(headers, lambda _: None, MASK)
-    body.add(text.encode())
+    body = Body({"content-type": content_type}, lambda _: None, MASK)
+    for _ in body.adding(text.encode()):
+        pass
     return body.gist
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 import zlib
-from collections.abc import Callable, Iterator
-from email.message import Message
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -37,7 +36,7 @@ class Body:
 
     def __init__(
         self,
-        headers: Message,
+        headers: Mapping[str, str],
         write: Callable[[str], None],
         mask: Mask = NO_SECRETS,
         most_unpacked: int = 256 * 1024 * 1024,
@@ -48,14 +47,16 @@ class Body:
         self.size = 0
         """In bytes, unpacked."""
         self._write = write
-        self._unpack = _unpacker(headers.get("Content-Encoding", ""), most_unpacked)
-        self._is_text = self._unpack is not None and (self.type is None or bool(_TEXT.fullmatch(self.type)))
+        packing = headers.get("content-encoding", "").strip().lower().removeprefix("x-")
+        self._unpack = _Packed(packing, most_unpacked) if packing in ("gzip", "deflate") else None
+        is_readable = self._unpack is not None or packing in ("", "identity")
+        self._is_text = is_readable and (self.type is None or bool(_TEXT.fullmatch(self.type)))
         self._charset = _charset(headers)
         self._decoder = codecs.getincrementaldecoder(self._charset)("backslashreplace")
         self._begin = bytearray()
 
-    def add(self, piece: bytes) -> None:
-        """The next piece, as it came."""
+    def adding(self, piece: bytes) -> Iterator[None]:
+        """The next piece, as it came, in steps: a small one may unpack to much, and others want to go on meanwhile."""
         for data in (piece,) if self._unpack is None else self._unpack.add(piece):
             if not self.size and self.type is None and b"\0" in data:
                 self._is_text = False
@@ -63,6 +64,7 @@ class Body:
             self._begin += data[: MOST_JSON + 1 - len(self._begin)]
             if self._is_text:
                 self._write(self._decoder.decode(data))
+            yield
 
     def end(self) -> None:
         """That was all."""
@@ -104,16 +106,6 @@ class Body:
         line = next((line for line in self._mask.hide(text).splitlines() if line.strip()), "")
         line = "".join(letter if letter.isprintable() else " " for letter in line)
         return self._mask.shortened(line, _LONGEST_LINE)
-
-
-class _Unpacked:
-    """As it is."""
-
-    def add(self, piece: bytes) -> Iterator[bytes]:
-        yield piece
-
-    def end(self) -> None:
-        pass
 
 
 class _Packed:
@@ -160,27 +152,14 @@ class _Packed:
             raise Trouble(f"the body that came cannot be unpacked: its {self._name} broke off")
 
 
-def _unpacker(encoding: str, most: int) -> _Unpacked | _Packed | None:
-    """None for an encoding that nobody here knows."""
-    match encoding.strip().lower():
-        case "" | "identity":
-            return _Unpacked()
-        case "gzip" | "x-gzip":
-            return _Packed("gzip", most)
-        case "deflate":
-            return _Packed("deflate", most)
-        case _:
-            return None
-
-
-def _type(headers: Message) -> str | None:
+def _type(headers: Mapping[str, str]) -> str | None:
     """The media type, without its parameters; None if there is none."""
-    said = headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    said = headers.get("content-type", "").partition(";")[0].strip().lower()
     return said if re.fullmatch(r"[\w.+-]+/[\w.+-]+", said) and len(said) <= 100 else None
 
 
-def _charset(headers: Message) -> str:
-    found = re.search(r";\s*charset\s*=\s*\"?([\w.:+-]{1,40})", headers.get("Content-Type", ""), re.IGNORECASE)
+def _charset(headers: Mapping[str, str]) -> str:
+    found = re.search(r";\s*charset\s*=\s*\"?([\w.:+-]{1,40})", headers.get("content-type", ""), re.IGNORECASE)
     if found is None:
         return "utf-8"
     try:

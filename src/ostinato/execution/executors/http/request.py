@@ -95,15 +95,14 @@ class Request:
     """The headers, in small letters, that no other origin gets to see."""
 
     @property
-    def head(self) -> bytes:
-        """Everything before the body."""
-        lines = [f"{self.method} {self.target.resource} HTTP/1.1".encode("ascii")]
+    def fields(self) -> list[tuple[bytes, bytes]]:
+        """The headers as they are sent."""
+        fields = [(name.encode("ascii"), _header_bytes(value.strip(" \t"))) for name, value in self.headers.items()]
         if not any(name.lower() == "host" for name in self.headers):
-            lines.append(f"Host: {self.target.authority}".encode("ascii"))
-        lines += [name.encode("ascii") + b": " + _header_bytes(value) for name, value in self.headers.items()]
+            fields.insert(0, (b"Host", self.target.authority.encode("ascii")))
         if self.body is not None or self.method in ("POST", "PUT", "PATCH"):
-            lines.append(b"Content-Length: %d" % len(self.body or b""))
-        return b"\r\n".join([*lines, b"Connection: close", b"", b""])
+            fields.append((b"Content-Length", b"%d" % len(self.body or b"")))
+        return [*fields, (b"Connection", b"close")]
 
 
 def first_request(work: Http, resolved: Mapping[str, str], key: str, version: str) -> Request:
