@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 
 from ostinato.cli.main import run
 
-__all__ = ["JOBS", "PATIENT", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "on_a_terminal"]
+__all__ = ["JOBS", "PATIENT", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "inside", "on_a_terminal"]
 
 PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
 """What a shell would call `ostinato`."""
@@ -80,6 +80,20 @@ class Answer:
     @property
     def error(self) -> Any:
         return json.loads(self.err)
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """In this folder, as a process of its own would be: what is imported from it is forgotten afterwards."""
+    modules, path = set(sys.modules), list(sys.path)
+    try:
+        with contextlib.chdir(folder):
+            yield
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if not name.startswith("ostinato") and str(folder) in (getattr(sys.modules[name], "__file__", "") or ""):
+                del sys.modules[name]
 
 
 class CommandLine:
