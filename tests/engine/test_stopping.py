@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
+from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Snooze
 from ostinato.engine.node import Engine
 from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
 from tests.conftest import tuned
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
-
-MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def other_node(make_app: MakeApp, db: str, clock: FakeClock | None = None) -> Ostinato:
@@ -175,20 +172,6 @@ def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
 
 
 @on_shared
-def test_a_command_that_is_cut_off_without_retries_has_failed(
-    shared_db: str, make_app: MakeApp, tmp_path: Path
-) -> None:
-    app = make_app(shared_db)
-    app.projects.add("p", tmp_path)
-    app.start()
-    run = app.enqueue(Shell("echo begun > begun; exec sleep 60"), project="p", retry=0)
-    eventually((tmp_path / "begun").exists)
-    app.stop(grace=0)
-    ended = run.get()
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
-
-
-@on_shared
 @tuned(function_stop_seconds=0.02)
 def test_a_thread_that_does_not_end_is_cut_off_too(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
     app = make_app(shared_db)
@@ -235,15 +218,6 @@ def test_a_run_enqueued_while_the_node_stops_is_never_claimed_and_forgotten(shar
     assert {run.attempt for run in other.runs.list(limit=1000)} == {1}
 
 
-def test_an_app_can_be_started_again_after_a_stop(db: str, make_app: MakeApp) -> None:
-    app = make_app(db)
-    job = app.task("job")(lambda: "again")
-    for _ in range(3):
-        app.start()
-        assert job.enqueue().wait(timeout=60).result == "again"
-        app.stop()
-
-
 # Losing a node. The other one has its own clock: to it, the first is silent for too long.
 
 
@@ -263,20 +237,6 @@ def test_what_a_lost_node_ran_is_rescued_and_counts_as_a_failed_attempt(
     assert rescued.attempt == 1
     assert "was lost while it ran this" in (rescued.reason or "")
     assert rescued.attempts[0].state == "failed"
-
-
-@on_shared
-def test_without_retries_a_lost_run_fails_and_is_executed_at_most_once(
-    shared_db: str, make_app: MakeApp, gate: Gate
-) -> None:
-    app, other = make_app(shared_db), other_node(make_app, shared_db, later := FakeClock())
-    job = app.task("job", retry=0)(gate.wait)
-    app.start()
-    run = job.enqueue()
-    gate.entered()
-    other.start()
-    later.advance("15s")
-    eventually(lambda: later.advance("100ms") and other.runs.get(run.id).state is RunState.FAILED)
 
 
 @on_shared
@@ -415,18 +375,6 @@ def test_a_run_whose_task_nobody_knows_says_so_and_waits_for_a_node_that_does(
     drain(app)
     (run,) = app.runs.list(schedule="job")
     assert (run.result, run.reason) == ("back again", None)
-
-
-@on_shared
-def test_a_task_that_another_node_knows_is_left_to_it(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
-    ignorant = make_app(shared_db).start()
-    ignorant.schedules.add("job", "every 1h", "job")
-    fake_clock.advance("1h")
-    drain(ignorant)
-    other = other_node(make_app, shared_db)
-    drain(other)
-    (run,) = other.runs.list(schedule="job")
-    assert run.result == "by the other node"
 
 
 # Nobody told the node that is left: it looks by itself.
