@@ -190,12 +190,6 @@ def report_of_failure(call: Played) -> None:
     error(call)
 
 
-def report_elsewhere(call: Played) -> None:
-    Path("secret").write_text("do not tell")
-    call.report_path().symlink_to(Path("secret").resolve())
-    success(call)
-
-
 def counts(call: Played) -> None:
     with open(os.environ["OSTINATO_REPORT"], "w") as channel:
         channel.write('{"totals": {"copied": 5}}\n')
@@ -222,7 +216,6 @@ PLAYS = {
     "wait": wait,
     "report": report,
     "report-of-failure": report_of_failure,
-    "report-elsewhere": report_elsewhere,
     "counts": counts,
     "environment": environment,
     "late": late,

@@ -194,13 +194,6 @@ def test_the_report_of_a_failure_is_kept_too(agent_app: Ostinato, folder: Path) 
     assert list(folder.iterdir()) == []
 
 
-def test_a_report_that_leads_elsewhere_is_not_read(agent_app: Ostinato, folder: Path) -> None:
-    run = done(agent_app, "play:report-elsewhere")
-    assert (run.state, run.result["report"]) == (RunState.SUCCEEDED, None)
-    assert "the report of this run cannot be read" in output(agent_app, run)
-    assert [each.name for each in folder.iterdir()] == ["secret"]
-
-
 def test_without_a_place_for_its_report_a_run_goes_on_and_says_so(
     agent_app: Ostinato, stand_in: StandIn, folder: Path
 ) -> None:
@@ -240,19 +233,6 @@ def test_secrets_do_not_show(agent_app: Ostinato, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("MY_TOKEN", 'hun"ter\\2')
     run = done(agent_app, "play:environment", env={"TOKEN": "env:MY_TOKEN"})
     assert run.result["text"] == "the token is ***"
-
-
-@tuned(agent_report_bytes=20)
-def test_half_a_secret_does_not_show_where_a_report_was_cut(
-    make_app: MakeApp, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_TOKEN", "hunter2-secret")
-    script = 'cat > /dev/null; printf "0123456789%s and more" "$TOKEN" > "$1"; exit $STATUS'
-    app = other(make_app, folder, script, command=(str(folder.parent / "parrot"), "{report}"))
-    run = done(app, cli="parrot", env={"TOKEN": "env:MY_TOKEN", "STATUS": "0"})
-    assert run.result["report"] == "0123456789***\n… cut after 20 bytes …\n"
-    run = done(app, cli="parrot", env={"TOKEN": "env:MY_TOKEN", "STATUS": "1"})
-    assert output(app, run) == "ostinato: the report of this attempt:\n0123456789***\n… cut after 20 bytes …\n"
 
 
 def test_a_timeout_ends_the_whole_group(agent_app: Ostinato, fake_clock: FakeClock, folder: Path) -> None:
