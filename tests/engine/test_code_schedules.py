@@ -58,23 +58,6 @@ def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeA
     assert (schedule.enabled, schedule.timing, schedule.policy.priority) == (False, "every 2h", 9)
 
 
-@on_shared
-def test_another_app_on_the_same_database_orphans_nothing_of_this_one(shared_db: str, make_app: MakeApp) -> None:
-    deploy(make_app, shared_db)
-    other = make_app(shared_db, name="bakery").start()
-    assert not other.schedules.get("job").orphaned
-
-
-@on_shared
-def test_a_persons_own_schedule_is_never_orphaned(shared_db: str, make_app: MakeApp) -> None:
-    app = deploy(make_app, shared_db)
-    app.schedules.add("mine", "every 1h", "job")
-    app.stop()
-    app = deploy(make_app, shared_db, None)
-    assert not app.schedules.get("mine").orphaned
-    assert app.schedules.get("mine").owner == "user"
-
-
 def test_a_task_declared_after_the_start_is_executed(app: Ostinato) -> None:
     app.start()
     job = app.task("late")(lambda: "better than never")
