@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ostinato import At, CatchUp, DailyAt, Every, Ostinato, Overlap, RunState, Trigger
+from ostinato import At, CatchUp, DailyAt, Ostinato, Overlap, RunState, Trigger
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
@@ -74,17 +74,6 @@ def test_a_week_is_simulated_from_due_time_to_due_time(app: Ostinato, fake_clock
     assert simulate(app, lasting="7d") == 2
     assert seen == [at(9), at(9, day=5)]
     assert fake_clock.now_utc() == at(0, day=8)
-
-
-def test_a_schedule_every_five_minutes_keeps_its_grid_over_a_downtime(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", Every(minutes=5), "job")
-    fake_clock.advance("17m")
-    drain(app)
-    missed, caught_up = reversed(app.runs.list(schedule="job"))
-    assert (missed.state, missed.due_at, missed.last_due_at, missed.count) == (RunState.MISSED, at(0, 5), at(0, 10), 2)
-    assert (caught_up.state, caught_up.trigger, caught_up.due_at) == (RunState.SUCCEEDED, Trigger.CATCH_UP, at(0, 15))
-    assert app.schedules.get("job").next_run_at == at(0, 20)
 
 
 def test_a_task_after_finish_is_due_one_interval_after_its_end(app: Ostinato, fake_clock: FakeClock) -> None:

@@ -76,64 +76,6 @@ def test_without_retries_a_run_is_started_once_however_often_its_node_is_drained
 
 
 @on_shared
-def test_what_is_cut_off_is_tried_again_at_once_as_often_as_its_retry_allows(shared_db: str, make_app: MakeApp) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=Retry(1, base="1h", longest="1h"))
-    run = job.enqueue()
-    for attempt in (1, 2):
-        app.start()
-        eventually(lambda: len(started) == attempt)  # noqa: B023
-        app.stop(grace=0)
-        if attempt == 1:
-            back = app.runs.get(run.id)
-            assert (back.state, back.attempt) == (RunState.QUEUED, 1)
-            assert back.reason == "attempt 1 of 2 was cut off, next at once: its node was stopped while it ran"
-    ended = app.runs.get(run.id)
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran (attempt 2)")
-    assert [attempt.state for attempt in ended.attempts] == ["cut_off", "failed"]
-    assert {attempt.error for attempt in ended.attempts} == {"its node was stopped while it ran"}
-
-
-@on_shared
-def test_a_task_that_asks_for_it_goes_back_uncounted_and_each_start_is_in_the_ledger(
-    shared_db: str, make_app: MakeApp
-) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=0, requeue_on_drain=True)
-    run = job.enqueue()
-    for count in (1, 2):
-        app.start()
-        eventually(lambda: len(started) == count)  # noqa: B023
-        app.stop(grace=0)
-    back = app.runs.get(run.id)
-    assert (back.state, back.attempt) == (RunState.QUEUED, 0)
-    assert [attempt.state for attempt in back.attempts] == ["cut_off", "cut_off"]
-    other = other_node(make_app, shared_db)
-    drain(other)
-    assert (other.runs.get(run.id).result, other.runs.get(run.id).attempt) == ("by the other node", 1)
-
-
-@on_shared
-def test_a_schedule_whose_run_was_cut_off_is_neither_broken_nor_deleted(shared_db: str, make_app: MakeApp) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=0, break_after=1, delete_after_run=True, run_once=True)
-    app.schedules.add("once", "in 1ms", job)
-    app.start()
-    eventually(lambda: app.clock.advance("100ms") and started)  # type: ignore[attr-defined]
-    app.stop(grace=0)
-    schedule = app.schedules.get("once")
-    assert (schedule.broken, schedule.next_run_at) == (None, None)
-    (run,) = app.runs.list(schedule="once")
-    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped while it ran")
-    app.start()
-    settle(app)
-    assert started == [1]
-
-
-@on_shared
 def test_work_that_is_cut_off_may_say_itself_what_becomes_of_it(shared_db: str, make_app: MakeApp) -> None:
     app = make_app(shared_db)
     started: list[str] = []
