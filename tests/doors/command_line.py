@@ -208,7 +208,7 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """Its exit code."""
         return self._process.wait(timeout)
 
@@ -221,7 +221,7 @@ class Process:
             self._process.wait()
 
 
-def eventually(holds: Callable[[], object], what: str, timeout: float = 30) -> None:
+def eventually(holds: Callable[[], object], what: str, timeout: float = 60) -> None:
     """Wait until another process has made it so."""
     deadline = time.monotonic() + timeout
     while not holds():
