@@ -70,7 +70,8 @@ def test_without_retries_a_run_is_started_once_however_often_its_node_is_drained
         settle(app)
         app.stop(grace=0)
     ended = app.runs.get(run.id)
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
+    assert (ended.state, ended.cause) == (RunState.FAILED, "cut_off")
+    assert ended.reason == "its node was stopped while it ran"
     assert [attempt.state for attempt in ended.attempts] == ["failed"]
     assert started == [1]
 

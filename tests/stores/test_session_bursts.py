@@ -12,7 +12,16 @@ from ostinato.models.session import Delivery, Mode, Sent, debounced
 from ostinato.models.states import RunState
 from ostinato.stores.base import Claimed, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, retry
-from tests.stores.mailbox import call, carry_on, message, payloads, row, run_all, send
+from tests.stores.mailbox import (
+    call,
+    carry_on,
+    ending,
+    message,
+    payloads,
+    row,
+    run_all,
+    send,
+)
 from tests.stores.places import raw
 
 QUIET = SECOND
@@ -41,7 +50,7 @@ async def test_a_message_that_joined_has_a_row_that_names_its_run(store: Store) 
     burst = await send(store, 1, debounce=QUIET)
     await send(store, 2, debounce=QUIET, at=NOW + 5, key="s/m2")
     (own,) = [run for run in await store.runs.list_runs(RunFilter()) if run.id != burst.id]
-    assert (own.state, own.reason) == (RunState.SKIPPED, debounced(burst.id or own.id))
+    assert (own.state, ending(own)) == (RunState.SKIPPED, debounced(burst.id or own.id))
     assert (own.result, own.session, own.key) == ({"run": burst.id}, "s", "s/m2")
     assert (own.due_at, own.finished_at) == (from_micros(NOW + 5), from_micros(NOW + 5))
     assert payloads(own) == [2]

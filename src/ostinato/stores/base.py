@@ -21,7 +21,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Ground, Project
 from ostinato.models.replanning import Replan
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.schedule import (
     DueSchedule,
     FirePlan,
@@ -34,7 +34,7 @@ from ostinato.models.schedule import (
     ScheduleRow,
     ScheduleState,
 )
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.access import AccessStore
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.sessions import SessionStore
@@ -176,7 +176,7 @@ class Glance:
 
     next_at: Micros | None
     ready_at: Micros | None
-    cancel: Sequence[tuple[RunId, str]]
+    cancel: Sequence[tuple[RunId, Ending]]
     drain: bool | None = None
     """Whether somebody asks this node to take no more work; None if the node is not there."""
 
@@ -328,7 +328,7 @@ class RunStore(Protocol):
 
     async def report_runs(self, reports: Sequence[Report]) -> None: ...
 
-    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled: ...
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled: ...
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
@@ -339,7 +339,7 @@ class RunStore(Protocol):
         """Queued runs that have been ready since before then and whose task no living node knows."""
         ...
 
-    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
         """Say on queued runs why they are not started."""
         ...
 

@@ -8,16 +8,16 @@ from typing import Any
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, ToldRun
-from ostinato.stores.rows import known_words, load_progress, load_totals
+from ostinato.stores.rows import known_cause, known_words, load_progress, load_totals
 
 __all__ = ["CHANGED_COLUMNS", "TOLD_COLUMNS", "load_changed", "load_told"]
 
 Row = Sequence[Any]
 
 TOLD_COLUMNS = (
-    "r.id, s.name, r.task, r.state, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, "
-    "r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, r.project, "
-    "r.key, r.node, r.schedule_id, s.zone"
+    "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
+    "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, "
+    "r.project, r.key, r.node, r.schedule_id, s.zone"
 )
 CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 
@@ -25,11 +25,12 @@ CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 def load_told(row: Row) -> ToldRun:
     """A run, from TOLD_COLUMNS; of one that is not under way nobody wants any more that it stops."""
     # fmt: off
-    (id, schedule, task, state, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
-     attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id, zone) = row
+    (id, schedule, task, state, cause, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at,
+     finished_at, attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id,
+     zone) = row
     state, trigger, reason = known_words(state, trigger, reason)
     return ToldRun(
-        RunId(id), schedule, task, state, reason, cancel if state == "running" else None, trigger,
+        RunId(id), schedule, task, state, known_cause(cause), reason, cancel if state == "running" else None, trigger,
         from_micros(due_at), _moment(last_due_at), count, from_micros(ready_at), _moment(started_at),
         _moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
         project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,

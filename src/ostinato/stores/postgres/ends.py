@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Ending
 from ostinato.models.states import RunState, check_transition
 from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers
@@ -26,7 +27,7 @@ ORDER BY id FOR NO KEY UPDATE
 """
 _END = f"""
 WITH ended AS (
-UPDATE runs SET state = %s, reason = %s, finished_at = %s, waiting = false
+UPDATE runs SET state = %s, cause = %s, reason = %s, finished_at = %s, waiting = false
 WHERE id = ANY (%s::bigint[]) AND state = 'queued' RETURNING {TOLD_BY}, schedule_id
 ), told AS ({telling("%s", "%s", "ended")})
 SELECT id, schedule_id, session FROM ended ORDER BY id
@@ -48,14 +49,14 @@ WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > 
 """
 
 
-async def end_queued(connection: Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
+async def end_queued(connection: Connection, ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
-    check_transition(RunState.QUEUED, RunState(state))
+    check_transition(RunState.QUEUED, ending.state)
     if not ids:
         return []
     await lock_ends(connection, ids)
-    kind = EventKind.DROPPED if state == RunState.SKIPPED else EventKind.FINISHED
-    rows = await fetch(connection, _END, (state, reason, now, numbers(sorted(ids)), now, kind))
+    kind = EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED
+    rows = await fetch(connection, _END, (ending.state, *ending, now, numbers(sorted(ids)), now, kind))
     await count_from_finish(connection, {row[1]: now for row in rows if row[1] is not None})
     await give_turns(connection, {row[2] for row in rows if row[2] is not None})
     return [RunId(row[0]) for row in rows]

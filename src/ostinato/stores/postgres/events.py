@@ -21,7 +21,7 @@ from ostinato.stores.rows import EVENT_COLUMNS
 
 __all__ = ["TOLD_BY", "note", "note_runs", "read_events", "telling"]
 
-TOLD_BY = "id, session, mode, state, attempt, reason"
+TOLD_BY = "id, session, mode, state, attempt, cause, reason"
 """The columns of a run that its event is made of."""
 
 
@@ -30,7 +30,7 @@ def telling(at: str, kind: str, runs: str) -> str:
     return f"""
     INSERT INTO events (at, kind, session, run_id, data)
     SELECT {at}::bigint, {kind}::text, session, id,
-           json_build_object('state', state, 'attempt', attempt, 'reason', reason)::text
+           json_build_object('state', state, 'attempt', attempt, 'cause', cause, 'reason', reason)::text
     FROM {runs} WHERE mode IS NOT NULL ORDER BY id"""
 
 

@@ -23,6 +23,7 @@ from ostinato.stores.postgres.projects import keep_conversations
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer
+from ostinato.stores.rows import load_ending
 
 __all__ = ["Written", "send_finishes"]
 
@@ -32,18 +33,19 @@ Written = tuple[list[RunId], list[ScheduleId]]
 # The state is written so that no index on what runs fits it: each row is to be found by its id, however few the
 # planner believes are running.
 _WRITE = """
-UPDATE runs r SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, r.started_at),
-                  finished_at = f.finished_at, error = f.error, result = f.result,
-                  totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
-FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
-            %s::text[], %s::text[])
-     f (id, token, state, reason, started_at, finished_at, error, result, totals, progress)
+UPDATE runs r SET state = f.state, cause = f.cause, reason = f.reason,
+                  started_at = coalesce(f.started_at, r.started_at), finished_at = f.finished_at,
+                  error = f.error, result = f.result, totals = coalesce(f.totals, r.totals),
+                  progress = coalesce(f.progress, r.progress)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[],
+            %s::text[], %s::text[], %s::text[])
+     f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING
 """
 _END = f"{_WRITE} r.id"
 # In the same statement, so that an end that was written before (see _lost) is not told again.
 _END_AND_TELL = f"""
-WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.reason, r.finished_at),
+WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.cause, r.reason, r.finished_at),
 told AS ({telling("finished_at", "'finished'", "ended")})
 SELECT id FROM ended
 """
@@ -61,13 +63,13 @@ JOIN runs r ON r.id = f.id AND r.token = f.token AND r.state || '' = 'running'
 WHERE f.attempt_state IS NOT NULL
 """
 _REQUEUE = """
-UPDATE runs r SET state = 'queued', reason = f.reason, error = f.error, ready_at = f.ready_at,
+UPDATE runs r SET state = 'queued', cause = f.cause, reason = f.reason, error = f.error, ready_at = f.ready_at,
                   attempt = r.attempt - CASE WHEN f.counted THEN 0 ELSE 1 END, started_at = NULL, node = NULL,
                   cancel = NULL, expires_at = CASE WHEN f.attempt_state IS NOT NULL THEN NULL ELSE r.expires_at END,
                   totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
-FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::boolean[], %s::text[], %s::text[],
-            %s::text[])
-     f (id, token, reason, error, ready_at, counted, attempt_state, totals, progress)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::boolean[], %s::text[],
+            %s::text[], %s::text[])
+     f (id, token, cause, reason, error, ready_at, counted, attempt_state, totals, progress)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING r.id
 """
 # By the row as it was left, or, if that has gone on since, by its attempt: a rescue has another error.
@@ -160,10 +162,10 @@ async def _obey_cancels(connection: Connection, finishes: Sequence[Finish]) -> S
     # Locked, so that whoever asks from here on waits, and then finds the run queued.
     rows = await fetch(
         connection,
-        "SELECT id, cancel FROM runs WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE",
+        "SELECT id, cause, cancel FROM runs WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE",
         (numbers(again),),
     )
-    asked = {id: reason for id, reason in rows if reason is not None}
+    asked = {id: load_ending(cause, reason) for id, cause, reason in rows if reason is not None}
     return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
@@ -172,6 +174,7 @@ def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:
         numbers([finish.id for finish in ended]),
         numbers([finish.token for finish in ended]),
         texts([finish.state for finish in ended]),
+        texts([finish.cause for finish in ended]),
         texts([finish.reason for finish in ended]),
         numbers([finish.started_at for finish in ended]),
         numbers([finish.finished_at for finish in ended]),
@@ -218,6 +221,7 @@ async def _requeue(connection: Connection, again: Sequence[Finish]) -> set[RunId
         (
             ids,
             tokens,
+            texts([finish.cause for finish in again]),
             texts([finish.reason for finish in again]),
             errors,
             numbers([finish.ready_at for finish in again]),

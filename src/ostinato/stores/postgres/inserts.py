@@ -56,6 +56,7 @@ _OF_ALL = {
 _COLUMNS = _Columns(
     _OF_ALL
     | {
+        "cause": "text",
         "reason": "text",
         "schedule_id": "bigint",
         "last_due_at": "bigint",
@@ -116,7 +117,7 @@ async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micr
         rows = await fetch(
             connection, f"{_FIRE} RETURNING id", _COLUMNS.values([run for run in runs if run.session in closed])
         )
-        await end_queued(connection, [RunId(id) for (id,) in rows], RunState.SKIPPED, STALE, now)
+        await end_queued(connection, [RunId(id) for (id,) in rows], STALE, now)
         runs = [run for run in runs if run.session not in closed]
         mailboxes -= closed
     if not runs:
@@ -135,7 +136,7 @@ async def let_in(connection: Connection, session: str, ids: Sequence[RunId], now
     """Runs were put into a session of people's by something that began at this instant: let them queue up, unless it is
     too late. The caller has locked the session."""
     if await cut_off(connection, [session], now):
-        await end_queued(connection, ids, RunState.SKIPPED, STALE, now)
+        await end_queued(connection, ids, STALE, now)
     else:
         await arrived(connection, {session: now}, ids, now)
 
@@ -204,6 +205,7 @@ def _is_plain(run: NewRun) -> bool:
         and run.session is None
         and run.key is None
         and run.expires_at is None
+        and run.cause is None
         and run.reason is None
         and run.last_due_at is None
         and run.count == 1

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
-from ostinato.models.lane import CLEARED, Lane, Rate
-from ostinato.models.states import RunState
+from ostinato.models.lane import Lane, Rate
+from ostinato.models.run import CLEARED
 from ostinato.stores.base import Cleared
 from ostinato.stores.postgres.claims import lock_claims
 from ostinato.stores.postgres.database import Database
@@ -116,7 +116,7 @@ class PostgresLanes:
         ids = [RunId(id) for id, _ in rows]
         sessions = {session for _, session in rows if session is not None}
         ended = await self._database.write(
-            lambda connection: end_queued(connection, ids, RunState.CANCELLED, CLEARED, now),
+            lambda connection: end_queued(connection, ids, CLEARED, now),
             wakes=True,
             sessions=sessions,
         )

@@ -12,8 +12,8 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
-from ostinato.models.states import RunState
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter, tells
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
@@ -40,7 +40,7 @@ from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 
-__all__ = ["PostgresRuns", "cancel_now", "tell_to_stop"]
+__all__ = ["PostgresRuns", "cancel_now"]
 
 _REPORT = """
 UPDATE runs r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
@@ -230,9 +230,9 @@ class PostgresRuns:
 
         await self._database.write(report, once=False)
 
-    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
         return await self._database.write(
-            lambda connection: cancel_now(connection, ids, reason, now),
+            lambda connection: cancel_now(connection, ids, ending, now),
             wakes=True,
             sessions=await self._sessions_of(ids),
         )
@@ -252,12 +252,12 @@ class PostgresRuns:
         rows = await self._database.read(lambda connection: fetch(connection, _UNCLAIMABLE, (ready_before,)))
         return [load_claimed(row) for row in rows]
 
-    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
         async def explain(connection: Connection) -> None:
             await connection.execute(
-                "UPDATE runs SET reason = %s WHERE id = ANY (%s::bigint[]) AND state = 'queued' "
+                "UPDATE runs SET cause = %s, reason = %s WHERE id = ANY (%s::bigint[]) AND state = 'queued' "
                 "AND reason IS DISTINCT FROM %s",
-                (reason, numbers(ids), reason),
+                (cause, reason, numbers(ids), reason),
             )
 
         await self._database.write(explain, once=False)
@@ -299,19 +299,19 @@ class PostgresRuns:
         return await self._database.read(lambda connection: count_active(connection, now))
 
 
-async def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+async def cancel_now(connection: Connection, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
-    reason = readable(reason)
-    ended = await end_queued(connection, ids, "cancelled", reason, now)
-    return Cancelled(ended, await tell_to_stop(connection, ids, reason))
+    ending = ending._replace(reason=readable(ending.reason))
+    ended = await end_queued(connection, ids, ending, now)
+    return Cancelled(ended, await _tell_to_stop(connection, ids, ending))
 
 
-async def tell_to_stop(connection: Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
+async def _tell_to_stop(connection: Connection, ids: Sequence[RunId], ending: Ending) -> list[RunId]:
     """Ask the nodes of running ones; who was asked before keeps the first reason."""
     rows = await fetch(
         connection,
-        "UPDATE runs SET cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' AND cancel IS NULL "
-        "RETURNING id",
-        (reason, numbers(sorted(ids))),
+        "UPDATE runs SET cause = %s, cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' "
+        "AND cancel IS NULL RETURNING id",
+        (*ending, numbers(sorted(ids))),
     )
     return sorted(RunId(id) for (id,) in rows)

@@ -23,6 +23,7 @@ from ostinato.models.schedule import (
     ScheduleSort,
     ScheduleState,
 )
+from ostinato.models.states import Cause
 from ostinato.stores.base import Due, Tally
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import wait_for_finish
@@ -107,8 +108,8 @@ WHERE id = %s AND version = %s RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
 _HOLD = """
-UPDATE schedules SET next_at = %(next_at)s, held_since = coalesce(held_since, %(since)s), held_reason = %(reason)s,
-                     updated_at = %(now)s
+UPDATE schedules SET next_at = %(next_at)s, held_since = coalesce(held_since, %(since)s), held_cause = %(cause)s,
+                     held_reason = %(reason)s, updated_at = %(now)s
 WHERE id = %(id)s AND version = %(version)s AND next_at = %(since)s AND enabled AND broken IS NULL AND NOT orphaned
 RETURNING id
 """
@@ -117,7 +118,8 @@ DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'sche
 RETURNING session
 """
 _DETACH = """
-UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, %s)
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, %s),
+                cause = CASE WHEN cancel IS NULL THEN %s ELSE cause END
 WHERE schedule_id = %s AND state = 'running' AND mode IS NOT NULL
 """
 _OTHERS_RUN = """
@@ -279,7 +281,7 @@ class PostgresSchedules:
                 return False
             sessions = await fetch(connection, _SESSIONS, (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
-            await connection.execute(_DETACH, (REMOVED, id))
+            await connection.execute(_DETACH, (REMOVED, Cause.REMOVED, id))
             await mark_removed(connection, id)
             await connection.execute("DELETE FROM schedules WHERE id = %s", (id,))
             await _give_up_turns(connection, sessions)
@@ -289,7 +291,7 @@ class PostgresSchedules:
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
         held: dict[str, Any] = {"id": id, "version": version, "now": now}
-        held |= {"since": hold.since, "next_at": hold.next_at, "reason": readable(hold.reason)}
+        held |= {"since": hold.since, "next_at": hold.next_at, "cause": hold.cause, "reason": readable(hold.reason)}
         return bool(await self._database.write(lambda connection: fetch(connection, _HOLD, held)))
 
     async def _sessions_of(self, id: ScheduleId) -> list[str]:
@@ -353,8 +355,8 @@ class PostgresSchedules:
             moved = {ScheduleId(id) for (id,) in await fetch(connection, _MOVE, values)}
             fired = [plan for plan in sorted_plans if plan.schedule_id in moved]
             for plan in fired:
-                if plan.cancel:
-                    await cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+                if plan.ending is not None:
+                    await cancel_now(connection, plan.cancel, plan.ending, now)
             await insert_fires(connection, [run for plan in fired for run in plan.runs], now)
             return [id for id in first if id in moved]
 

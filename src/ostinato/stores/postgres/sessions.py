@@ -40,7 +40,7 @@ from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import note, note_runs, read_events
 from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
 from ostinato.stores.postgres.query import Connection, fetch, fetch_value, texts
-from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
+from ostinato.stores.postgres.runs import cancel_now
 from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.rows import load_all, load_event, load_session
@@ -243,7 +243,7 @@ async def _look(connection: Connection, message: Message) -> tuple[Sent | None, 
         found = "mode IS NOT NULL" if message.payload is not None else "state IN ('queued', 'running')"
         known = await fetch(
             connection,
-            f"SELECT id, state, reason, result FROM runs WHERE key = %s AND {found} LIMIT 1",
+            f"SELECT id, cause, result FROM runs WHERE key = %s AND {found} LIMIT 1",
             (message.run.key,),
         )
         if known:
@@ -255,7 +255,7 @@ async def _look(connection: Connection, message: Message) -> tuple[Sent | None, 
 
 async def _send_stale(connection: Connection, message: Message, now: Micros) -> Inserted:
     skipped = skipped_message(message, STALE, now)
-    said = {"state": skipped.state, "attempt": 0, "reason": skipped.reason}
+    said = {"state": skipped.state, "attempt": 0, "cause": skipped.cause, "reason": skipped.reason}
     return await send_skipped(connection, skipped, now, EventKind.DROPPED, said)
 
 
@@ -273,8 +273,7 @@ async def _join(connection: Connection, message: Message, active: Sequence[_Acti
 
 async def _interrupt(connection: Connection, ids: Sequence[RunId], now: Micros) -> Sequence[RunId]:
     """End what is queued and stop what is under way; answers the latter."""
-    await end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
-    return await tell_to_stop(connection, ids, INTERRUPTED)
+    return (await cancel_now(connection, ids, INTERRUPTED, now)).asked
 
 
 async def _make_room(
@@ -290,7 +289,7 @@ async def _make_room(
         return ()
     if message.drop is Drop.NEW:
         return None
-    return await end_queued(connection, queue[:excess], RunState.SKIPPED, DROPPED, now)
+    return await end_queued(connection, queue[:excess], DROPPED, now)
 
 
 async def _stop_oldest(connection: Connection, key: str, now: Micros) -> Stopped | None:

@@ -16,6 +16,7 @@ from ostinato.stores.postgres.connection import named
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection, fetch
 from ostinato.stores.postgres.turns import LATE
+from ostinato.stores.rows import load_ending
 
 __all__ = ["PostgresWatch"]
 
@@ -37,9 +38,10 @@ SELECT (SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL),
                           WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority = v.priority))
               FROM level v WHERE v.priority IS NOT NULL),
              (SELECT min(ready_at) FROM runs WHERE {LATE})),
-       (SELECT drain FROM nodes WHERE id = %(node)s), c.id, c.cancel
+       (SELECT drain FROM nodes WHERE id = %(node)s), c.id, c.cause, c.cancel
 FROM (VALUES (1)) always
-LEFT JOIN (SELECT id, cancel FROM runs WHERE node = %(node)s AND state = 'running' AND cancel IS NOT NULL) c ON true
+LEFT JOIN (SELECT id, cause, cancel FROM runs WHERE node = %(node)s AND state = 'running' AND cancel IS NOT NULL) c
+     ON true
 """
 
 
@@ -66,7 +68,8 @@ class PostgresWatch:
     async def glance(self, node: NodeId) -> Glance:
         rows = await self._database.read(lambda connection: fetch(connection, _GLANCE, {"node": node}))
         next_at, ready_at, drain = rows[0][:3]
-        return Glance(next_at, ready_at, [(RunId(id), reason) for *_, id, reason in rows if id is not None], drain)
+        asked = [(RunId(id), load_ending(*ending)) for _, _, _, id, *ending in rows if id is not None]
+        return Glance(next_at, ready_at, asked, drain)
 
     async def close(self) -> None:
         self._task.cancel()

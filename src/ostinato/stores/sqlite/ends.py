@@ -11,6 +11,7 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Ending
 from ostinato.models.states import RunState, check_transition
 from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.query import fetch
@@ -19,21 +20,21 @@ from ostinato.stores.sqlite.turns import give_turns
 __all__ = ["count_from_finish", "end_queued", "wait_for_finish"]
 
 
-def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
+def end_queued(connection: apsw.Connection, ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
-    check_transition(RunState.QUEUED, RunState(state))
+    check_transition(RunState.QUEUED, ending.state)
     rows = fetch(
         connection,
-        "UPDATE runs SET state = ?, reason = ?, finished_at = ?, waiting = 0 "
+        "UPDATE runs SET state = ?, cause = ?, reason = ?, finished_at = ?, waiting = 0 "
         "WHERE id IN (SELECT value FROM json_each(?)) AND state = 'queued' RETURNING id, schedule_id, session",
-        (state, reason, now, msgspec.json.encode(ids).decode()),
+        (ending.state, *ending, now, msgspec.json.encode(ids).decode()),
     )
     for schedule_id in {row[1] for row in rows if row[1] is not None}:
         count_from_finish(connection, schedule_id, now)
     ended = [RunId(row[0]) for row in rows]
     sessions = {row[2] for row in rows if row[2] is not None}
     if sessions:
-        kind = EventKind.DROPPED if state == RunState.SKIPPED else EventKind.FINISHED
+        kind = EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED
         note_runs(connection, kind, ended, now)
         give_turns(connection, sessions)
     return ended

@@ -16,7 +16,8 @@ __all__ = ["note", "note_runs"]
 # What a run's own row says goes into its event; a run in no session of people's has none.
 _OF_RUNS = """
 INSERT INTO events (at, kind, session, run_id, data)
-SELECT coalesce(?, finished_at), ?, session, id, json_object('state', state, 'attempt', attempt, 'reason', reason)
+SELECT coalesce(?, finished_at), ?, session, id, json_object('state', state, 'attempt', attempt, 'cause', cause,
+       'reason', reason)
 FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND mode IS NOT NULL ORDER BY id
 """
 

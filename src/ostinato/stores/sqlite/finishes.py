@@ -14,6 +14,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.access_rows import REMOVED_AFTER_RUN
+from ostinato.stores.rows import load_ending
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
@@ -30,15 +31,16 @@ __all__ = ["finish_now"]
 # The plus keeps the index on what runs away: each row is to be found by its id, however few the planner believes are
 # running.
 _END = f"""
-WITH f (id, token, state, reason, started_at, finished_at, error, result, totals, progress) AS (
-    VALUES {placeholders(10)}
+WITH f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress) AS (
+    VALUES {placeholders(11)}
 )
-UPDATE runs SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, runs.started_at),
-                finished_at = f.finished_at, error = f.error, result = f.result,
-                totals = coalesce(f.totals, runs.totals), progress = coalesce(f.progress, runs.progress)
+UPDATE runs SET state = f.state, cause = f.cause, reason = f.reason,
+                started_at = coalesce(f.started_at, runs.started_at), finished_at = f.finished_at,
+                error = f.error, result = f.result, totals = coalesce(f.totals, runs.totals),
+                progress = coalesce(f.progress, runs.progress)
 FROM f WHERE runs.id = f.id AND runs.token = f.token AND +runs.state = 'running'
 """
-_NO_END = (None,) * 10
+_NO_END = (None,) * 11
 """Fills a statement up: it has no run's id."""
 _KEEP_ATTEMPT = """
 INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
@@ -47,8 +49,8 @@ SELECT id, (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run_id = run
 FROM runs WHERE id = ? AND token = ? AND state = 'running'
 """
 _REQUEUE = """
-UPDATE runs SET state = 'queued', reason = ?, error = ?, ready_at = ?, attempt = attempt - ?, started_at = NULL,
-                node = NULL, cancel = NULL, expires_at = CASE WHEN ? THEN NULL ELSE expires_at END,
+UPDATE runs SET state = 'queued', cause = ?, reason = ?, error = ?, ready_at = ?, attempt = attempt - ?,
+                started_at = NULL, node = NULL, cancel = NULL, expires_at = CASE WHEN ? THEN NULL ELSE expires_at END,
                 totals = coalesce(?, totals), progress = coalesce(?, progress)
 WHERE id = ? AND token = ? AND state = 'running'
 """
@@ -90,6 +92,7 @@ def _end(connection: apsw.Connection, ended: Sequence[Finish]) -> set[RunId]:
             finish.id,
             finish.token,
             finish.state,
+            finish.cause,
             finish.reason,
             finish.started_at,
             finish.finished_at,
@@ -119,13 +122,12 @@ def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Se
     again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
     if not again:
         return finishes
-    asked = dict(
-        fetch(
-            connection,
-            "SELECT id, cancel FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND cancel IS NOT NULL",
-            (msgspec.json.encode(again).decode(),),
-        )
+    rows = fetch(
+        connection,
+        "SELECT id, cause, cancel FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND cancel IS NOT NULL",
+        (msgspec.json.encode(again).decode(),),
     )
+    asked = {id: load_ending(*ending) for id, *ending in rows}
     return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
@@ -155,6 +157,7 @@ def _requeue(connection: apsw.Connection, finish: Finish) -> bool:
     connection.execute(
         _REQUEUE,
         (
+            finish.cause,
             finish.reason,
             finish.error,
             finish.ready_at,

@@ -11,7 +11,6 @@ from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
-from ostinato.models.states import RunState
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.query import fetch
@@ -20,11 +19,12 @@ from ostinato.stores.sqlite.turns import arrived, is_cut_off
 __all__ = ["insert_all", "insert_fires", "insert_one", "let_in"]
 
 _INTO = """
-INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
-                  count, priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at)
+INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
+                  last_due_at, count, priority, expires_at, session, waiting, mode, burst, later, key, project,
+                  finished_at)
 """
-_INSERT = f"{_INTO} VALUES {placeholders(23, 1)}"
-_INSERT_BATCH = f"{_INTO} VALUES {placeholders(23)}"
+_INSERT = f"{_INTO} VALUES {placeholders(24, 1)}"
+_INSERT_BATCH = f"{_INTO} VALUES {placeholders(24)}"
 
 
 def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
@@ -42,7 +42,7 @@ def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micro
 def let_in(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
     """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
     if is_cut_off(connection, session, now, now):
-        end_queued(connection, ids, RunState.SKIPPED, STALE, now)
+        end_queued(connection, ids, STALE, now)
     else:
         arrived(connection, session, ids, now)
 
@@ -91,6 +91,7 @@ def _values(run: NewRun) -> tuple[Any, ...]:
         run.ready_at,
         run.lane,
         run.state,
+        run.cause,
         run.reason,
         run.schedule_id,
         run.last_due_at,

@@ -8,8 +8,8 @@ import apsw
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
-from ostinato.models.lane import CLEARED, Lane, Rate
-from ostinato.models.states import RunState
+from ostinato.models.lane import Lane, Rate
+from ostinato.models.run import CLEARED
 from ostinato.stores.base import Cleared
 from ostinato.stores.rows import load_all, load_lane
 from ostinato.stores.sqlite.database import Database
@@ -89,7 +89,7 @@ class SqliteLanes:
         def clear(connection: apsw.Connection) -> Cleared:
             last = fetch_value(connection, "SELECT max(id) FROM runs") if until is None else until
             rows = fetch(connection, _QUEUED, (name, last, limit))
-            end_queued(connection, [RunId(id) for (id,) in rows], RunState.CANCELLED, CLEARED, now)
+            end_queued(connection, [RunId(id) for (id,) in rows], CLEARED, now)
             return Cleared(len(rows), RunId(last) if len(rows) == limit else None)
 
         return await self._database.write(clear, wakes=True)

@@ -95,6 +95,9 @@ def list_runs(connection: apsw.Connection, wanted: RunFilter) -> list[Run]:
         elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
             # Found by the partial indexes of what is active, not among all that ever ended.
             clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
+    if wanted.causes:
+        clauses.append(f"r.cause IN ({', '.join('?' * len(wanted.causes))})")
+        values.extend(wanted.causes)
     where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
     return find_runs(connection, where, values, wanted.limit, brief=wanted.brief)
 
@@ -111,7 +114,7 @@ def find_runs(
         return load_all(load_brief, rows)
     # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
-    ids = msgspec.json.encode([row[0] for row in rows if row[12] or row[4]]).decode()
+    ids = msgspec.json.encode([row[0] for row in rows if row[13] or row[5]]).decode()
     query = f"""
         SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id IN (SELECT value FROM json_each(?))
         ORDER BY a.run_id, a.number"""

@@ -13,7 +13,8 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter, tells
+from ostinato.models.states import Cause
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.claims import claim_now
@@ -36,7 +37,7 @@ from ostinato.stores.sqlite.overview import (
 )
 from ostinato.stores.sqlite.query import fetch, fetch_value
 
-__all__ = ["SqliteRuns", "cancel_now", "tell_to_stop"]
+__all__ = ["SqliteRuns", "cancel_now"]
 
 # In a session of people's it waits its turn again.
 _REPEAT = """
@@ -141,8 +142,8 @@ class SqliteRuns:
 
         await self._database.write(report)
 
-    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-        return await self._database.write(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
+        return await self._database.write(lambda connection: cancel_now(connection, ids, ending, now), wakes=True)
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         def stale(connection: apsw.Connection) -> list[ClaimedRun]:
@@ -169,12 +170,12 @@ class SqliteRuns:
         rows = await self._database.read(lambda connection: fetch(connection, query, (ready_before,)))
         return [load_claimed(row) for row in rows]
 
-    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
         def explain(connection: apsw.Connection) -> None:
             connection.execute(
-                "UPDATE runs SET reason = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'queued' "
-                "AND reason IS NOT ?",
-                (reason, msgspec.json.encode(ids).decode(), reason),
+                "UPDATE runs SET cause = ?, reason = ? WHERE id IN (SELECT value FROM json_each(?)) "
+                "AND state = 'queued' AND reason IS NOT ?",
+                (cause, reason, msgspec.json.encode(ids).decode(), reason),
             )
 
         await self._database.write(explain)
@@ -216,18 +217,18 @@ class SqliteRuns:
         return await self._database.read(lambda connection: count_active(connection, now))
 
 
-def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+def cancel_now(connection: apsw.Connection, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
-    ended = end_queued(connection, ids, "cancelled", reason, now)
-    return Cancelled(ended, tell_to_stop(connection, ids, reason))
+    ended = end_queued(connection, ids, ending, now)
+    return Cancelled(ended, _tell_to_stop(connection, ids, ending))
 
 
-def tell_to_stop(connection: apsw.Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
+def _tell_to_stop(connection: apsw.Connection, ids: Sequence[RunId], ending: Ending) -> list[RunId]:
     """Ask the nodes of running ones; who was asked before keeps the first reason."""
     rows = fetch(
         connection,
-        "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' "
+        "UPDATE runs SET cause = ?, cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' "
         "AND cancel IS NULL RETURNING id",
-        (reason, msgspec.json.encode(ids).decode()),
+        (*ending, msgspec.json.encode(ids).decode()),
     )
     return sorted(RunId(id) for (id,) in rows)

@@ -27,6 +27,7 @@ from ostinato.models.schedule import (
     ScheduleSort,
     ScheduleState,
 )
+from ostinato.models.states import Cause
 from ostinato.stores.base import Due, Tally
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sqlite.database import Database
@@ -79,8 +80,9 @@ WHERE {_RETIMED} OR orphaned OR (excluded.note IS NOT NULL AND excluded.note IS 
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
 _HOLD = """
-UPDATE schedules SET next_at = ?1, held_since = coalesce(held_since, ?2), held_reason = ?3, updated_at = ?4
-WHERE id = ?5 AND version = ?6 AND next_at = ?2 AND enabled AND broken IS NULL AND NOT orphaned
+UPDATE schedules SET next_at = ?1, held_since = coalesce(held_since, ?2), held_cause = ?3, held_reason = ?4,
+                     updated_at = ?5
+WHERE id = ?6 AND version = ?7 AND next_at = ?2 AND enabled AND broken IS NULL AND NOT orphaned
 """
 _LATEST = """
 SELECT max(at) FROM (SELECT max(finished_at) AS at FROM runs WHERE finished_at IS NOT NULL
@@ -88,7 +90,8 @@ SELECT max(at) FROM (SELECT max(finished_at) AS at FROM runs WHERE finished_at I
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = ? AND NOT s.orphaned AND s.name NOT IN (SELECT value FROM json_each(?))"
 _DETACH = """
-UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?)
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, ?),
+                cause = CASE WHEN cancel IS NULL THEN ? ELSE cause END
 WHERE schedule_id = ? AND state = 'running' AND mode IS NOT NULL
 """
 _OTHERS_RUN = """
@@ -203,7 +206,7 @@ class SqliteSchedules:
                 return False
             sessions = fetch(connection, f"SELECT DISTINCT session FROM runs WHERE {_IN_SESSION}", (id,))
             # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
-            connection.execute(_DETACH, (REMOVED, id))
+            connection.execute(_DETACH, (REMOVED, Cause.REMOVED, id))
             mark_removed(connection, id)
             connection.execute("DELETE FROM schedules WHERE id = ?", (id,))
             give_turns(connection, [session for (session,) in sessions])
@@ -213,7 +216,7 @@ class SqliteSchedules:
 
     async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
         def write(connection: apsw.Connection) -> bool:
-            connection.execute(_HOLD, (hold.next_at, hold.since, hold.reason, now, id, version))
+            connection.execute(_HOLD, (hold.next_at, hold.since, hold.cause, hold.reason, now, id, version))
             return bool(connection.changes())
 
         return await self._database.write(write)
@@ -306,8 +309,8 @@ class SqliteSchedules:
                     runs.extend(plan.runs)
                     if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
                         changed.append(plan.schedule_id)
-                    if plan.cancel:
-                        cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+                    if plan.ending is not None:
+                        cancel_now(connection, plan.cancel, plan.ending, now)
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             insert_fires(connection, runs, now)

@@ -10,7 +10,7 @@ import apsw
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.run import INTERRUPTED
+from ostinato.models.run import INTERRUPTED, Ending
 from ostinato.models.session import (
     DROPPED,
     REFUSED,
@@ -29,7 +29,6 @@ from ostinato.models.session import (
     queued_message,
     skipped_message,
 )
-from ostinato.models.states import RunState
 from ostinato.models.work import PAYLOADS_END
 from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event, load_session
 from ostinato.stores.sqlite.database import Database
@@ -37,7 +36,7 @@ from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note, note_runs
 from ostinato.stores.sqlite.inserts import insert_all
 from ostinato.stores.sqlite.query import fetch, fetch_value
-from ostinato.stores.sqlite.runs import cancel_now, tell_to_stop
+from ostinato.stores.sqlite.runs import cancel_now
 from ostinato.stores.sqlite.turns import arrived, give_turns, is_cut_off, remember
 
 __all__ = ["SqliteSessions"]
@@ -139,15 +138,15 @@ def _known(connection: apsw.Connection, message: Message) -> Sent | None:
     if key is None:
         return None
     found = "mode IS NOT NULL" if message.payload is not None else "state IN ('queued', 'running')"
-    rows = fetch(connection, f"SELECT id, state, reason, result FROM runs WHERE key = ? AND {found} LIMIT 1", (key,))
+    rows = fetch(connection, f"SELECT id, cause, result FROM runs WHERE key = ? AND {found} LIMIT 1", (key,))
     return known_message(*rows[0]) if rows else None
 
 
 def _insert_skipped(
-    connection: apsw.Connection, message: Message, reason: str, now: Micros, carried_by: RunId | None = None
+    connection: apsw.Connection, message: Message, ending: Ending, now: Micros, carried_by: RunId | None = None
 ) -> RunId:
     """The row of a message that gets no run of its own."""
-    (id,) = insert_all(connection, [skipped_message(message, reason, now)])
+    (id,) = insert_all(connection, [skipped_message(message, ending, now)])
     if carried_by is not None:
         connection.execute("UPDATE runs SET result = ? WHERE id = ?", (carrier_text(carried_by), id))
     return id
@@ -168,8 +167,7 @@ def _interrupt(connection: apsw.Connection, key: str, joined: RunId | None, now:
     """End what is queued, but for the burst that the message has joined, and stop what is under way."""
     rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (key,))
     ids = [RunId(id) for (id,) in rows if id != joined]
-    end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
-    return tell_to_stop(connection, ids, INTERRUPTED)
+    return cancel_now(connection, ids, INTERRUPTED, now).asked
 
 
 def _make_room(connection: apsw.Connection, message: Message, now: Micros) -> Sequence[RunId] | None:
@@ -183,7 +181,7 @@ def _make_room(connection: apsw.Connection, message: Message, now: Micros) -> Se
         return ()
     if message.drop is Drop.NEW:
         return None
-    return end_queued(connection, [RunId(id) for (id,) in rows[:excess]], RunState.SKIPPED, DROPPED, now)
+    return end_queued(connection, [RunId(id) for (id,) in rows[:excess]], DROPPED, now)
 
 
 def _stop_oldest(connection: apsw.Connection, key: str, now: Micros) -> Stopped | None:

@@ -10,6 +10,7 @@ import apsw
 from ostinato.clock import Micros, Signal
 from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
+from ostinato.stores.rows import load_ending
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.jobs import named_error
 from ostinato.stores.sqlite.locks import close
@@ -96,10 +97,12 @@ def _connect(database: Database) -> apsw.Connection:
 def _glance(connection: apsw.Connection, node: NodeId) -> Glance:
     next_at = fetch_value(connection, "SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL")
     cancel = fetch(
-        connection, "SELECT id, cancel FROM runs WHERE node = ? AND state = 'running' AND cancel IS NOT NULL", (node,)
+        connection,
+        "SELECT id, cause, cancel FROM runs WHERE node = ? AND state = 'running' AND cancel IS NOT NULL",
+        (node,),
     )
     drain = fetch_value(connection, "SELECT (SELECT drain FROM nodes WHERE id = ?)", (node,))
-    asked = [(RunId(id), reason) for id, reason in cancel]
+    asked = [(RunId(id), load_ending(*ending)) for id, *ending in cancel]
     return Glance(next_at, _next_ready(connection), asked, None if drain is None else bool(drain))
 
 
