@@ -1,6 +1,6 @@
 """Ostinato: the façade that users hold. Tasks and checks are declared on it; schedules and runs are reached through it.
 
-Schedules, runs and nodes have their verbs in `faces.py`; where all of it lives is `home.py`.
+Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where all of it lives is `home.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, load_settings, without_password
@@ -22,27 +22,14 @@ from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
-from ostinato.faces import (
-    AioLanes,
-    AioNodes,
-    AioProjects,
-    AioRuns,
-    AioSchedules,
-    AioSessions,
-    Lanes,
-    Nodes,
-    Projects,
-    Runs,
-    Schedules,
-    Sessions,
-)
 from ostinato.home import Home
 from ostinato.logs import get_logger
+from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
-from ostinato.models.policy import check_key
+from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
-from ostinato.service.why import Why
+from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import RunHandle, Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
@@ -67,7 +54,7 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
 
-class Ostinato:
+class Ostinato(Resources[Sync]):
     """A scheduler on one database. Making it touches nothing; the first call opens and migrates the database."""
 
     def __init__(
@@ -91,14 +78,7 @@ class Ostinato:
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._home: Home[House] = Home(self._open)
-        self.schedules = Schedules(self._home, lambda house: house.services.schedules)
-        self.runs = Runs(self._home, lambda house: house.services.runs)
-        self.projects = Projects(self._home, lambda house: house.services.projects)
-        self.lanes = Lanes(self._home, lambda house: house.services.lanes)
-        throttle = self.registry.throttle
-        self.sessions = Sessions(self._home, lambda house: house.services.sessions, throttle, self.runs)
-        self.nodes = Nodes(self._home, lambda house: house.services.nodes)
+        super().__init__(Sync, Home(self._open), self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -119,7 +99,7 @@ class Ostinato:
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> TaskDecorator: ...
 
     def task(
@@ -131,7 +111,7 @@ class Ostinato:
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Any:
         """Register a function as a task, with its policy and, if it has one, its schedule.
 
@@ -285,7 +265,7 @@ class Ostinato:
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> RunHandle:
         """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
         id = self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
@@ -297,49 +277,24 @@ class Ostinato:
         *,
         project: str | None = None,
         printed: Callable[[OutputLine], None] = lambda _: None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Run:
         """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
 
         `printed` gets its lines as they come, on the engine's loop.
         """
-
-        async def execute(house: House) -> Run:
-            draft = await house.services.runs.draft(work, project=project, **policy)
-            return await house.execute(draft, printed=printed)
-
-        return self._home.run(execute)
-
-    # Asking
-
-    def health(self) -> dict[str, Any]:
-        """How the engine of this process is; `ok` is False when none is started."""
-        return self._home.run(_health)
-
-    def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        self._home.run(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return self._home.run(lambda house: house.services.why.why(name, at))
+        return self._home.run(lambda house: _execute(house, work, project, printed, policy))
 
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
 
 
-class Aio:
+class Aio(Resources[Async]):
     """The same verbs for coroutines, on any loop."""
 
     def __init__(self, app: Ostinato) -> None:
         self._app = app
-        home = app._home
-        self.schedules = AioSchedules(home, lambda house: house.services.schedules)
-        self.runs = AioRuns(home, lambda house: house.services.runs)
-        self.projects = AioProjects(home, lambda house: house.services.projects)
-        self.lanes = AioLanes(home, lambda house: house.services.lanes)
-        self.sessions = AioSessions(home, lambda house: house.services.sessions)
-        self.nodes = AioNodes(home, lambda house: house.services.nodes)
+        super().__init__(Async, app._home, app.registry.throttle)
 
     async def start(self) -> None:
         """Start the engine in the background; `async with app` starts it on the running loop instead."""
@@ -349,21 +304,37 @@ class Aio:
         """Drain and stop the engine and close the database."""
         await self._app._home.aleave(partial(_stop_engine, grace=_seconds(grace)), House.close)
 
+    async def force(self) -> None:
+        """While a stop drains: wait for running work no longer."""
+        self._app.force()
+
+    async def enqueue(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> RunId:
+        """Run a Shell, an Agent, an Http or a task soon, on any node; answers the number of the run."""
+        return await self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
+
+    async def execute(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        printed: Callable[[OutputLine], None] = lambda _: None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Run:
+        """Run this work here and now and wait for its end; see Ostinato.execute."""
+        return await self._app._home.arun(lambda house: _execute(house, work, project, printed, policy))
+
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._home.arun(lambda house: self._app._with_engine(house, use))
-
-    async def health(self) -> dict[str, Any]:
-        """How the engine of this process is."""
-        return await self._app._home.arun(_health)
-
-    async def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        await self._app._home.arun(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    async def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return await self._app._home.arun(lambda house: house.services.why.why(name, at))
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
@@ -400,5 +371,12 @@ def _force(house: House) -> None:
         house.engine.force()
 
 
-async def _health(house: House) -> dict[str, Any]:
-    return await house.health()
+async def _execute(
+    house: House,
+    work: WorkLike,
+    project: str | None,
+    printed: Callable[[OutputLine], None],
+    policy: PolicyOptions,
+) -> Run:
+    draft = await house.services.runs.draft(work, project=project, **policy)
+    return await house.execute(draft, printed=printed)

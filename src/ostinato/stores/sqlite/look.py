@@ -11,8 +11,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from ostinato.models.ids import ScheduleId
-from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
+from ostinato.models.live import Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
 from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event
@@ -24,20 +23,11 @@ __all__ = ["look"]
 _REMOVED = f"SELECT {AUDIT_COLUMNS} FROM audit WHERE id > ? AND verb = '{REMOVED_SCHEDULE}' ORDER BY id LIMIT ?"
 _EVENTS = f"SELECT {EVENT_COLUMNS} FROM events WHERE id > ? ORDER BY id LIMIT ?"
 _CHANGED = f"""
-SELECT {CHANGED_COLUMNS} FROM schedules s WHERE s.updated_at >= ?1 AND (s.updated_at, s.id) > (?1, ?2)
-ORDER BY s.updated_at, s.id LIMIT ?3
+SELECT {CHANGED_COLUMNS} FROM schedules s WHERE s.updated_at >= ? ORDER BY s.updated_at, s.id LIMIT ?
 """
 _ENDED = """
 r.finished_at >= ? AND r.id <= ? AND r.id NOT IN (SELECT value FROM json_each(?)) ORDER BY r.finished_at DESC LIMIT ?
 """
-# By the partial indexes of what is active, not among all that ever ended.
-_ACTIVE = """
-r.id IN (SELECT id FROM runs WHERE state = 'running'
-         UNION ALL SELECT id FROM runs WHERE state = 'queued' AND waiting = 0
-         UNION ALL SELECT id FROM runs WHERE session IS NOT NULL AND waiting = 1 AND state IN ('queued', 'running'))
-ORDER BY r.id DESC LIMIT ?
-"""
-_BROKEN = "SELECT id, broken FROM schedules WHERE broken IS NOT NULL LIMIT ?"
 
 
 def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
@@ -49,12 +39,10 @@ def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
             ended=_ended(connection, mark, limit),
             # By a sum, so that the order does not lead through the whole ledger instead of the index of what runs.
             running=_runs(connection, "r.state = 'running' ORDER BY r.id + 0 LIMIT ?", (limit,)),
-            schedules=_changed(connection, mark, limit),
+            schedules=load_all(load_changed, fetch(connection, _CHANGED, (mark.changed_at, limit))),
             events=load_all(load_event, fetch(connection, _EVENTS, (mark.event, limit))),
             audit=load_all(load_audit, fetch(connection, _REMOVED, (mark.audit, limit))),
             last_run=fetch_value(connection, "SELECT coalesce(max(id), 0) FROM runs"),
-            active=_runs(connection, _ACTIVE, (mark.active,)) if mark.active else [],
-            broken=_broken(connection, mark.active) if mark.active else {},
         )
 
 
@@ -65,18 +53,8 @@ def _seen(connection: apsw.Connection, mark: Mark) -> list[ToldRun]:
 
 
 def _ended(connection: apsw.Connection, mark: Mark, limit: int) -> list[ToldRun]:
-    if mark.finished_at is None:
-        return []
     values = (mark.finished_at, mark.run, _json([*mark.runs, *mark.told]), limit)
     return _runs(connection, _ENDED, values)[::-1]
-
-
-def _changed(connection: apsw.Connection, mark: Mark, limit: int) -> list[ChangedSchedule]:
-    return load_all(load_changed, fetch(connection, _CHANGED, (mark.changed_at, mark.changed_id, limit)))
-
-
-def _broken(connection: apsw.Connection, most: int) -> dict[ScheduleId, str]:
-    return {ScheduleId(id): broken for id, broken in fetch(connection, _BROKEN, (most,))}
 
 
 def _runs(connection: apsw.Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
