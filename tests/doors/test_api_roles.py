@@ -175,16 +175,6 @@ def test_only_an_admin_makes_what_runs_commands(
         assert status == (200 if role.covers(needed) else 403)
 
 
-def test_an_operator_runs_what_an_admin_made(web: Web) -> None:
-    admin, operator = web.script(Role.ADMIN), web.script(Role.OPERATOR)
-    admin.post("/api/schedules", {"name": "nightly", "timing": "every 5m", "work": SHELL})
-    assert operator.post("/api/schedules/nightly/trigger", {}).status_code == 201
-    assert operator.post("/api/schedules/nightly/disable", {}).status_code == 200
-    assert operator.send("PATCH", "/api/schedules/nightly", json={"timing": "every 1h"}).status_code == 200
-    assert operator.send("PATCH", "/api/schedules/nightly", json={"work": HTTP}).status_code == 403
-    assert operator.send("PATCH", "/api/schedules/nightly", json={"project": None}).status_code == 403
-
-
 SAMPLES: dict[str, Any] = {
     "overlap": "allow",
     "catch_up": "none",
@@ -237,19 +227,6 @@ def test_what_each_role_changes_of_an_admins_work_is_a_closed_list(web: Web, rol
         if status == 200:
             allowed.add(name)
     assert allowed == {Role.VIEWER: set(), Role.OPERATOR: OPERATORS, Role.ADMIN: set(bodies)}[role]
-
-
-def test_an_operator_neither_drops_the_checks_of_an_admins_work_nor_what_is_kept_of_it(web: Web) -> None:
-    policy = {"notify": ["pager"], "keep": {"age": "365d", "count": None}}
-    made = {"name": "nightly", "timing": "every 5m", "work": SHELL, "policy": policy}
-    assert web.script(Role.ADMIN).post("/api/schedules", made).status_code == 201
-    operator = web.script(Role.OPERATOR)
-    changes: list[dict[str, Any]] = [{"checks": []}, {"keep": {"count": 1}}, {"priority": 5, "notify": []}]
-    for changed in changes:
-        answer = operator.send("PATCH", "/api/schedules/nightly", json={"policy": changed})
-        assert (answer.status_code, answer.json()["type"]) == (403, "/problems/not-allowed")
-    kept = operator.get("/api/schedules/nightly").json()["policy"]
-    assert (kept["notify"], kept["keep"]["count"], kept["priority"]) == (["pager"], None, 0)
 
 
 def test_a_message_brings_no_command_with_it(web: Web) -> None:

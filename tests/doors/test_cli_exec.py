@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ostinato.signal_reader import FORCED_END
-from tests.doors.command_line import PATIENT, PROGRAM, CommandLine, eventually
+from tests.doors.command_line import PATIENT, PROGRAM, STUBBORN, CommandLine, eventually
 
 AGENT = r"""
 import re, sys
@@ -48,37 +48,6 @@ app = Ostinato()
 @app.task("flaky", retry=5)
 def flaky():
     raise ValueError("no good")
-"""
-
-
-BLOCKING = """
-import contextlib, ctypes, io, time
-from pathlib import Path
-from ostinato import Ostinato
-
-app = Ostinato()
-
-
-@app.task("block", retry=0)
-async def block():
-    Path("begun").touch()
-    time.sleep(600)
-
-
-@app.task("hidden", retry=0)
-async def hidden():
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        Path("begun").touch()
-        time.sleep(600)
-
-
-@app.task("deaf", retry=0)
-async def deaf():
-    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
-    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
-    library.pthread_mutex_lock(lock)
-    Path("begun").touch()
-    library.pthread_mutex_lock(lock)
 """
 
 
@@ -248,8 +217,8 @@ def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: Com
 
 @pytest.mark.parametrize("task", ["block", "hidden", "deaf"])
 def test_a_second_signal_ends_a_task_that_holds_the_loop(cli: CommandLine, task: str) -> None:
-    (cli.folder / "blocking.py").write_text(BLOCKING)
-    with cli.start("exec", "--task", task, "--app", "blocking:app") as running:
+    (cli.folder / "stubborn.py").write_text(STUBBORN)
+    with cli.start("exec", "--task", task, "--app", "stubborn:app") as running:
         eventually((cli.folder / "begun").exists, "the task runs")
         running.signal(signal.SIGINT)
         running.signal(signal.SIGTERM)  # another one: two of the same may become one

@@ -264,16 +264,6 @@ def test_a_waiting_sender_is_told_that_its_message_was_dropped(cli: CommandLine)
     assert "error: the message of run 1 was dropped: the queue of session 'dm:1' was full" in waiting.err
 
 
-def test_a_waiting_sender_is_told_that_the_lane_was_cleared(cli: CommandLine) -> None:
-    with cli.start("session", "send", "dm:1", "hi", "--task", "answer", "--wait", "--json") as waiting:
-        eventually(lambda: cli.ok("session", "ls", "--json").json, "the message is there")
-        cli.ok("lane", "clear", "main", "--yes")
-        assert waiting.wait() == 1
-    assert waiting.out == ""
-    last = json.loads(waiting.err.splitlines()[-1])
-    assert last == {"error": "the message of run 1 was dropped: lane 'main' was cleared"}
-
-
 def test_a_schedule_can_wait_its_turn_in_a_session(cli: CommandLine) -> None:
     cli.ok("schedule", "add", "a", "every 5m", "--task", "hello", "--session", "dm:1")
     assert cli.ok("schedule", "show", "a", "--json").json["policy"]["session"] == "dm:1"

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from ostinato.api.proxies import Proxies
-from tests.doors.command_line import CommandLine, Process, eventually
+from tests.doors.command_line import CommandLine, Process, page_address
 from tests.doors.web import Web, web_on
 
 # Of localhost and 127.0.0.1, by itself, for a hundred years; nobody trusts it but these tests.
@@ -24,13 +24,6 @@ DATA = Path(__file__).parent / "data"
 CERTIFICATE, KEY = DATA / "localhost.crt", DATA / "localhost.key"
 TLS = ("--tls-cert", str(CERTIFICATE), "--tls-key", str(KEY))
 PROXY = "10.0.0.5"
-
-
-def _address(process: Process) -> str:
-    eventually(lambda: "Ctrl-C to stop" in process.err, "the server is ready")
-    found = re.search(r"page +(https?://\S+?),?(\s|$)", process.err)
-    assert found is not None, process.err
-    return found[1]
 
 
 def _stop(process: Process) -> None:
@@ -78,7 +71,7 @@ def test_the_network_is_let_in_only_when_there_is_a_token(
     assert "ostinato token add NAME --role admin" in refused.err
     secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
     with cli.start("web", *flags) as process:
-        address = _address(process)
+        address = page_address(process)
         assert address.startswith("https://127.0.0.1:" if way == "tls" else "http://127.0.0.1:")
         assert "every other address of this machine" in process.err
         assert "login?code=" not in process.err
@@ -91,7 +84,7 @@ def test_the_network_is_let_in_only_when_there_is_a_token(
 @pytest.mark.parametrize("command", ["web", "up"])
 def test_over_tls_the_link_logs_in_with_a_secure_cookie(cli: CommandLine, command: str) -> None:
     with cli.start(command, "--port", "0", *TLS) as process:
-        address = _address(process)
+        address = page_address(process)
         link = re.search(r"log in +(https://\S+)", process.err)
         assert link is not None
         assert link[1].startswith(f"{address}/login?code=")
@@ -116,7 +109,7 @@ def test_over_tls_the_link_logs_in_with_a_secure_cookie(cli: CommandLine, comman
 
 def test_who_never_agrees_upon_tls_is_let_go_and_others_are_answered(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0", *TLS) as process:
-        address = _address(process)
+        address = page_address(process)
         port = int(address.rpartition(":")[2])
         lines = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(300)]
         with httpx.Client(verify=_trusting(), timeout=60) as client:
@@ -174,7 +167,7 @@ def test_the_settings_name_certificate_and_key_too(cli: CommandLine) -> None:
     shutil.copy(KEY, cli.folder / "server.key")
     (cli.folder / "ostinato.toml").write_text('tls_cert = "server.crt"\ntls_key = "server.key"\n')
     with cli.start("web", "--port", "0") as process:
-        address = _address(process)
+        address = page_address(process)
         assert address.startswith("https://")
         assert "--https" not in process.err
         _stop(process)

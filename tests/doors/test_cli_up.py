@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.doors.command_line import JOBS, PATIENT, PROGRAM, CommandLine, eventually
+from tests.doors.command_line import JOBS, PATIENT, PROGRAM, STUBBORN, CommandLine, eventually
 
 
 def _alive(cli: CommandLine) -> bool:
@@ -92,46 +92,6 @@ def test_a_second_signal_forces_and_nothing_is_lost(cli: CommandLine) -> None:
         assert "forcing" in up.err
     run = cli.ok("run", "show", number, "--json").json
     assert (run["state"], run["attempts"][0]["state"]) == ("queued", "cut_off")
-
-
-STUBBORN = """
-import asyncio, ctypes, time
-from pathlib import Path
-from ostinato import Ostinato
-
-app = Ostinato()
-
-
-@app.task("swallow", retry=0)
-async def swallow():
-    Path("begun").touch()
-    while True:
-        try:
-            await asyncio.sleep(3600)
-        except asyncio.CancelledError:
-            pass
-
-
-@app.task("block", retry=0)
-async def block():
-    Path("begun").touch()
-    time.sleep(600)
-
-
-@app.task("deaf", retry=0)
-async def deaf():
-    # A lock that is taken twice. Unlike a sleep, no signal interrupts it: no handler of Python runs before its end.
-    library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
-    library.pthread_mutex_lock(lock)
-    Path("begun").touch()
-    library.pthread_mutex_lock(lock)
-
-
-@app.task("beside", retry=0)
-async def beside():
-    Path("begun").touch()
-    await asyncio.to_thread(time.sleep, 3600)
-"""
 
 
 @pytest.mark.parametrize("task", ["swallow", "block", "deaf", "beside"])

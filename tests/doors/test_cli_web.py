@@ -20,7 +20,7 @@ from websockets.typing import Origin
 
 from ostinato.cli import server
 from ostinato.errors import OstinatoError
-from tests.doors.command_line import CommandLine, Process, eventually
+from tests.doors.command_line import CommandLine, Process, page_address
 
 
 def _has_ipv6() -> bool:
@@ -30,13 +30,6 @@ def _has_ipv6() -> bool:
     except OSError:
         return False
     return True
-
-
-def _address(web: Process) -> str:
-    eventually(lambda: "Ctrl-C to stop" in web.err, "the server is ready")
-    found = re.search(r"page +(http://\S+?),?(\s|$)", web.err)
-    assert found is not None, web.err
-    return found[1]
 
 
 def _stop(web: Process) -> None:
@@ -56,7 +49,7 @@ def taken() -> Iterator[int]:
 
 def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0") as web:
-        address = _address(web)
+        address = page_address(web)
         link = re.search(r"log in +(\S+)", web.err)
         assert link is not None
         assert link[1].startswith(f"{address}/login?code=")
@@ -79,14 +72,14 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
             ]
         _stop(web)
     with cli.start("web", "--port", "0") as web:
-        _address(web)
+        page_address(web)
         assert "login?code=" not in web.err
         _stop(web)
 
 
 def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0", "--db", "sqlite:///other.db") as web:
-        address = _address(web)
+        address = page_address(web)
         named = re.search(r"; '(ostinato login .*)' makes another", web.err)
         assert named is not None
         assert f"--db sqlite:///{cli.folder}/other.db" in named[1]
@@ -99,7 +92,7 @@ def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: 
 
 def test_with_json_a_script_learns_where_it_listens(cli: CommandLine) -> None:
     with cli.start("web", "--port", "0", "--json") as web:
-        address = _address(web)
+        address = page_address(web)
         assert json.loads(web.out) == {"address": address}
         assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         _stop(web)
@@ -116,7 +109,7 @@ def test_a_socket_is_opened_for_its_own_page_alone(cli: CommandLine) -> None:
     secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
     bearer = {"Authorization": f"Bearer {secret}"}
     with cli.start("web", "--port", "0") as web:
-        address = _address(web)
+        address = page_address(web)
         stream = address.replace("http", "ws", 1) + "/api/live"
         with connect(stream, additional_headers=bearer, origin=Origin(address), open_timeout=60) as live:
             live.send('{"type": "ping"}')
@@ -135,9 +128,9 @@ def test_a_socket_is_opened_for_its_own_page_alone(cli: CommandLine) -> None:
 
 
 @pytest.mark.skipif(not _has_ipv6(), reason="this machine has no IPv6")
-def test_it_listens_at_an_ipv6_address(cli: CommandLine) -> None:
+def test_it_listens_at_an_ipv6page_address(cli: CommandLine) -> None:
     with cli.start("web", "--host", "::1", "--port", "0") as web:
-        address = _address(web)
+        address = page_address(web)
         assert address.startswith("http://[::1]:")
         assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
         _stop(web)

@@ -14,7 +14,6 @@ import pytest
 from ostinato import (
     At,
     Cron,
-    DailyAt,
     Every,
     Function,
     Ostinato,
@@ -101,19 +100,6 @@ def test_delay_and_at_exclude_each_other_and_at_needs_a_zone(app: Ostinato) -> N
 # Schedules.
 
 
-def test_adding_twice_changes_nothing(app: Ostinato, clock: FakeClock) -> None:
-    job = app.task("job")(lambda: None)
-    first = app.schedules.add("nightly", DailyAt(3, 0), job)
-    clock.advance("1h")
-    second = app.schedules.add("nightly", DailyAt(3, 0), job)
-    assert (second.version, second.next_run_at, second.updated_at) == (
-        first.version,
-        first.next_run_at,
-        first.updated_at,
-    )
-    assert len(app.schedules.list()) == 1
-
-
 def test_adding_again_keeps_a_persons_pause_and_the_due_time(app: Ostinato, clock: FakeClock) -> None:
     app.schedules.add("job", "every 1h", "job")
     app.schedules.disable("job", note="holiday")
@@ -124,12 +110,6 @@ def test_adding_again_keeps_a_persons_pause_and_the_due_time(app: Ostinato, cloc
     assert enabled.next_run_at == at(1, 10)
     clock.advance("10m")
     assert app.schedules.add("job", "every 1h", "job", priority=1).next_run_at == at(1, 10)
-
-
-def test_a_new_timing_gives_a_new_due_time(app: Ostinato, clock: FakeClock) -> None:
-    app.schedules.add("job", "every 1h", "job")
-    clock.advance("10m")
-    assert app.schedules.add("job", "every 2h", "job").next_run_at == at(2, 10)
 
 
 def test_timings_and_work_come_in_every_form(app: Ostinato) -> None:
@@ -204,11 +184,6 @@ def test_edit_changes_only_what_is_given(app: Ostinato) -> None:
     assert app.schedules.edit("job", timing="every 2h").policy.priority == 4
 
 
-def test_edit_does_not_switch_on_what_is_off(app: Ostinato) -> None:
-    app.schedules.add("job", "every 1h", "job", enabled=False)
-    assert app.schedules.edit("job", priority=1).enabled is False
-
-
 def test_disable_says_why_and_enable_forgets_it(app: Ostinato) -> None:
     app.schedules.add("job", "every 1h", "job", note="owner: ada")
     off = app.schedules.disable("job", note="broken printer")
@@ -226,14 +201,6 @@ def test_enabling_what_is_finished_is_a_conflict(app: Ostinato) -> None:
     app.schedules.disable("job")
     with pytest.raises(Conflict, match="finished"):
         app.schedules.enable("job")
-
-
-def test_remove_takes_the_runs_with_it(app: Ostinato) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", "every 1h", "job")
-    simulate(app, lasting="3h")
-    app.schedules.remove("job")
-    assert (app.schedules.list(), app.runs.list()) == ([], [])
 
 
 def test_next_shows_the_coming_times(app: Ostinato) -> None:

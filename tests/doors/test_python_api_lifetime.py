@@ -87,23 +87,6 @@ def test_a_task_may_enqueue_another_while_its_node_drains(app: Ostinato) -> None
     app.stop()
 
 
-def test_a_start_during_a_drain_starts_anew(app: Ostinato) -> None:
-    held = Held(app)
-    app.start()
-    held.task.enqueue()
-    assert held.begun.wait(10)
-    node = app.health()["node"]
-    with ThreadPoolExecutor(2) as pool:
-        stopping = pool.submit(app.stop)
-        until_draining(app)
-        starting = pool.submit(app.start)
-        held.may_end.set()
-        stopping.result(20)
-        starting.result(20)
-    assert app.health()["node"] not in (None, node)
-    app.stop()
-
-
 def test_force_ends_a_drain(app: Ostinato) -> None:
     held = Held(app)
     app.start()

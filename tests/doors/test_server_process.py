@@ -56,9 +56,15 @@ async def _itself(engine: Engine) -> Engine:
     return engine
 
 
-@pytest.fixture(params=SHARED)
-def app(request: pytest.FixtureRequest, tmp_path: Path, tuning: Tuning) -> Ostinato:
-    return Ostinato(settings=Settings(db=url_of(request, tmp_path), port=0, tuning=tuning))
+@pytest.fixture(params=["sqlite"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A file of SQLite, for most: how the two processes speak with each other has nothing to do with the database."""
+    return url_of(request, tmp_path)
+
+
+@pytest.fixture
+def app(url: str, tuning: Tuning) -> Ostinato:
+    return Ostinato(settings=Settings(db=url, port=0, tuning=tuning))
 
 
 async def _ended(app: Ostinato, id: int) -> RunState:
@@ -295,6 +301,7 @@ def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
     asyncio.run(all_of_it())
 
 
+@pytest.mark.parametrize("url", SHARED, indirect=True)
 @tuned(server_restart_seconds=0.01, server_longest_restart_seconds=0.01)
 def test_a_server_that_is_killed_is_started_again_at_its_port(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:
     @app.task("quick")

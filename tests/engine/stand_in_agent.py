@@ -1,6 +1,6 @@
 """A stand-in for the Claude Code CLI: it speaks the same contract, refuses what that refuses, and costs nothing.
 
-What it plays is said in the prompt: `play:budget`. It is copied to a folder of the test as an executable of its own,
+What it plays is said in the prompt: `play:wait`. It is copied to a folder of the test as an executable of its own,
 so it uses nothing but the standard library; beside itself it keeps its conversations, and notes how it was called.
 """
 
@@ -155,13 +155,6 @@ def logged_out(call: Played) -> None:
     raise SystemExit(1)
 
 
-def budget(call: Played) -> None:
-    call.say("This will be dear.")
-    errors = ["Reached maximum budget ($0.5)"]
-    call.end(None, is_error=True, subtype="error_max_budget_usd", errors=errors, total_cost_usd=0.51)
-    raise SystemExit(1)
-
-
 def hang(call: Played) -> None:
     call.say("I wait.")
     child = subprocess.Popen(["sleep", "600"])
@@ -187,35 +180,6 @@ def wait(call: Played) -> None:
     success(call)
 
 
-def garbage(call: Played) -> None:
-    sys.stdout.write('npm warn deprecated\n{"type": "assistant", "mess\n[1, 2]\n{"type": 7}\n\n{"type": "future"}\n')
-    sys.stdout.flush()
-    os.write(1, b"caf\xe9\n")
-    success(call)
-
-
-def huge(call: Played) -> None:
-    call.use("Read", {"file_path": "/a.png"}, "x" * 3_000_000)
-    call.use("Read", {"file_path": "/b.png"}, "y" * 9_000_000)
-    success(call)
-
-
-def crash(call: Played) -> None:
-    call.say("I am about to fall.")
-    sys.stderr.write("panic: out of luck\n")
-    sys.stderr.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def silent(call: Played) -> None:
-    """It ends well and says nothing."""
-
-
-def bad_exit(call: Played) -> None:
-    success(call)
-    raise SystemExit(3)
-
-
 def report(call: Played) -> None:
     call.report_path().write_bytes(b"# Done\n\ncaf\xe9 is open\n")
     success(call)
@@ -226,12 +190,6 @@ def report_of_failure(call: Played) -> None:
     error(call)
 
 
-def report_elsewhere(call: Played) -> None:
-    Path("secret").write_text("do not tell")
-    call.report_path().symlink_to(Path("secret").resolve())
-    success(call)
-
-
 def counts(call: Played) -> None:
     with open(os.environ["OSTINATO_REPORT"], "w") as channel:
         channel.write('{"totals": {"copied": 5}}\n')
@@ -240,11 +198,6 @@ def counts(call: Played) -> None:
 
 def environment(call: Played) -> None:
     call.end(f"the token is {os.environ['TOKEN']}")
-
-
-def half(call: Played) -> None:
-    """Its answer ends in half of a character, as a cut by JavaScript leaves it."""
-    call.end("cut here: \ud83d")
 
 
 def late(call: Played) -> None:
@@ -258,21 +211,13 @@ PLAYS = {
     "renamed": renamed,
     "error": error,
     "logged-out": logged_out,
-    "budget": budget,
     "hang": hang,
     "deaf": deaf,
     "wait": wait,
-    "garbage": garbage,
-    "huge": huge,
-    "crash": crash,
-    "silent": silent,
-    "bad-exit": bad_exit,
     "report": report,
     "report-of-failure": report_of_failure,
-    "report-elsewhere": report_elsewhere,
     "counts": counts,
     "environment": environment,
-    "half": half,
     "late": late,
 }
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta
 
-from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze, current_run
+from ostinato import Ostinato, Retry, RunContext, RunState, Shell, Snooze, current_run
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.conftest import tuned
 from tests.engine.conftest import Gate, eventually
@@ -41,42 +41,6 @@ def test_a_failed_attempt_is_tried_again_after_its_delay_and_not_before(app: Ost
     assert [("boom" in (attempt.error or "")) for attempt in ended.attempts] == [True, True, False]
 
 
-def test_the_last_failure_fails_the_run_with_its_error(app: Ostinato) -> None:
-    @app.task("job", retry=2)
-    def job() -> None:
-        raise ValueError("always")
-
-    run = job.enqueue()
-    assert simulate(app, lasting="5m") == 3
-    ended = run.get()
-    assert (ended.state, ended.attempt) == (RunState.FAILED, 3)
-    assert ended.reason == "ValueError: always (attempt 3)"
-    assert "Traceback" in (ended.error or "")
-    assert "ostinato/execution" not in (ended.error or "")
-
-
-def test_the_delay_is_spread_by_a_quarter_each_way(app: Ostinato) -> None:
-    @app.task("job", retry=Retry(1, base="100s", longest="100s"))
-    def job() -> None:
-        raise ValueError
-
-    runs = job.enqueue_many([()] * 40)
-    drain(app)
-    delays = {(run.get().ready_at - MIDNIGHT).total_seconds() for run in runs}
-    assert all(75 <= delay <= 125 for delay in delays)
-    assert max(delays) - min(delays) > 10
-
-
-def test_abort_fails_at_once_whatever_retries_are_left(app: Ostinato) -> None:
-    @app.task("job", retry=5)
-    async def job() -> None:
-        raise Abort("the account is closed")
-
-    run = job.enqueue()
-    assert simulate(app, lasting="5m") == 1
-    assert (run.get().state, run.get().reason) == (RunState.FAILED, "the account is closed")
-
-
 def test_snooze_tries_later_without_counting(app: Ostinato, fake_clock: FakeClock) -> None:
     attempts: list[int] = []
 
@@ -96,26 +60,6 @@ def test_snooze_tries_later_without_counting(app: Ostinato, fake_clock: FakeCloc
     assert attempts == [1, 1, 1, 1]
     assert (ended.state, ended.attempt) == (RunState.SUCCEEDED, 1)
     assert [attempt.state for attempt in ended.attempts] == ["snoozed"] * 3 + ["succeeded"]
-
-
-def test_what_is_not_json_is_a_readable_failure_without_retries(app: Ostinato) -> None:
-    run = app.task("job", retry=5)(object).enqueue()
-    assert simulate(app, lasting="5m") == 1
-    assert run.get().state is RunState.FAILED
-    assert "object that is not JSON" in (run.get().reason or "")
-
-
-def test_the_key_stays_the_same_over_all_attempts(app: Ostinato) -> None:
-    keys: list[str] = []
-
-    @app.task("job", retry=2)
-    def job(run: RunContext) -> None:
-        keys.append(run.key)
-        raise ValueError
-
-    run = job.enqueue()
-    simulate(app, lasting="5m")
-    assert keys == [f"run-{run.id}"] * 3
 
 
 # Timeouts are on the engine's clock.
@@ -208,15 +152,6 @@ def test_a_sync_task_that_looks_at_cancelled_ends_when_it_times_out(
 # Cancelling.
 
 
-def test_a_queued_run_is_cancelled_at_once(app: Ostinato) -> None:
-    ran: list[int] = []
-    job = app.task("job")(lambda: ran.append(1))
-    run = job.using(delay="1h").enqueue()
-    assert app.runs.cancel(run.id, reason="not needed").state is RunState.CANCELLED
-    simulate(app, lasting="2h")
-    assert (run.get().reason, ran) == ("not needed", [])
-
-
 def test_a_running_run_is_asked_to_stop_and_then_cancelled(app: Ostinato) -> None:
     started: list[int] = []
 
@@ -282,27 +217,6 @@ def test_a_cancelled_run_is_not_retried(app: Ostinato) -> None:
 
 
 # Max age.
-
-
-def test_what_waited_longer_than_its_max_age_expires(app: Ostinato, fake_clock: FakeClock) -> None:
-    ran: list[int] = []
-    job = app.task("job", max_age="10m")(lambda: ran.append(1))
-    run = job.enqueue()
-    fake_clock.advance("10m")
-    drain(app)
-    assert (run.get().state, ran) == (RunState.EXPIRED, [])
-    assert "max age" in (run.get().reason or "")
-
-
-def test_max_age_does_not_end_what_has_started(app: Ostinato, fake_clock: FakeClock) -> None:
-    @app.task("job", max_age="1m", retry=Retry(1, base="10m", longest="10m", spread=0))
-    def job() -> None:
-        if current_run().attempt == 1:
-            raise ValueError
-
-    run = job.enqueue()
-    simulate(app, lasting="1h")
-    assert run.get().state is RunState.SUCCEEDED
 
 
 def test_a_scheduled_run_expires_by_its_due_time(app: Ostinato, fake_clock: FakeClock) -> None:

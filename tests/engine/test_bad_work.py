@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC
 
 import pytest
 
-from ostinato import Ostinato, Retry, RunContext, RunState, Snooze
+from ostinato import Ostinato, Retry, RunContext, RunState
 from ostinato.execution.registry import Check
 from ostinato.testing import FakeClock, drain
 from tests.conftest import tuned
-from tests.engine.conftest import eventually
 
 
 def stops(app: Ostinato) -> bool:
@@ -25,22 +22,6 @@ def stops(app: Ostinato) -> bool:
     stopping.start()
     stopping.join(10)
     return not stopping.is_alive()
-
-
-def test_a_report_that_is_no_number_fails_the_run_where_it_was_made(memory_app: Ostinato) -> None:
-    @memory_app.task("async", retry=0)
-    async def on_the_loop(run: RunContext) -> None:
-        run.count("rows", object())  # type: ignore[arg-type]
-
-    @memory_app.task("sync", retry=0)
-    def on_a_thread(run: RunContext) -> None:
-        run.progress(float("nan"))
-
-    runs = [on_the_loop.enqueue(), on_a_thread.enqueue()]
-    drain(memory_app)
-    assert [run.get().state for run in runs] == [RunState.FAILED] * 2
-    assert "total 'rows' cannot be <object" in (runs[0].get().reason or "")
-    assert "progress.done cannot be nan" in (runs[1].get().reason or "")
 
 
 def test_an_outcome_that_cannot_be_recorded_is_a_failure_and_not_a_run_for_ever(
@@ -88,25 +69,6 @@ def test_text_that_no_database_can_hold_is_kept_readable(app: Ostinato) -> None:
     assert ended.progress is not None
     assert ended.progress.text == readable
     assert fine.get().result == "a\0b"
-
-
-def test_a_result_that_no_database_can_hold_fails_readably(app: Ostinato) -> None:
-    run = app.task("job")(lambda: os.fsdecode(b"caf\xe9")).enqueue()
-    drain(app)
-    assert run.get().state is RunState.FAILED
-    assert "returned a str that is not JSON" in (run.get().reason or "")
-
-
-@pytest.mark.parametrize("days", [3_000_000, 3_652_500])
-def test_a_snooze_beyond_the_calendar_can_still_be_listed(app: Ostinato, days: int) -> None:
-    @app.task("job")
-    def job() -> None:
-        raise Snooze(f"{days}d")
-
-    run = job.enqueue()
-    drain(app)
-    (listed,) = app.runs.list()
-    assert (listed.id, listed.state, listed.ready_at.astimezone(UTC).year) == (run.id, RunState.QUEUED, 9999)
 
 
 def test_when_one_run_cannot_be_started_it_is_tried_again_and_the_others_go_on(
@@ -215,35 +177,3 @@ def test_a_check_that_hangs_does_not_hold_up_a_stop(
     schedule(memory_app, getattr(hanging, kind))
     hang(memory_app, fake_clock, hanging)
     assert stops(memory_app)
-
-
-def test_a_check_that_takes_too_long_skips_the_run(
-    memory_app: Ostinato, fake_clock: FakeClock, hanging: Hanging
-) -> None:
-    schedule(memory_app, hanging.on_a_thread)
-    memory_app.registry.check_seconds = 0.05  # from here on: its first look may take longer on a busy machine
-    hang(memory_app, fake_clock, hanging)
-    (run,) = eventually(lambda: [run for run in memory_app.runs.list() if run.ended])
-    assert (run.state, run.reason) == (RunState.SKIPPED, "check failed: slow: took longer than 0.05s")
-
-
-@pytest.mark.parametrize("kind", ["async", "sync"])
-def test_a_check_that_exits_has_failed_and_the_node_goes_on(
-    memory_app: Ostinato, fake_clock: FakeClock, kind: str
-) -> None:
-    exits: list[bool] = []
-
-    def on_a_thread() -> None:
-        if exits:
-            sys.exit(1)
-
-    async def on_the_loop() -> None:
-        on_a_thread()
-
-    schedule(memory_app, on_the_loop if kind == "async" else on_a_thread)
-    exits.append(True)
-    memory_app.start()
-    fake_clock.advance("1h")
-    (run,) = eventually(lambda: [run for run in memory_app.runs.list() if run.ended])
-    assert (run.state, run.reason) == (RunState.SKIPPED, "check failed: slow: SystemExit: 1")
-    assert memory_app.health()["ok"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ostinato import Ostinato, RunState, current_run
+from ostinato import Ostinato, RunState
 from ostinato.engine.node import Engine
 from ostinato.engine.rescuer import _crashed
-from ostinato.testing import FakeClock, drain, simulate
+from ostinato.testing import FakeClock, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
 
@@ -38,64 +38,6 @@ def test_three_scheduled_failures_in_a_row_break_the_schedule(app: Ostinato) -> 
     assert (schedule.next_run_reason or "").startswith("broken: 3 scheduled runs")
 
 
-def test_a_success_in_between_starts_the_count_anew(app: Ostinato) -> None:
-    fails = failing(app)
-    simulate(app, lasting="2h")
-    fails.append(False)
-    simulate(app, lasting="1h")
-    assert app.schedules.get("job").failures == 0
-    fails.append(True)
-    simulate(app, lasting="2h")
-    assert app.schedules.get("job").enabled
-
-
-def test_break_after_one_means_any_failure(app: Ostinato) -> None:
-    failing(app, break_after=1)
-    assert simulate(app, lasting="5h") == 1
-    assert app.schedules.get("job").broken == "a scheduled run failed: ValueError: the disk is full"
-
-
-def test_errors_in_the_totals_count_although_the_work_returned(app: Ostinato) -> None:
-    @app.task("job")
-    def job() -> None:
-        current_run().count("errors", 2)
-
-    app.schedules.add("job", "every 1h", job)
-    assert simulate(app, lasting="9h") == 3
-    assert {run.state for run in app.runs.list()} == {RunState.SUCCEEDED}
-    assert app.schedules.get("job").broken == "3 scheduled runs failed in a row; the last: it counted 2 errors"
-
-
-def test_manual_failures_do_not_trip_it(app: Ostinato) -> None:
-    failing(app)
-    for _ in range(5):
-        app.schedules.trigger("job")
-        drain(app)
-    schedule = app.schedules.get("job")
-    assert (schedule.enabled, schedule.failures) == (True, 0)
-
-
-def test_manual_successes_do_not_reset_it(app: Ostinato) -> None:
-    fails = failing(app)
-    simulate(app, lasting="2h")
-    fails.append(False)
-    app.schedules.trigger("job")
-    drain(app)
-    fails.append(True)
-    simulate(app, lasting="1h")
-    assert app.schedules.get("job").broken
-
-
-def test_retries_are_one_failure_of_the_run(app: Ostinato) -> None:
-    @app.task("job", retry=2)
-    def job() -> None:
-        raise ValueError
-
-    app.schedules.add("job", "every 1h", job)
-    simulate(app, lasting="1h30m")
-    assert app.schedules.get("job").failures == 1
-
-
 def test_enabling_clears_it_and_the_count(app: Ostinato) -> None:
     fails = failing(app)
     simulate(app, lasting="5h")
@@ -105,26 +47,12 @@ def test_enabling_clears_it_and_the_count(app: Ostinato) -> None:
     assert simulate(app, lasting="1h") == 1
 
 
-def test_a_change_of_the_timing_clears_it(app: Ostinato) -> None:
-    failing(app)
-    simulate(app, lasting="5h")
-    schedule = app.schedules.edit("job", timing="every 2h")
-    assert (schedule.enabled, schedule.broken, schedule.failures) == (True, None, 0)
-
-
 def test_adding_the_same_again_does_not_clear_it(app: Ostinato) -> None:
     failing(app)
     simulate(app, lasting="5h")
     schedule = app.schedules.add("job", "every 1h", "job", retry=0)
     assert schedule.enabled is False
     assert schedule.broken
-
-
-def test_a_disabled_schedule_stays_off_when_its_timing_changes(app: Ostinato) -> None:
-    failing(app)
-    app.schedules.disable("job", note="holiday")
-    schedule = app.schedules.edit("job", timing="every 2h")
-    assert (schedule.enabled, schedule.next_run_at) == (False, None)
 
 
 @on_shared

@@ -58,24 +58,6 @@ def test_the_due_times_it_was_held_for_are_one_skipped_row(
     assert app.schedules.get("job").next_run_reason is None
 
 
-def test_a_run_that_cost_less_leaves_the_rest_to_others(app: Ostinato, costly: list[float]) -> None:
-    costly.append(0.5)
-    # Each reserves a dollar and gives half of it back; the last one starts with exactly a dollar left.
-    assert simulate(app, lasting="10h") == 5
-
-
-def test_a_budget_of_runs_counts_runs_and_not_attempts(app: Ostinato) -> None:
-    @app.task("job", retry={"max": 2, "base": "1s", "spread": 0})
-    def job() -> None:
-        raise ValueError("again")
-
-    app.schedules.add("job", "every 1h", job, tz="UTC", break_after=9, budget={"per_day_runs": 2})
-    simulate(app, lasting="9h")
-    failed = [run for run in app.runs.list(schedule="job") if run.state is RunState.FAILED]
-    assert [run.attempt for run in failed] == [3, 3]
-    assert "2 of 2 runs used today" in (app.schedules.get("job").next_run_reason or "")
-
-
 def test_a_trigger_by_hand_is_bound_by_the_budget_too(app: Ostinato, costly: list[float]) -> None:
     simulate(app, lasting="3h")
     run = app.schedules.trigger("job")
@@ -105,34 +87,6 @@ RAN = [(hour, None, 1, RunState.SUCCEEDED) for hour in (1, 2, 3)]
 """What ran before the budget was used up: an hour each, from midnight."""
 
 
-def test_disabling_ends_a_pause_and_keeps_a_row_of_what_it_left_out(app: Ostinato, costly: list[float]) -> None:
-    simulate(app, lasting="8h")
-    assert ledger(app) == RAN
-    app.schedules.disable("job")
-    assert ledger(app) == [*RAN, (4, 8, 5, RunState.SKIPPED)]
-    simulate(app, lasting="30h")
-    assert len(ledger(app)) == 4
-    assert app.schedules.get("job").next_run_reason == "disabled"
-
-
-def test_enabling_ends_a_pause_and_keeps_a_row_of_what_it_left_out(app: Ostinato, costly: list[float]) -> None:
-    simulate(app, lasting="8h30m")
-    app.schedules.enable("job")
-    assert ledger(app) == [*RAN, (4, 8, 5, RunState.SKIPPED)]
-    simulate(app, lasting="1h")
-    # Half an hour past the hour it was switched on, and from there its grid goes on: refused, and paused again.
-    assert ledger(app)[4:] == [(9, None, 1, RunState.SKIPPED)]
-    assert app.schedules.get("job").paused
-
-
-def test_another_timing_ends_a_pause_and_keeps_a_row_of_the_old_one(app: Ostinato, costly: list[float]) -> None:
-    simulate(app, lasting="8h")
-    app.schedules.edit("job", timing="every 2h")
-    assert ledger(app) == [*RAN, (4, 8, 5, RunState.SKIPPED)]
-    simulate(app, lasting="2h")
-    assert ledger(app)[4:] == [(10, None, 1, RunState.SKIPPED)]
-
-
 @pytest.mark.parametrize("budget", [None, Budget(per_run_usd=1, per_day_usd=5)])
 def test_another_budget_ends_a_pause_and_it_goes_on_at_its_next_due_time(
     app: Ostinato, costly: list[float], fake_clock: FakeClock, budget: Budget | None
@@ -148,46 +102,6 @@ def test_another_budget_ends_a_pause_and_it_goes_on_at_its_next_due_time(
     went_on = 2 if budget else 3
     assert ledger(app)[4:] == [(9 + number, None, 1, RunState.SUCCEEDED) for number in range(went_on)]
     assert app.schedules.get("job").paused is (budget is not None)
-
-
-def test_the_same_schedule_declared_again_stays_paused(app: Ostinato, costly: list[float]) -> None:
-    simulate(app, lasting="8h")
-    before = app.schedules.get("job")
-    app.schedules.add("job", "every 1h", "job", tz="UTC", budget=Budget(per_run_usd=1, per_day_usd=3))
-    assert app.schedules.get("job") == before
-    app.schedules.edit("job", retry=2, note="tries more")
-    after = app.schedules.get("job")
-    assert (after.next_run_at, after.next_run_reason) == (before.next_run_at, before.next_run_reason)
-    assert ledger(app) == RAN
-
-
-def test_what_breaks_while_it_is_paused_keeps_a_row_of_what_it_left_out(
-    app: Ostinato, gate: Gate, fake_clock: FakeClock
-) -> None:
-    entered: list[int] = []
-
-    @app.task("job", retry=0)
-    def job() -> None:
-        entered.append(current_run().id)
-        if len(entered) == 1:
-            gate.wait()
-            raise ValueError("late")
-
-    app.schedules.add("job", "every 1h", job, tz="UTC", overlap="allow", break_after=1, budget={"per_day_runs": 2})
-    app.start()
-    fake_clock.advance("1h")
-    gate.entered()
-    fake_clock.advance("1h")
-    eventually(lambda: app.schedules.get("job").paused)
-    fake_clock.advance("5h")
-    gate.open()
-    eventually(lambda: app.schedules.get("job").broken)
-    assert ledger(app) == [
-        (1, None, 1, RunState.FAILED),
-        (2, None, 1, RunState.SUCCEEDED),
-        (3, 7, 5, RunState.SKIPPED),
-    ]
-    assert app.schedules.get("job").held_since is None
 
 
 def test_what_others_have_reserved_is_waited_for(app: Ostinato, gate: Gate, fake_clock: FakeClock) -> None:

@@ -11,6 +11,12 @@ from ostinato.errors import ChecksFailed
 from ostinato.testing import drain, simulate
 
 
+@pytest.fixture
+def db() -> str:
+    """None of it has anything to do with the database."""
+    return "sqlite://:memory:"
+
+
 def guarded(app: Ostinato) -> list[str | bool | None]:
     """A check whose answer is the list's last item."""
     answers: list[str | bool | None] = [None]
@@ -100,17 +106,6 @@ def test_a_manual_run_is_not_checked(app: Ostinato) -> None:
     drain(app)
     (run,) = app.runs.list(schedule="job")
     assert (run.state, run.trigger) == (RunState.SUCCEEDED, Trigger.MANUAL)
-
-
-def test_a_check_can_be_a_coroutine(app: Ostinato) -> None:
-    app.task("job")(lambda: None)
-
-    @app.check("slow")
-    async def slow() -> str:
-        return "not today"
-
-    with pytest.raises(ChecksFailed, match="slow: not today"):
-        app.schedules.add("job", "every 1h", "job", checks=["slow"])
 
 
 def test_a_schedule_of_the_code_whose_check_fails_is_there_switched_off_and_says_why(app: Ostinato) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from ostinato import Ostinato
@@ -46,18 +45,6 @@ def test_one_that_disappears_from_the_code_is_orphaned_and_not_deleted(
 
 
 @on_shared
-def test_one_that_comes_back_is_restored(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
-    deploy(make_app, shared_db).stop()
-    deploy(make_app, shared_db, None).stop()
-    fake_clock.advance("90m")
-    schedule = deploy(make_app, shared_db).schedules.get("job")
-    assert not schedule.orphaned
-    assert schedule.enabled
-    assert schedule.next_run_at is not None
-    assert schedule.next_run_at > fake_clock.now_utc()
-
-
-@on_shared
 def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeApp) -> None:
     app = deploy(make_app, shared_db)
     app.schedules.disable("job", note="until Monday")
@@ -69,36 +56,6 @@ def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeA
     app = deploy(make_app, shared_db, "every 2h", priority=9)
     schedule = app.schedules.get("job")
     assert (schedule.enabled, schedule.timing, schedule.policy.priority) == (False, "every 2h", 9)
-
-
-@on_shared
-def test_a_restart_without_a_change_keeps_the_due_time(
-    shared_db: str, make_app: MakeApp, fake_clock: FakeClock
-) -> None:
-    app = deploy(make_app, shared_db)
-    before = app.schedules.get("job")
-    app.stop()
-    fake_clock.advance("30m")
-    after = deploy(make_app, shared_db).schedules.get("job")
-    assert after.next_run_at == before.next_run_at == datetime(2026, 1, 1, 1, tzinfo=UTC)
-    assert after.version == before.version
-
-
-@on_shared
-def test_another_app_on_the_same_database_orphans_nothing_of_this_one(shared_db: str, make_app: MakeApp) -> None:
-    deploy(make_app, shared_db)
-    other = make_app(shared_db, name="bakery").start()
-    assert not other.schedules.get("job").orphaned
-
-
-@on_shared
-def test_a_persons_own_schedule_is_never_orphaned(shared_db: str, make_app: MakeApp) -> None:
-    app = deploy(make_app, shared_db)
-    app.schedules.add("mine", "every 1h", "job")
-    app.stop()
-    app = deploy(make_app, shared_db, None)
-    assert not app.schedules.get("mine").orphaned
-    assert app.schedules.get("mine").owner == "user"
 
 
 def test_a_task_declared_after_the_start_is_executed(app: Ostinato) -> None:

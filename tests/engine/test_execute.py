@@ -13,6 +13,12 @@ from ostinato.testing import drain
 from tests.engine.conftest import MakeApp, on_shared
 
 
+@pytest.fixture
+def db() -> str:
+    """None of it has anything to do with the database."""
+    return "sqlite://:memory:"
+
+
 def test_work_is_executed_here_and_recorded_as_every_run(app: Ostinato) -> None:
     @app.task("job", retry=5)
     def job(run: RunContext, name: str) -> str:
@@ -112,31 +118,6 @@ def test_a_project_is_called_something(app: Ostinato, tmp_path: Path, name: str)
     with pytest.raises(InvalidInput) as raised:
         app.projects.add(name, tmp_path)
     assert raised.value.field == "project"
-
-
-def test_adding_a_project_twice_changes_only_what_is_given(app: Ostinato, tmp_path: Path) -> None:
-    app.projects.add("blog", tmp_path, env={"LEVEL": "debug"})
-    (tmp_path / "new").mkdir()
-    project = app.projects.add("blog", tmp_path / "new")
-    assert (project.folder, project.env) == (str(tmp_path / "new"), {"LEVEL": "debug"})
-    assert app.projects.add("blog", tmp_path, env={}).env == {}
-    assert len(app.projects.list()) == 1
-
-
-def test_a_project_goes_only_when_no_schedule_belongs_to_it(app: Ostinato, tmp_path: Path) -> None:
-    app.projects.add("blog", tmp_path)
-    app.schedules.add("nightly", "daily 03:00", Shell("true"), project="blog")
-    app.schedules.add("other", "daily 03:00", Shell("true"))
-    assert app.projects.get("blog").schedules == 1
-    assert [schedule.name for schedule in app.schedules.list(project="blog")] == ["nightly"]
-    with pytest.raises(Conflict, match="schedules belong to project 'blog': nightly; remove them, or take them out"):
-        app.projects.remove("blog")
-    due = app.schedules.get("nightly").next_run_at
-    assert app.schedules.edit("nightly", project="none").project is None
-    assert app.schedules.get("nightly").next_run_at == due
-    app.projects.remove("blog")
-    assert app.projects.list() == []
-    assert tmp_path.is_dir()
 
 
 def test_a_run_of_a_project_that_is_gone_says_so(app: Ostinato, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ostinato import At, CatchUp, DailyAt, Every, Ostinato, Overlap, RunState, Trigger
+from ostinato import At, CatchUp, DailyAt, Ostinato, Overlap, RunState, Trigger
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
@@ -76,27 +76,6 @@ def test_a_week_is_simulated_from_due_time_to_due_time(app: Ostinato, fake_clock
     assert fake_clock.now_utc() == at(0, day=8)
 
 
-def test_a_schedule_every_five_minutes_keeps_its_grid_over_a_downtime(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", Every(minutes=5), "job")
-    fake_clock.advance("17m")
-    drain(app)
-    missed, caught_up = reversed(app.runs.list(schedule="job"))
-    assert (missed.state, missed.due_at, missed.last_due_at, missed.count) == (RunState.MISSED, at(0, 5), at(0, 10), 2)
-    assert (caught_up.state, caught_up.trigger, caught_up.due_at) == (RunState.SUCCEEDED, Trigger.CATCH_UP, at(0, 15))
-    assert app.schedules.get("job").next_run_at == at(0, 20)
-
-
-def test_two_weeks_of_downtime_of_a_five_second_schedule_are_one_row(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", Every(seconds=5), "job")
-    fake_clock.advance("14d")
-    assert drain(app) == 1
-    missed, caught_up = reversed(app.runs.list(schedule="job"))
-    assert (missed.state, missed.count) == (RunState.MISSED, 241_919)
-    assert caught_up.due_at == at(0, day=15)
-
-
 def test_a_task_after_finish_is_due_one_interval_after_its_end(app: Ostinato, fake_clock: FakeClock) -> None:
     @app.task("job")
     def job() -> None:
@@ -106,38 +85,6 @@ def test_a_task_after_finish_is_due_one_interval_after_its_end(app: Ostinato, fa
     simulate(app, until=at(2, 30))
     assert [run.due_at for run in reversed(app.runs.list(schedule="job"))] == [at(1), at(2, 7)]
     assert app.schedules.get("job").next_run_at == at(3, 14)
-
-
-def test_a_manual_run_counts_for_after_finish_too(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", "every 1h after finish", "job")
-    fake_clock.advance("30m")
-    app.schedules.trigger("job")
-    drain(app)
-    assert app.schedules.get("job").next_run_at == at(1, 30)
-
-
-def test_no_due_time_after_finish_comes_while_a_manual_run_goes_on(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: fake_clock.advance("3h"))
-    app.schedules.add("job", "every 1h after finish", "job")
-    app.schedules.trigger("job")
-    assert app.schedules.get("job").next_run_reason == "running: the next due time is set when it ends"
-    drain(app)
-    assert states(app) == ["succeeded"]
-    assert app.schedules.get("job").next_run_at == at(4)
-
-
-def test_a_due_time_after_finish_that_nobody_ran_has_its_row_though_somebody_triggers_it(
-    app: Ostinato, fake_clock: FakeClock
-) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", "every 1h after finish", "job")
-    fake_clock.advance("90m")
-    run = app.schedules.trigger("job")
-    app.runs.cancel(run.id)
-    drain(app)
-    due = [one for one in app.runs.list(schedule="job") if one.id != run.id]
-    assert [(one.due_at, one.trigger, one.state) for one in due] == [(at(1), "catch_up", RunState.SUCCEEDED)]
 
 
 def test_a_one_time_schedule_is_finished_afterwards(app: Ostinato, fake_clock: FakeClock) -> None:
@@ -171,13 +118,6 @@ def test_run_once_is_disabled_before_it_executes(app: Ostinato, fake_clock: Fake
     schedule = app.schedules.get("job")
     assert (schedule.enabled, schedule.remaining) == (False, 0)
     assert "as often as it should" in (schedule.next_run_reason or "")
-
-
-def test_a_schedule_with_three_remaining_runs_three_times(app: Ostinato) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", "every 1h", "job", remaining=3)
-    assert simulate(app, lasting="10h") == 3
-    assert states(app) == ["succeeded"] * 3
 
 
 def test_enabling_what_has_run_out_counts_anew(app: Ostinato) -> None:
@@ -219,26 +159,6 @@ def test_overlap_skip_records_what_it_skipped_and_why(app: Ostinato, fake_clock:
     fake_clock.advance("1m")
     drain(app)
     assert states(app) == ["succeeded", "skipped", "skipped", "succeeded"]
-
-
-def test_overlap_queue_one_keeps_one_and_skips_the_rest(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, Overlap.QUEUE_ONE)
-    pass_minutes(app, fake_clock, 3)
-    assert states(app) == ["running", "queued", "skipped", "skipped"]
-    gate.open()
-    drain(app)
-    assert states(app) == ["succeeded", "succeeded", "skipped", "skipped"]
-    assert gate.most == 1
-
-
-def test_overlap_queue_all_runs_all_one_after_the_other(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, Overlap.QUEUE_ALL)
-    pass_minutes(app, fake_clock, 3)
-    assert states(app) == ["running", "queued", "queued", "queued"]
-    gate.open()
-    drain(app)
-    assert states(app) == ["succeeded"] * 4
-    assert gate.most == 1
 
 
 def test_overlap_allow_runs_them_side_by_side(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
@@ -338,21 +258,3 @@ def test_a_run_enqueued_by_another_process_is_executed(shared_db: str, make_app:
     engine.start()
     handle = other.task("job")(lambda: "never here").enqueue()
     assert handle.wait(timeout=60).result == "done"
-
-
-@on_shared
-def test_two_nodes_fire_every_due_time_once(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
-    executed: list[int] = []
-    nodes = [make_app(shared_db), make_app(shared_db)]
-    for node in nodes:
-        node.task("job")(lambda: executed.append(1))
-        node.start()
-    for number in range(10):
-        nodes[0].schedules.add(f"job {number}", "every 5s", "job")
-    for _ in range(6):
-        fake_clock.advance("5s")
-        for node in nodes:
-            drain(node)
-    eventually(lambda: not nodes[0].runs.list(state=["queued", "running"]))
-    runs = nodes[0].runs.list(limit=1000)
-    assert len({(run.schedule, run.due_at) for run in runs}) == len(runs) == len(executed) == 60

@@ -53,6 +53,7 @@ def unsupervised(process: int) -> Iterator[None]:
 def suspended(process: int) -> Iterator[None]:
     os.kill(process, signal.SIGSTOP)
     try:
+        eventually(lambda: psutil.Process(process).status() == psutil.STATUS_STOPPED)
         yield
     finally:
         os.kill(process, signal.SIGCONT)

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, Retry, RunState
+from ostinato import Ostinato, RunState
 from ostinato.errors import AlreadyActive, Conflict, NotFound, VersionConflict
 from ostinato.models.run import Run
 from ostinato.testing import FakeClock, settle
 from ostinato.tuning import Tuning
 from tests.conftest import tuned
-from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
+from tests.engine.conftest import PATIENCE, Gate, eventually
 
 
 @pytest.fixture
@@ -125,46 +125,11 @@ def test_queue_one_keeps_one_waiting_for_it_and_no_more(app: Ostinato, fake_cloc
     gate.open()
 
 
-def test_another_try_of_the_run_itself_waits_for_its_end(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    again = Retry(1, base="1s", longest="1s", spread=0)
-    job = app.task("job", retry=again, timeout="10s")(gate.wait)
-    app.start()
-    app.schedules.add("nightly", "every 1h", job)
-    fake_clock.advance("1h")
-    gate.entered()
-    run = newest(app)
-    fake_clock.advance("10s")
-    eventually(lambda: app.runs.get(run.id).state is RunState.QUEUED)
-    fake_clock.advance("5s")
-    settle(app)
-    assert (app.runs.get(run.id).state, gate.inside) == (RunState.QUEUED, 1)
-    gate.open()
-    eventually(lambda: app.runs.get(run.id).state is RunState.SUCCEEDED)
-    assert gate.most == 1
-
-
-def test_what_may_overlap_starts_beside_it(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    give_up(app, fake_clock, gate, overlap="allow")
-    fake_clock.advance("1m")
-    gate.entered()
-    assert gate.inside == 2
-
-
 def test_a_forced_trigger_starts_beside_it(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
     give_up(app, fake_clock, gate)
     app.schedules.trigger("nightly", force=True)
     gate.entered()
     assert gate.inside == 2
-
-
-def test_other_schedules_and_runs_without_one_are_not_concerned(
-    app: Ostinato, fake_clock: FakeClock, gate: Gate
-) -> None:
-    give_up(app, fake_clock, gate)
-    other = app.task("other", retry=0)(lambda: "done")
-    app.schedules.add("hourly", "every 1h", other)
-    assert app.runs.wait(app.schedules.trigger("hourly").id, timeout=60).result == "done"
-    assert other.enqueue().wait(timeout=60).result == "done"
 
 
 def test_a_task_that_was_given_up_without_a_schedule_is_told_and_holds_up_nobody(app: Ostinato, gate: Gate) -> None:
@@ -179,21 +144,6 @@ def test_a_task_that_was_given_up_without_a_schedule_is_told_and_holds_up_nobody
     gate.entered()
     gate.open()
     eventually(lambda: gone(app))
-
-
-@on_shared
-def test_it_is_over_when_its_node_is_gone(shared_db: str, make_app: MakeApp, fake_clock: FakeClock, gate: Gate) -> None:
-    """A process that has ended took its threads along."""
-    app = make_app(shared_db)
-    give_up(app, fake_clock, gate, overlap="queue_one")
-    other = make_app(shared_db, clock=(later := FakeClock()))
-    other.task("job")(lambda: "by the other node")
-    later.advance("1m")
-    other.start()
-    run = other.schedules.trigger("nightly")
-    settle(other)
-    assert other.runs.get(run.id).state is RunState.QUEUED
-    eventually(lambda: later.advance("5s") and other.runs.get(run.id).result == "by the other node")
 
 
 # Removal: nothing starts while what runs is waited for.

@@ -89,11 +89,6 @@ def test_a_line_that_cannot_be_read_is_told_and_does_no_harm(memory_app: Ostinat
     assert len(told) < 1_000
 
 
-def test_a_long_line_that_cannot_be_read_is_told_briefly(memory_app: Ostinato) -> None:
-    told = memory_app.runs.output(reported(memory_app, '{"totals": {"a": "' + "x" * 50_000 + '"}}').id)
-    assert len(told) < 1_000
-
-
 def test_totals_and_counts_of_one_line_are_added(memory_app: Ostinato) -> None:
     run = reported(
         memory_app, '{"count": {"a": 1}}', '{"totals": {"a": 5}, "count": {"a": 2, "b": 1}}', '{"count": {"a": 1}}'

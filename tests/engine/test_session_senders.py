@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from ostinato import LaneCleared, Ostinato, QueueDropped, QueueFull, RunState
+from ostinato import LaneCleared, Ostinato, QueueDropped, RunState
 from ostinato.errors import InvalidInput, NotFound
-from ostinato.testing import FakeClock, drain
+from ostinato.testing import drain
 from tests.engine.chat import Chat
 
 
@@ -22,16 +22,6 @@ def test_a_sender_whose_message_is_pushed_out_is_told(app: Ostinato) -> None:
     assert chat.heard == [[1], [2]]
 
 
-def test_a_full_queue_can_refuse_the_new_message(app: Ostinato) -> None:
-    chat = Chat(app)
-    for number in range(2):
-        app.sessions.send("dm:42", number, task=chat.task, debounce=0, cap=2, drop="new")
-    with pytest.raises(QueueFull, match=r"dm:42.*cap is 2"):
-        app.sessions.send("dm:42", 2, task=chat.task, debounce=0, cap=2, drop="new")
-    drain(app)
-    assert chat.heard == [[0], [1]]
-
-
 def test_a_sender_is_told_that_the_lane_was_cleared(app: Ostinato) -> None:
     chat = Chat(app)
     handles = [app.sessions.send(f"dm:{number}", number, task=chat.task, debounce=0) for number in range(3)]
@@ -40,21 +30,6 @@ def test_a_sender_is_told_that_the_lane_was_cleared(app: Ostinato) -> None:
         with pytest.raises(LaneCleared, match="main"):
             handle.wait(timeout=60)
         assert (handle.get().state, handle.get().reason) == (RunState.CANCELLED, "lane cleared")
-
-
-def test_a_message_that_is_sent_twice_is_one(app: Ostinato, fake_clock: FakeClock) -> None:
-    chat = Chat(app)
-    first = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
-    joined = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
-    again = app.sessions.send("dm:42", "b", task=chat.task, message_id="update-2")
-    assert first.id == joined.id == again.id
-    fake_clock.advance(1)
-    drain(app)
-    late = app.sessions.send("dm:42", "a", task=chat.task, message_id="update-1")
-    drain(app)
-    assert late.id == first.id
-    assert chat.heard == [["a", "b"]]
-    assert app.sessions.send("dm:43", "a", task=chat.task, message_id="update-1").id != first.id
 
 
 def test_no_two_messages_share_a_key_by_accident(app: Ostinato) -> None:

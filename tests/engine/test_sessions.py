@@ -36,23 +36,6 @@ def test_a_burst_is_one_run_with_all_payloads_in_order(app: Ostinato, fake_clock
     assert rows[0].reason == f"debounced: its payload goes with run {handles[0].id}"
 
 
-def test_without_a_debounce_each_message_is_a_run(app: Ostinato) -> None:
-    chat = Chat(app)
-    for number in range(3):
-        app.sessions.send("dm:42", number, task="reply", debounce=0)
-    drain(app)
-    assert chat.heard == [[0], [1], [2]]
-
-
-def test_a_burst_cannot_be_drawn_out_for_ever(app: Ostinato, fake_clock: FakeClock) -> None:
-    chat = Chat(app)
-    for number in range(8):
-        app.sessions.send("dm:42", number, task=chat.task, debounce="1s", debounce_max="3s")
-        fake_clock.advance(0.5)
-        drain(app)
-    assert chat.heard == [[0, 1, 2, 3, 4, 5]]
-
-
 def test_a_started_engine_takes_a_burst_when_it_closes_and_not_ahead_of_it(
     app: Ostinato, fake_clock: FakeClock
 ) -> None:
@@ -113,37 +96,6 @@ def test_runs_of_a_session_go_one_after_the_other(db: str, make_app: MakeApp, ga
     assert gate.most == 1
 
 
-def test_a_group_may_have_several_at_once(db: str, make_app: MakeApp, gate: Gate) -> None:
-    app = make_app(db)
-    reply = app.task("reply")(lambda payloads: gate.wait())
-    app.start()
-    for number in range(7):
-        app.sessions.send("group:1", number, task=reply, debounce=0, max_concurrent=3)
-    gate.entered(3)
-    settle(app)
-    assert app.sessions.get("group:1").running == 3
-    gate.open()
-    drain(app)
-    assert gate.most == 3
-
-
-def test_a_retry_keeps_its_turn(app: Ostinato, fake_clock: FakeClock) -> None:
-    order: list[Any] = []
-
-    @app.task("reply", retry=2)
-    def reply(payloads: list[Any]) -> None:
-        order.append(payloads[0])
-        if order == ["first"]:
-            raise RuntimeError("not yet")
-
-    app.sessions.send("dm:42", "first", task=reply, debounce=0)
-    app.sessions.send("dm:42", "second", task=reply, debounce=0)
-    drain(app)
-    assert order == ["first"]
-    simulate(app, until="2026-01-01T00:01:00Z")
-    assert order == ["first", "first", "second"]
-
-
 def test_a_plain_task_can_wait_its_turn_in_a_session(app: Ostinato) -> None:
     done: list[int] = []
     job = app.task("job")(done.append)
@@ -153,20 +105,6 @@ def test_a_plain_task_can_wait_its_turn_in_a_session(app: Ostinato) -> None:
     drain(app)
     assert done == [0, 1, 2, 3, 4]
     assert {handle.get().session for handle in [*handles, *more]} == {"account:7"}
-
-
-def test_a_schedule_can_wait_its_turn_in_a_session(app: Ostinato, fake_clock: FakeClock) -> None:
-    hanging = Hanging(app)
-    done: list[str] = []
-    app.task("nightly", schedule="every 10s", session="dm:42")(lambda: done.append("nightly"))
-    app.start()
-    app.sessions.send("dm:42", 1, task=hanging.task, debounce=0)
-    eventually(lambda: hanging.started)
-    fake_clock.advance(10)
-    eventually(lambda: app.sessions.get("dm:42").queued == 1)
-    assert done == []
-    app.sessions.stop("dm:42")
-    eventually(lambda: done)
 
 
 def test_a_followup_gathers_what_comes_while_a_run_is_under_way(
@@ -208,18 +146,6 @@ def test_an_interrupt_stops_what_runs_drops_what_waits_and_goes_next(app: Ostina
     assert first.get().attempt == 1, "what is interrupted is not tried again"
 
 
-def test_stop_cancels_the_oldest_and_lets_the_next_go(app: Ostinato) -> None:
-    hanging = Hanging(app)
-    app.start()
-    first = app.sessions.send("dm:42", 1, task=hanging.task, debounce=0)
-    app.sessions.send("dm:42", 2, task=hanging.task, debounce=0)
-    eventually(lambda: hanging.started)
-    assert app.sessions.stop("dm:42") == Stopped(cancelled=1, dropped=0)
-    assert first.wait(timeout=60).state is RunState.CANCELLED
-    eventually(lambda: hanging.started == [[1], [2]])
-    assert hanging.cleaned == [[1]]
-
-
 @on_shared
 def test_stop_all_reaches_every_node_and_leaves_the_session_usable(shared_db: str, make_app: MakeApp) -> None:
     node, elsewhere = make_app(shared_db), make_app(shared_db)
@@ -256,16 +182,6 @@ def test_work_that_ends_quietly_when_told_to_has_not_succeeded(app: Ostinato, st
     else:
         app.sessions.send("dm:42", 2, task=quiet, mode="interrupt")
     assert handle.wait(timeout=60).state is state
-
-
-def test_a_stop_does_not_wait_for_a_burst_to_close(app: Ostinato, fake_clock: FakeClock) -> None:
-    chat = Chat(app)
-    handle = app.sessions.send("dm:42", 1, task=chat.task)
-    assert app.sessions.stop("dm:42") == Stopped(dropped=1)
-    assert handle.wait(timeout=60).state is RunState.CANCELLED
-    fake_clock.advance(10)
-    drain(app)
-    assert chat.heard == []
 
 
 def test_a_message_that_was_on_its_way_when_the_session_was_stopped_is_stale(
@@ -336,20 +252,6 @@ def settle_running(app: Ostinato, count: int) -> None:
 def test_a_throttle_is_a_function(memory_app: Ostinato) -> None:
     with pytest.raises(InvalidInput, match="throttle"):
         memory_app.sessions.throttle(3)  # type: ignore[arg-type]
-
-
-def test_a_throttle_that_raises_is_logged_and_ignored(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:
-    chat = Chat(app)
-
-    @app.sessions.throttle
-    def usage(key: str) -> tuple[float, float]:
-        raise RuntimeError("no such conversation")
-
-    app.sessions.send("dm:42", 1, task=chat.task, debounce=0)
-    drain(app)
-    assert chat.heard == [[1]]
-    assert not app.sessions.get("dm:42").throttled
-    assert "the throttle could not tell" in caplog.text
 
 
 # Draining.

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Shell, Snooze
+from ostinato import Abort, Ostinato, Retry, RunContext, RunState, Snooze
 from ostinato.engine.node import Engine
 from ostinato.tasks import Task
 from ostinato.testing import FakeClock, drain, settle
 from tests.conftest import tuned
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
-
-MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def other_node(make_app: MakeApp, db: str, clock: FakeClock | None = None) -> Ostinato:
@@ -80,64 +77,6 @@ def test_without_retries_a_run_is_started_once_however_often_its_node_is_drained
 
 
 @on_shared
-def test_what_is_cut_off_is_tried_again_at_once_as_often_as_its_retry_allows(shared_db: str, make_app: MakeApp) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=Retry(1, base="1h", longest="1h"))
-    run = job.enqueue()
-    for attempt in (1, 2):
-        app.start()
-        eventually(lambda: len(started) == attempt)  # noqa: B023
-        app.stop(grace=0)
-        if attempt == 1:
-            back = app.runs.get(run.id)
-            assert (back.state, back.cause, back.attempt) == (RunState.QUEUED, "cut_off", 1)
-            assert back.reason == "attempt 1 of 2 was cut off, next at once: its node was stopped while it ran"
-    ended = app.runs.get(run.id)
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran (attempt 2)")
-    assert [attempt.state for attempt in ended.attempts] == ["cut_off", "failed"]
-    assert {attempt.error for attempt in ended.attempts} == {"its node was stopped while it ran"}
-
-
-@on_shared
-def test_a_task_that_asks_for_it_goes_back_uncounted_and_each_start_is_in_the_ledger(
-    shared_db: str, make_app: MakeApp
-) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=0, requeue_on_drain=True)
-    run = job.enqueue()
-    for count in (1, 2):
-        app.start()
-        eventually(lambda: len(started) == count)  # noqa: B023
-        app.stop(grace=0)
-    back = app.runs.get(run.id)
-    assert (back.state, back.attempt) == (RunState.QUEUED, 0)
-    assert [attempt.state for attempt in back.attempts] == ["cut_off", "cut_off"]
-    other = other_node(make_app, shared_db)
-    drain(other)
-    assert (other.runs.get(run.id).result, other.runs.get(run.id).attempt) == ("by the other node", 1)
-
-
-@on_shared
-def test_a_schedule_whose_run_was_cut_off_is_neither_broken_nor_deleted(shared_db: str, make_app: MakeApp) -> None:
-    started: list[int] = []
-    app = make_app(shared_db)
-    job = endless(app, started, retry=0, break_after=1, delete_after_run=True, run_once=True)
-    app.schedules.add("once", "in 1ms", job)
-    app.start()
-    eventually(lambda: app.clock.advance("100ms") and started)  # type: ignore[attr-defined]
-    app.stop(grace=0)
-    schedule = app.schedules.get("once")
-    assert (schedule.broken, schedule.next_run_at) == (None, None)
-    (run,) = app.runs.list(schedule="once")
-    assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped while it ran")
-    app.start()
-    settle(app)
-    assert started == [1]
-
-
-@on_shared
 def test_work_that_is_cut_off_may_say_itself_what_becomes_of_it(shared_db: str, make_app: MakeApp) -> None:
     app = make_app(shared_db)
     started: list[str] = []
@@ -173,20 +112,6 @@ def test_a_run_whose_work_had_not_begun_goes_back_without_an_attempt(
     back = app.runs.get(run.id)
     assert (back.state, back.attempt, back.attempts, ran) == (RunState.QUEUED, 0, (), [])
     assert back.reason == "its node was stopped before the work began"
-
-
-@on_shared
-def test_a_command_that_is_cut_off_without_retries_has_failed(
-    shared_db: str, make_app: MakeApp, tmp_path: Path
-) -> None:
-    app = make_app(shared_db)
-    app.projects.add("p", tmp_path)
-    app.start()
-    run = app.enqueue(Shell("echo begun > begun; exec sleep 60"), project="p", retry=0)
-    eventually((tmp_path / "begun").exists)
-    app.stop(grace=0)
-    ended = run.get()
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
 
 
 @on_shared
@@ -236,15 +161,6 @@ def test_a_run_enqueued_while_the_node_stops_is_never_claimed_and_forgotten(shar
     assert {run.attempt for run in other.runs.list(limit=1000)} == {1}
 
 
-def test_an_app_can_be_started_again_after_a_stop(db: str, make_app: MakeApp) -> None:
-    app = make_app(db)
-    job = app.task("job")(lambda: "again")
-    for _ in range(3):
-        app.start()
-        assert job.enqueue().wait(timeout=60).result == "again"
-        app.stop()
-
-
 # Losing a node. The other one has its own clock: to it, the first is silent for too long.
 
 
@@ -264,20 +180,6 @@ def test_what_a_lost_node_ran_is_rescued_and_counts_as_a_failed_attempt(
     assert rescued.attempt == 1
     assert "was lost while it ran this" in (rescued.reason or "")
     assert rescued.attempts[0].state == "failed"
-
-
-@on_shared
-def test_without_retries_a_lost_run_fails_and_is_executed_at_most_once(
-    shared_db: str, make_app: MakeApp, gate: Gate
-) -> None:
-    app, other = make_app(shared_db), other_node(make_app, shared_db, later := FakeClock())
-    job = app.task("job", retry=0)(gate.wait)
-    app.start()
-    run = job.enqueue()
-    gate.entered()
-    other.start()
-    later.advance("15s")
-    eventually(lambda: later.advance("100ms") and other.runs.get(run.id).state is RunState.FAILED)
 
 
 @on_shared
@@ -416,18 +318,6 @@ def test_a_run_whose_task_nobody_knows_says_so_and_waits_for_a_node_that_does(
     drain(app)
     (run,) = app.runs.list(schedule="job")
     assert (run.result, run.reason) == ("back again", None)
-
-
-@on_shared
-def test_a_task_that_another_node_knows_is_left_to_it(shared_db: str, make_app: MakeApp, fake_clock: FakeClock) -> None:
-    ignorant = make_app(shared_db).start()
-    ignorant.schedules.add("job", "every 1h", "job")
-    fake_clock.advance("1h")
-    drain(ignorant)
-    other = other_node(make_app, shared_db)
-    drain(other)
-    (run,) = other.runs.list(schedule="job")
-    assert run.result == "by the other node"
 
 
 # Nobody told the node that is left: it looks by itself.

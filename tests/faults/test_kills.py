@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState
-from tests.databases import SHARED, url_of
+from tests.faults.mail import wait_until_ended
 from tests.faults.nodes import Nodes, nodes
 
 SCHEDULES = 50
@@ -21,18 +20,6 @@ SECONDS = 20
 KILLS = 8
 RETRIES = 2
 SECOND = timedelta(seconds=1)
-
-
-@pytest.fixture(params=SHARED)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return url_of(request, tmp_path)
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Ostinato]:
-    app = Ostinato(url, name="reader")
-    yield app
-    app.stop()
 
 
 def add_schedules(app: Ostinato) -> None:
@@ -165,14 +152,6 @@ def test_a_schedule_added_by_another_process_is_seen_at_once(app: Ostinato, url:
         ended = app.runs.wait(run.id, timeout=60)
     assert ended.started_at is not None
     assert ended.started_at - ended.due_at < timedelta(seconds=1)
-
-
-def wait_until_ended(app: Ostinato) -> None:
-    """Also what is queued for a later attempt, which wait_idle leaves to the future."""
-    end = time.monotonic() + 60
-    while active := app.runs.list(state=[RunState.QUEUED, RunState.RUNNING]):
-        assert time.monotonic() < end, f"{len(active)} runs did not end"
-        time.sleep(0.05)
 
 
 def wait_for_state(app: Ostinato, id: int, state: RunState) -> None:

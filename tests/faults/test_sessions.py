@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.session import DROPPED, STALE, STOPPED, debounced
 from ostinato.tasks import MessageHandle
-from tests.databases import SHARED, url_of
 from tests.faults.mail import (
     LOST,
     Answer,
@@ -39,18 +38,6 @@ from tests.faults.mailers import Mailers
 from tests.faults.nodes import nodes
 
 LEASE = "2s"
-
-
-@pytest.fixture(params=SHARED)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return url_of(request, tmp_path)
-
-
-@pytest.fixture
-def app(url: str) -> Iterator[Ostinato]:
-    app = Ostinato(url, name="reader")
-    yield app
-    app.stop()
 
 
 @pytest.fixture

@@ -74,27 +74,10 @@ async def test_a_lane_starts_no_more_than_its_limit(store: Store) -> None:
     assert len((await store.runs.claim_runs(claim())).runs) == 1
 
 
-async def test_a_lane_whose_limit_was_lowered_starts_nothing_until_it_is_below(store: Store) -> None:
-    await store.lanes.ensure_lanes({"narrow": 3}, [])
-    await store.runs.insert_runs([new_run(lane="narrow")] * 5)
-    claimed = (await store.runs.claim_runs(claim())).runs
-    await store.lanes.ensure_lanes({"narrow": 1}, ["narrow"])
-    await store.runs.finish_runs([finish(run) for run in claimed[:2]])
-    assert (await store.runs.claim_runs(claim())).runs == []
-
-
 async def test_a_full_lane_does_not_hold_up_the_next(store: Store) -> None:
     await store.lanes.ensure_lanes({"a": 1, "b": 1}, [])
     await store.runs.insert_runs([new_run(lane="a")] * 3 + [new_run(lane="b")])
     assert len((await store.runs.claim_runs(claim())).runs) == 2
-
-
-async def test_a_paused_lane_starts_nothing(store: Store) -> None:
-    await store.runs.insert_runs([new_run(lane="main"), new_run(lane="cron")])
-    await raw(store, "UPDATE lanes SET paused = true WHERE name = 'main'")
-    claimed = await store.runs.claim_runs(claim())
-    assert len(claimed.runs) == 1
-    assert (await store.runs.get_run(claimed.runs[0].id)).lane == "cron"  # type: ignore[union-attr]
 
 
 async def test_a_run_of_a_lane_that_does_not_exist_waits_for_it(store: Store) -> None:

@@ -65,14 +65,6 @@ async def test_a_held_schedule_is_due_later_and_says_why(store: Store) -> None:
     assert (planned.next_at, planned.held_since, planned.held_reason) == (UNTIL, DUE, HOLD.reason)
 
 
-async def test_a_schedule_that_was_never_held_says_nothing(store: Store) -> None:
-    await put(store)
-    planned = await due(store)
-    assert (planned.held_since, planned.held_reason) == (None, None)
-    found = await schedule(store)
-    assert (found.next_run_reason, found.paused, found.held_since) == (None, False, None)
-
-
 async def test_what_is_held_again_keeps_its_first_since(store: Store) -> None:
     id = await held(store)
     assert await store.schedules.hold_schedule(id, 1, Hold(UNTIL, UNTIL + HOUR, Cause.BUDGET, "again"), NOW)
@@ -148,24 +140,6 @@ async def test_the_row_is_as_the_schedule_was(store: Store) -> None:
     assert await left_out(store) == []
 
 
-@pytest.mark.parametrize(
-    ("then", "row"),
-    [
-        (DUE - 1, []),
-        (DUE, [(DUE, DUE, 1)]),
-        (DUE + 5 * MINUTE - 1, [(DUE, DUE, 1)]),
-        (DUE + 5 * MINUTE, [(DUE, DUE + 5 * MINUTE, 2)]),
-        # Nobody was there to fire it at UNTIL; what came after that it was not held for.
-        (UNTIL + HOUR, [(DUE, UNTIL - 5 * MINUTE, 119)]),
-    ],
-    ids=["before the first", "at the first", "just before the second", "at the second", "after its end"],
-)
-async def test_the_row_counts_what_came_while_it_was_held(store: Store, then: Micros, row: list[Any]) -> None:
-    id = await held(store)
-    assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), then)
-    assert await left_out(store) == row
-
-
 async def test_whoever_read_an_older_version_ends_nothing(store: Store) -> None:
     id = await held(store)
     assert not await store.schedules.change_schedule(id, 7, change(), NOW + HOUR)
@@ -195,13 +169,6 @@ async def test_another_budget_ends_it_and_it_goes_on_with_its_own_next_due_time(
     assert await left_out(store) == ([(DUE, NOW + HOUR, 12)] if later else [])
 
 
-async def test_no_budget_any_more_ends_it(store: Store) -> None:
-    await held(store, policy='{"budget":{"per_day_runs":2}}')
-    await store.schedules.put_schedules([draft()], NOW + HOUR)
-    assert (await due(store)).next_at == NOW + HOUR + 5 * MINUTE
-    assert await left_out(store) == [(DUE, NOW + HOUR, 12)]
-
-
 async def test_of_many_drafts_only_those_that_change_a_held_one_end_its_hold(store: Store) -> None:
     budget = '{"budget":{"per_day_runs":2}}'
     for id in await put_many(store, [draft(f"s{number}", policy=budget) for number in range(6)]):
@@ -220,15 +187,6 @@ async def test_a_name_that_is_given_twice_ends_it_once(store: Store) -> None:
     await store.schedules.put_schedules([draft(timing="every 7m"), draft(timing="every 7m")], NOW + HOUR)
     assert (await due(store)).held_since is None
     assert await left_out(store) == [(DUE, NOW + HOUR, 12)]
-
-
-async def test_what_counts_from_its_end_has_no_due_times_to_leave_out(store: Store) -> None:
-    fields: dict[str, Any] = {"timing": "every 1h after finish", "after_finish": HOUR}
-    await held(store, policy='{"budget":{"per_day_runs":2}}', **fields)
-    await store.schedules.put_schedules([draft(**fields)], NOW + 2 * HOUR)
-    planned = await due(store)
-    assert (planned.next_at, planned.held_since) == (NOW + 3 * HOUR, None)
-    assert await left_out(store) == []
 
 
 @pytest.mark.parametrize("column", ["timing", "policy"])

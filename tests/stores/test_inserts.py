@@ -9,11 +9,11 @@ import pytest
 
 from ostinato.clock import from_micros
 from ostinato.models.ids import RunId
-from ostinato.models.run import Ending, RunFilter
-from ostinato.models.states import Cause, RunState, Trigger
+from ostinato.models.run import RunFilter
+from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, NOW, claim, claim_one, finish, ids, new_run, printed, put, retry
+from tests.stores.builders import HOUR, NOW, claim, claim_one, finish, new_run, printed, put, retry
 from tests.stores.places import raw
 
 
@@ -196,14 +196,6 @@ async def test_of_two_triggers_at_once_one_is_refused(first: Store, second: Stor
         assert [answer is None for answer in answers].count(True) == 1
 
 
-async def test_a_triggered_run_of_an_idle_session_goes_at_once(store: Store) -> None:
-    id = await put(store)
-    run = new_run(schedule_id=id, trigger=Trigger.MANUAL, session="s", waiting=True)
-    await store.runs.trigger_run(run, None)
-    await store.runs.trigger_run(run, None)
-    assert len((await store.runs.claim_runs(claim())).runs) == 1
-
-
 async def test_runs_of_a_session_go_one_after_the_other_in_their_order(store: Store) -> None:
     id = await put(store)
     for _ in range(4):
@@ -216,34 +208,6 @@ async def test_runs_of_a_session_go_one_after_the_other_in_their_order(store: St
         await store.runs.finish_runs([finish(run)])
     assert seen == sorted(seen)
     assert (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs == []
-
-
-async def test_a_retry_keeps_the_turn_of_its_session(store: Store) -> None:
-    id = await put(store)
-    for _ in range(2):
-        await store.runs.trigger_run(new_run(schedule_id=id, session="s", waiting=True), None)
-    run = await claim_one(store)
-    await store.runs.finish_runs([retry(run, ready_at=NOW)])
-    assert (await claim_one(store)).id == run.id
-
-
-async def test_sessions_do_not_wait_for_each_other(store: Store) -> None:
-    id = await put(store)
-    runs = [
-        await store.runs.trigger_run(new_run(schedule_id=id, session=session, waiting=True), None)
-        for session in ("a", "a", 'b "\\', 'b "\\')
-    ]
-    assert ids((await store.runs.claim_runs(claim())).runs) == [runs[0], runs[2]]
-
-
-async def test_cancelling_the_run_whose_turn_it_is_gives_the_turn_to_the_next(store: Store) -> None:
-    id = await put(store)
-    one, two = [
-        await store.runs.trigger_run(new_run(schedule_id=id, session="s", waiting=True), None) for _ in range(2)
-    ]
-    assert one is not None
-    await store.runs.cancel_runs([one], Ending(Cause.CANCELLED, "no"), NOW)
-    assert (await claim_one(store)).id == two
 
 
 async def test_a_session_never_stalls_when_one_node_adds_while_the_other_ends(first: Store, second: Store) -> None:

@@ -99,15 +99,6 @@ async def test_a_limit_of_nothing_starts_nothing(store: Store) -> None:
     assert await started(store) == 0
 
 
-async def test_a_limit_that_one_node_sets_holds_on_the_other(first: Store, second: Store) -> None:
-    await narrow(first, limit=1, queued=9)
-    assert await started(second, node="node-2") == 1
-    await first.lanes.set_lane("narrow", 3, None)
-    assert await started(second, node="node-2") == 2
-    await second.lanes.set_lane("narrow", 2, None)
-    assert await started(first) == 0
-
-
 async def test_a_limit_that_changes_while_two_nodes_claim_is_exact(first: Store, second: Store) -> None:
     await narrow(first, limit=3, queued=100)
 
@@ -402,14 +393,6 @@ async def test_a_flood_in_one_lane_does_not_delay_another(store: Store) -> None:
     (urgent,) = await store.runs.insert_runs([new_run(lane="main")])
     claimed = await look(store, room=4)
     assert ids(claimed.runs) == [urgent]
-
-
-@pytest.mark.parametrize("flood", ["a", "z"])
-async def test_with_room_for_few_a_flood_leaves_room_for_the_next_lane(store: Store, flood: str) -> None:
-    await store.lanes.ensure_lanes({flood: 100}, [])
-    await store.runs.insert_runs([new_run(lane=flood, priority=9, ready_at=NOW - HOUR)] * 50)
-    (urgent,) = await store.runs.insert_runs([new_run(lane="main")])
-    assert urgent in ids((await look(store, room=2)).runs)
 
 
 async def test_a_lane_whose_rate_is_used_up_does_not_delay_another(store: Store) -> None:

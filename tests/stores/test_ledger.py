@@ -261,11 +261,3 @@ async def test_a_fixed_limit_is_set_each_time(store: Store) -> None:
     await store.lanes.ensure_lanes({"main": 7, "cron": 9}, ["main"])
     limits = {lane.name: lane.limit for lane in await store.lanes.list_lanes()}
     assert (limits["main"], limits["cron"]) == (7, 30)
-
-
-async def test_a_lane_says_how_full_it_is(store: Store) -> None:
-    await store.runs.insert_runs([new_run()] * 3 + [new_run(session="s", waiting=True), new_run(ready_at=NOW + HOUR)])
-    await store.runs.claim_runs(claim(room=2))
-    await raw(store, "UPDATE lanes SET paused = true WHERE name = 'main'")
-    main = next(lane for lane in await store.lanes.list_lanes() if lane.name == "main")
-    assert (main.used, main.queued, main.paused) == (2, 3, True)

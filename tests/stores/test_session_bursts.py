@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.run import Ending, RunFilter
+from ostinato.models.run import RunFilter
 from ostinato.models.session import Delivery, Mode, Sent, debounced
-from ostinato.models.states import Cause, RunState
+from ostinato.models.states import RunState
 from ostinato.stores.base import Claimed, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, retry
 from tests.stores.mailbox import (
@@ -17,13 +17,10 @@ from tests.stores.mailbox import (
     carry_on,
     ending,
     message,
-    outcome,
     payloads,
     row,
     run_all,
     send,
-    send_all,
-    session,
 )
 from tests.stores.places import raw
 
@@ -66,11 +63,6 @@ async def test_the_timer_starts_anew_with_each_message(store: Store) -> None:
     assert await closes_at(store, burst) == from_micros(NOW + 2 * QUIET - 1)
 
 
-async def test_the_timer_counts_from_the_moment_the_message_arrives(store: Store) -> None:
-    burst = await send(store, 1, debounce=QUIET, ceiling=HOUR, at=NOW, arrives=NOW + MINUTE)
-    assert await closes_at(store, burst) == from_micros(NOW + MINUTE + QUIET)
-
-
 async def test_a_burst_is_drawn_out_to_its_ceiling_and_no_further(store: Store) -> None:
     burst = await send(store, 1, debounce=QUIET, ceiling=3 * QUIET)
     for number in range(1, 6):
@@ -79,17 +71,6 @@ async def test_a_burst_is_drawn_out_to_its_ceiling_and_no_further(store: Store) 
     assert await closes_at(store, burst) == from_micros(NOW + 3 * QUIET)
     assert (await send(store, 7, debounce=QUIET, ceiling=3 * QUIET, at=NOW + 3 * QUIET)).delivery is Delivery.QUEUED
     assert await run_all(store, now=NOW + MINUTE) == [[1, 2, 3, 4, 5, 6], [7]]
-
-
-async def test_a_burst_lasts_as_long_as_its_timer_whatever_the_ceiling(store: Store) -> None:
-    burst = await send(store, 1, debounce=QUIET, ceiling=1)
-    assert await closes_at(store, burst) == from_micros(NOW + QUIET)
-
-
-async def test_when_the_timer_is_over_the_next_message_is_a_run_of_its_own(store: Store) -> None:
-    burst = await send(store, 1, debounce=QUIET)
-    late = await send(store, 2, debounce=QUIET, at=NOW + QUIET)
-    assert (late.delivery, late.id == burst.id) == (Delivery.QUEUED, False)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +94,6 @@ async def test_a_message_joins_what_is_newest_and_not_an_older_burst(store: Stor
     assert await run_all(store, now=NOW + MINUTE) == [[1], [2], [3, 4]]
 
 
-async def test_bursts_of_sessions_are_their_own(store: Store) -> None:
-    await send(store, 1, session="a", debounce=QUIET)
-    assert (await send(store, 2, session="b", debounce=QUIET)).delivery is Delivery.QUEUED
-
-
 async def test_a_burst_that_waits_its_turn_is_joined_until_its_timer_is_over(store: Store) -> None:
     await send(store, 1)
     run = await claim_one(store)
@@ -133,11 +109,6 @@ async def test_a_run_that_has_begun_is_not_joined_even_when_it_is_tried_again(st
     await store.runs.finish_runs([retry(run, ready_at=NOW + HOUR)])
     assert (await send(store, 2, debounce=QUIET, at=NOW + QUIET)).delivery is Delivery.QUEUED
     assert payloads(await row(store, run.id)) == [1]
-
-
-async def test_a_call_from_code_is_not_joined(store: Store) -> None:
-    await store.sessions.send([call(1)], NOW)
-    assert (await send(store, 2, debounce=QUIET)).delivery is Delivery.QUEUED
 
 
 async def test_a_call_that_is_to_start_later_does_not_keep_messages_from_joining(store: Store) -> None:
@@ -177,42 +148,12 @@ async def test_a_long_burst_is_still_one_run(store: Store) -> None:
     assert await raw(store, "SELECT count(*) FROM runs WHERE state = 'skipped'") == [(299,)]
 
 
-async def test_a_message_that_joins_says_how_many_may_go(store: Store) -> None:
-    await send(store, 1)
-    await claim_one(store)
-    await send(store, 2, debounce=QUIET)
-    joined = await send(store, 3, debounce=QUIET, max_concurrent=2)
-    assert joined.delivery is Delivery.DEBOUNCED
-    assert (await session(store)).max_concurrent == 2
-    assert await run_all(store, now=NOW + QUIET) == [[2, 3]]
-
-
-async def test_an_open_burst_that_is_cancelled_takes_all_its_payloads_along(store: Store) -> None:
-    burst = await send_all(store, 1, 2, debounce=QUIET)
-    await store.runs.cancel_runs([burst[0]], Ending(Cause.CANCELLED, "not needed"), NOW)
-    assert await outcome(store, burst[0]) == (RunState.CANCELLED, Ending(Cause.CANCELLED, "not needed"))
-    assert (await send(store, 3, debounce=QUIET)).delivery is Delivery.QUEUED
-    assert await run_all(store, now=NOW + MINUTE) == [[3]]
-
-
 async def test_an_open_burst_is_active(store: Store) -> None:
     await send(store, 1, debounce=QUIET)
     assert await store.runs.count_active(NOW) == 1
 
 
 # --- when it is claimed
-
-
-async def test_an_open_burst_is_not_claimed_ahead_of_its_close(store: Store) -> None:
-    await send(store, 1, debounce=QUIET)
-    for now in (NOW, NOW + QUIET - AHEAD, NOW + QUIET - 1):
-        assert list((await look(store, now)).runs) == []
-    assert len((await look(store, NOW + QUIET)).runs) == 1
-
-
-async def test_what_is_no_burst_is_claimed_ahead(store: Store) -> None:
-    await send(store, 1, at=NOW + AHEAD)
-    assert len((await look(store, NOW)).runs) == 1
 
 
 async def test_a_burst_that_is_tried_again_may_be_claimed_ahead(store: Store) -> None:

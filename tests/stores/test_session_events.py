@@ -57,18 +57,6 @@ async def test_each_attempt_is_a_start_and_only_the_last_is_a_finish(store: Stor
     assert {event.run for event in told} == {sent.id}
 
 
-async def test_those_who_wait_are_enqueued_when_they_are_sent_and_started_at_their_turn(store: Store) -> None:
-    one, two = await send_all(store, 1, 2)
-    await carry_on(store, await claim_one(store))
-    assert brief(await events(store)) == [
-        ("enqueued", one),
-        ("enqueued", two),
-        ("started", one),
-        ("finished", one),
-        ("started", two),
-    ]
-
-
 async def test_a_message_that_joins_is_debounced_and_has_no_other_event(store: Store) -> None:
     burst = await send(store, 1, debounce=SECOND)
     await send(store, 2, debounce=SECOND)
@@ -145,13 +133,6 @@ async def test_what_expires_is_finished(store: Store) -> None:
     assert (await said(store, sent.id, EventKind.FINISHED))["state"] == "expired"
 
 
-async def test_what_is_cancelled_or_cleared_is_finished(store: Store) -> None:
-    one, two = await send_all(store, 1, 2)
-    await store.runs.cancel_runs([one], Ending(Cause.CANCELLED, "not needed"), NOW)
-    await store.lanes.clear_lane("main", NOW, None, 10)
-    assert brief(await events(store))[2:] == [("finished", one), ("finished", two)]
-
-
 async def test_an_end_that_is_written_twice_is_told_once(store: Store) -> None:
     """A node whose connection broke during the commit asks again."""
     await send(store, 1)
@@ -159,15 +140,6 @@ async def test_an_end_that_is_written_twice_is_told_once(store: Store) -> None:
     await store.runs.finish_runs([end])
     await store.runs.finish_runs([end])
     assert [event.kind for event in await events(store)] == ["enqueued", "started", "finished"]
-
-
-async def test_a_lost_end_is_not_told(store: Store) -> None:
-    await send(store, 1)
-    lost = await claim_one(store)
-    await store.runs.finish_runs([retry(lost, ready_at=NOW)])
-    await claim_one(store)
-    await store.runs.finish_runs([finish(lost)])
-    assert [event.kind for event in await events(store)] == ["enqueued", "started", "started"]
 
 
 async def test_a_late_end_of_an_older_generation_is_not_told(store: Store) -> None:
@@ -178,16 +150,6 @@ async def test_a_late_end_of_an_older_generation_is_not_told(store: Store) -> No
     before = await events(store)
     await store.runs.finish_runs([finish(run, RunState.SUCCEEDED)])
     assert await events(store) == before
-
-
-async def test_a_batch_of_ends_is_told_run_by_run(store: Store) -> None:
-    sent = [await send(store, number, session=key) for number, key in enumerate("abc")]
-    runs = [await claim_one(store, room=1) for _ in sent]
-    await store.runs.finish_runs([finish(run) for run in reversed(runs)])
-    finished = [event for event in await events(store, None) if event.kind == "finished"]
-    assert sorted((event.session, event.run) for event in finished) == [
-        (key, one.id) for key, one in zip("abc", sent, strict=True)
-    ]
 
 
 async def test_each_end_of_a_batch_is_told_with_its_own_time(store: Store) -> None:

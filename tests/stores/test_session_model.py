@@ -442,7 +442,7 @@ class Sessions(RuleBasedStateMachine):
         return entry
 
 
-SHARES = {"memory": 1.2, "postgres": 0.1}
+SHARES = {"memory": 1.2, "postgres": 0.2}
 """How many of the examples each store gets: as many as it gets through in a few seconds."""
 
 

@@ -23,7 +23,6 @@ from tests.stores.mailbox import (
     run_all,
     send,
     send_all,
-    session,
     told,
 )
 from tests.stores.places import raw
@@ -60,11 +59,6 @@ async def test_a_followup_waits_for_one_that_will_be_tried_again(store: Store) -
     assert await ready(store) == []
 
 
-async def test_a_followup_in_an_idle_session_goes_at_once(store: Store) -> None:
-    await send(store, 1, mode=Mode.FOLLOWUP, max_concurrent=3)
-    assert await ready(store) == [[1]]
-
-
 async def test_nothing_starts_next_to_a_followup(store: Store) -> None:
     await send(store, 1, mode=Mode.FOLLOWUP, max_concurrent=3)
     run = await claim_one(store)
@@ -82,13 +76,6 @@ async def test_nobody_overtakes_a_followup_that_waits(store: Store) -> None:
     assert await ready(store) == []
 
 
-async def test_followups_go_one_after_the_other(store: Store) -> None:
-    await send_all(store, 1, 2, mode=Mode.FOLLOWUP, max_concurrent=3)
-    run = await claim_one(store)
-    assert await ready(store) == []
-    assert await carry_on(store, run) == [[2]]
-
-
 async def test_what_goes_before_a_followup_goes_together(store: Store) -> None:
     (one,) = await under_way(store, 1, max_concurrent=1)
     await send_all(store, 2, 3, max_concurrent=1)
@@ -96,13 +83,6 @@ async def test_what_goes_before_a_followup_goes_together(store: Store) -> None:
     await send(store, 5, max_concurrent=4)
     assert await ready(store) == [[2], [3]]
     assert await carry_on(store, one) == []
-
-
-async def test_where_one_goes_at_a_time_a_followup_takes_its_turn_like_any(store: Store) -> None:
-    await send(store, 1)
-    await send(store, 2, mode=Mode.FOLLOWUP)
-    await send(store, 3)
-    assert await run_all(store) == [[1], [2], [3]]
 
 
 async def test_messages_join_a_followup_after_its_timer_while_something_runs(store: Store) -> None:
@@ -122,18 +102,6 @@ async def test_a_message_to_the_queue_does_not_join_after_the_timer(store: Store
     assert payloads(await row(store, waiting.id)) == [2]
 
 
-async def test_a_followup_that_has_begun_is_not_joined(store: Store) -> None:
-    await send(store, 1, mode=Mode.FOLLOWUP, debounce=SECOND)
-    await claim_one(store, now=NOW + SECOND)
-    assert (await send(store, 2, mode=Mode.FOLLOWUP, debounce=SECOND, at=NOW + SECOND)).delivery is Delivery.QUEUED
-
-
-async def test_a_followup_that_does_not_debounce_joins_nothing(store: Store) -> None:
-    await under_way(store, 1, max_concurrent=1)
-    await send(store, 2, mode=Mode.FOLLOWUP, debounce=SECOND)
-    assert (await send(store, 3, mode=Mode.FOLLOWUP)).delivery is Delivery.QUEUED
-
-
 # --- interrupt
 
 
@@ -146,20 +114,6 @@ async def test_an_interrupt_tells_what_runs_to_stop_and_ends_what_is_queued(stor
     assert await outcomes(store, ids(runs)) == [RunState.RUNNING] * 2
     for id in queued:
         assert await outcome(store, id) == (RunState.SUPERSEDED, INTERRUPTED)
-
-
-async def test_an_interrupt_goes_next(store: Store) -> None:
-    (run,) = await under_way(store, 1)
-    await send_all(store, 2, 3)
-    await send(store, 4, mode=Mode.INTERRUPT)
-    assert await ready(store) == [], "what runs has not ended yet"
-    assert await carry_on(store, run, RunState.SUPERSEDED, **INTERRUPTED._asdict()) == [[4]]
-
-
-async def test_an_interrupt_does_not_wait_where_there_is_room_for_it(store: Store) -> None:
-    await under_way(store, 1, max_concurrent=2)
-    await send(store, 2, mode=Mode.INTERRUPT, max_concurrent=2)
-    assert await ready(store) == [[2]]
 
 
 async def test_an_interrupted_run_that_would_be_tried_again_is_superseded(store: Store) -> None:
@@ -211,12 +165,6 @@ async def test_a_second_interrupt_replaces_the_first_and_tells_nobody_twice(stor
     assert list(second.cancelled) == []
     assert await outcome(store, first.id) == (RunState.SUPERSEDED, INTERRUPTED)
     assert await carry_on(store, run) == [[3]]
-
-
-async def test_an_interrupt_leaves_other_sessions_alone(store: Store) -> None:
-    await send_all(store, 1, 2, session="other")
-    await send(store, 3, mode=Mode.INTERRUPT)
-    assert await run_all(store) == [[1], [3], [2]]
 
 
 async def test_an_interrupting_message_joins_the_burst_that_interrupted_before_it(store: Store) -> None:
@@ -276,21 +224,6 @@ async def test_a_full_queue_refuses_the_new_one(store: Store) -> None:
     assert await run_all(store) == [[1], [2]]
 
 
-@pytest.mark.parametrize("drop", Drop)
-async def test_a_queue_takes_exactly_as_many_as_its_cap(store: Store, drop: Drop) -> None:
-    answers = [await send(store, number, cap=4, drop=drop) for number in range(4)]
-    assert [(one.delivery, list(one.dropped)) for one in answers] == [(Delivery.QUEUED, [])] * 4
-    more = await send(store, 4, cap=4, drop=drop)
-    assert (more.delivery is Delivery.REFUSED, len(more.dropped)) == ((drop is Drop.NEW), int(drop is Drop.OLD))
-    assert (await session(store)).queued == 4
-
-
-async def test_what_runs_does_not_count_for_the_cap(store: Store) -> None:
-    await under_way(store, 1, 2)
-    answers = [await send(store, number, cap=2, drop=Drop.NEW) for number in (3, 4, 5)]
-    assert [one.delivery for one in answers] == [Delivery.QUEUED, Delivery.QUEUED, Delivery.REFUSED]
-
-
 async def test_what_has_started_once_is_never_dropped(store: Store) -> None:
     (run,) = await under_way(store, 1)
     await store.runs.finish_runs([retry(run, ready_at=NOW)])
@@ -313,47 +246,3 @@ async def test_an_interrupt_ends_what_is_to_start_later(store: Store) -> None:
     (sent,) = await store.sessions.send([call(1, later=HOUR)], NOW)
     await send(store, 2, mode=Mode.INTERRUPT)
     assert await outcome(store, sent.id) == (RunState.SUPERSEDED, INTERRUPTED)
-
-
-async def test_a_lower_cap_drops_as_many_as_it_takes(store: Store) -> None:
-    sent = await send_all(store, 1, 2, 3, 4, 5, cap=9)
-    last = await send(store, 6, cap=3)
-    assert list(last.dropped) == sent[:3]
-    assert await run_all(store) == [[4], [5], [6]]
-
-
-async def test_a_lower_cap_that_refuses_drops_nothing(store: Store) -> None:
-    await send_all(store, 1, 2, 3, cap=9)
-    assert (await send(store, 4, cap=1, drop=Drop.NEW)).delivery is Delivery.REFUSED
-    assert await run_all(store) == [[1], [2], [3]]
-
-
-async def test_without_a_cap_there_is_no_bound(store: Store) -> None:
-    await send_all(store, *range(40), cap=None)
-    assert len(await run_all(store)) == 40
-
-
-async def test_the_caps_of_sessions_are_their_own(store: Store) -> None:
-    await send(store, 1, session="a", cap=1)
-    sent = await send(store, 2, session="b", cap=1)
-    assert list(sent.dropped) == []
-
-
-@pytest.mark.parametrize("drop", Drop)
-async def test_a_message_that_joins_a_burst_is_never_one_too_many(store: Store, drop: Drop) -> None:
-    burst = await send(store, 1, cap=1, debounce=SECOND, drop=drop)
-    joined = await send(store, 2, cap=1, debounce=SECOND, drop=drop)
-    assert joined == Sent(Delivery.DEBOUNCED, burst.id)
-    assert await ready(store, now=NOW + SECOND) == [[1, 2]]
-
-
-async def test_what_is_dropped_gives_its_turn_to_the_next(store: Store) -> None:
-    await send_all(store, 1, 2, cap=2)
-    await send(store, 3, cap=2)
-    assert await ready(store) == [[2]]
-
-
-async def test_an_interrupt_is_never_one_too_many(store: Store) -> None:
-    await send_all(store, 1, 2, cap=2)
-    sent = await send(store, 3, mode=Mode.INTERRUPT, cap=1, drop=Drop.NEW)
-    assert (sent.delivery, list(sent.dropped)) == (Delivery.QUEUED, [])

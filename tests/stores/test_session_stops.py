@@ -31,7 +31,6 @@ from tests.stores.mailbox import (
     call,
     carry_on,
     ending,
-    events,
     outcome,
     outcomes,
     payloads,
@@ -72,12 +71,6 @@ async def test_stop_ends_one_that_has_its_turn_and_has_not_begun(store: Store) -
     assert (await claim_one(store)).id == two
 
 
-async def test_stop_does_not_wait_for_a_burst_to_close(store: Store) -> None:
-    burst = await send(store, 1, debounce=HOUR)
-    assert await stop(store) == Stopped(cancelled=0, dropped=1)
-    assert await outcome(store, burst.id) == (RunState.CANCELLED, STOPPED)
-
-
 async def test_stop_takes_the_oldest_and_then_the_next_oldest(store: Store) -> None:
     await send_all(store, 1, 2, 3, max_concurrent=2)
     one, two = (await store.runs.claim_runs(claim())).runs
@@ -107,32 +100,6 @@ async def test_stop_of_a_run_that_would_be_tried_again_is_its_end(store: Store) 
     assert payloads(await claim_one(store)) == [2]
 
 
-async def test_where_nothing_is_under_way_there_is_nothing_to_stop(store: Store) -> None:
-    await send(store, 1)
-    await run_all(store)
-    assert await stop(store) == Stopped()
-    assert [event.kind for event in await events(store)][-1] == "stopped"
-
-
-async def test_to_stop_a_session_that_nobody_has_used_does_nothing(store: Store) -> None:
-    assert await stop(store) == Stopped()
-    assert await store.sessions.get_session("s") is None
-    assert await events(store) == []
-
-
-async def test_stop_sets_no_cutoff(store: Store) -> None:
-    await send(store, 1)
-    await stop(store, now=NOW + HOUR)
-    assert (await session(store)).stopped_at is None
-    assert (await send(store, 2)).delivery is Delivery.QUEUED
-
-
-async def test_stop_leaves_other_sessions_alone(store: Store) -> None:
-    await send(store, 1, session="other")
-    assert await stop(store) == Stopped()
-    assert await run_all(store) == [[1]]
-
-
 # --- stop_all
 
 
@@ -146,19 +113,6 @@ async def test_stop_all_tells_what_runs_and_ends_what_is_queued(store: Store) ->
     assert (await session(store)).stopped_at == from_micros(NOW + 5)
     done = await store.runs.finish_runs([finish(run, RunState.CANCELLED) for run in runs], claim())
     assert (list(done.lost), list(done.claimed.runs)) == ([], [])
-
-
-async def test_stop_all_does_not_wait_for_a_burst_to_close(store: Store) -> None:
-    await send_all(store, 1, 2, 3, debounce=HOUR)
-    assert await stop_all(store) == Stopped(cancelled=0, dropped=1)
-    assert await run_all(store, now=NOW + 2 * HOUR) == []
-
-
-async def test_stop_all_ends_what_is_to_start_later(store: Store) -> None:
-    (sent,) = await store.sessions.send([call(1, later=HOUR)], NOW)
-    assert await stop_all(store, now=NOW + 5) == Stopped(cancelled=0, dropped=1)
-    assert await outcome(store, sent.id) == (RunState.CANCELLED, STOPPED)
-    assert await run_all(store, now=NOW + 2 * HOUR) == []
 
 
 async def test_a_call_sent_before_the_cutoff_is_stale_when_it_arrives(store: Store) -> None:
@@ -199,14 +153,6 @@ async def test_a_repeat_that_was_on_its_way_when_all_was_stopped_is_stale(store:
     assert (await claim_one(store, now=NOW + 5)).id == again
 
 
-async def test_after_stop_all_a_new_message_works(store: Store) -> None:
-    await send(store, 1)
-    await stop_all(store, now=NOW + 5)
-    assert (await send(store, 2, at=NOW + 5)).delivery is Delivery.QUEUED
-    assert (await send(store, 3, at=NOW + 6, debounce=SECOND)).delivery is Delivery.QUEUED
-    assert await run_all(store, now=NOW + MINUTE) == [[2], [3]]
-
-
 async def test_after_stop_all_a_new_message_waits_for_what_is_still_stopping(store: Store) -> None:
     await send(store, 1)
     run = await claim_one(store)
@@ -226,11 +172,6 @@ async def test_a_message_sent_before_the_cutoff_is_stale_when_it_arrives(store: 
     assert await run_all(store, now=NOW + HOUR) == []
 
 
-async def test_a_message_sent_at_the_cutoff_is_not_stale(store: Store) -> None:
-    await stop_all(store, now=NOW + 5)
-    assert (await send(store, 1, at=NOW + 5)).delivery is Delivery.QUEUED
-
-
 async def test_a_stale_message_does_nothing_to_its_session(store: Store) -> None:
     await stop_all(store, now=NOW + 5)
     await send(store, 1, at=NOW + 5, max_concurrent=2)
@@ -244,18 +185,6 @@ async def test_a_stale_message_does_nothing_to_its_session(store: Store) -> None
     assert (shown.max_concurrent, shown.throttled, shown.queued) == (2, False, 1)
 
 
-async def test_a_stale_message_does_not_join_a_burst(store: Store) -> None:
-    await stop_all(store, now=NOW + 5)
-    await send(store, 1, at=NOW + 5, debounce=SECOND)
-    assert (await send(store, 2, at=NOW, arrives=NOW + 6, debounce=SECOND)).delivery is Delivery.STALE
-    assert await run_all(store, now=NOW + MINUTE) == [[1]]
-
-
-async def test_a_cutoff_holds_for_a_session_that_nobody_had_used(store: Store) -> None:
-    assert await stop_all(store, now=NOW + 5) == Stopped()
-    assert (await send(store, 1, at=NOW, arrives=NOW + 9)).delivery is Delivery.STALE
-
-
 async def test_a_cutoff_that_is_far_ahead_comes_from_a_wrong_clock_and_holds_up_nobody(store: Store) -> None:
     await stop_all(store, now=NOW + 5 * MINUTE)
     assert (await send(store, 1, session="s", at=NOW)).delivery is Delivery.STALE
@@ -267,13 +196,6 @@ async def test_a_cutoff_never_goes_back(store: Store) -> None:
     await stop_all(store, now=NOW + 5)
     assert (await session(store)).stopped_at == from_micros(NOW + 9)
     assert (await send(store, 1, at=NOW + 8)).delivery is Delivery.STALE
-
-
-async def test_a_cutoff_is_that_of_its_own_session(store: Store) -> None:
-    await send(store, 1, session="other")
-    await stop_all(store, now=NOW + 5)
-    assert (await send(store, 2, session="other")).delivery is Delivery.QUEUED
-    assert await run_all(store) == [[1], [2]]
 
 
 async def test_a_run_that_waited_for_another_try_does_not_start_after_stop_all(store: Store) -> None:

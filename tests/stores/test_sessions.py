@@ -45,7 +45,6 @@ from tests.stores.mailbox import (
 )
 from tests.stores.places import raw
 
-DUE = NOW + 5 * MINUTE
 WEEK = 7 * 24 * HOUR
 
 
@@ -83,12 +82,6 @@ async def test_every_end_of_a_run_under_way_gives_the_next_turn(store: Store, st
     assert await carry_on(store, await claim_one(store), state) == [[2]]
 
 
-async def test_a_queued_run_that_is_cancelled_gives_the_next_turn(store: Store) -> None:
-    first, _ = await send_all(store, 1, 2)
-    await store.runs.cancel_runs([first], Ending(Cause.CANCELLED, "not needed"), NOW)
-    assert await ready(store) == [[2]]
-
-
 async def test_a_queued_run_that_expires_gives_the_next_turn(store: Store) -> None:
     await send(store, 1, expires_at=NOW + SECOND)
     await send(store, 2)
@@ -110,12 +103,6 @@ async def test_a_late_end_of_a_run_that_others_have_taken_over_gives_nobody_a_tu
     await claim_one(store, node="node-2")
     done = await store.runs.finish_runs([finish(lost)], claim())
     assert (list(done.lost), list(done.claimed.runs)) == ([lost.id], [])
-
-
-async def test_sessions_do_not_wait_for_each_other(store: Store) -> None:
-    await send_all(store, 1, 2, session="a")
-    await send_all(store, 3, 4, session="b")
-    assert await ready(store) == [[1], [3]]
 
 
 async def test_nobody_overtakes_by_priority_lane_or_readiness(store: Store) -> None:
@@ -164,36 +151,6 @@ async def test_the_watch_tells_when_one_that_is_ready_later_queues_up(store: Sto
         await watch.close()
 
 
-async def test_messages_of_one_call_are_answered_in_their_order(store: Store) -> None:
-    sent = await store.sessions.send(
-        [message(1, session="b"), message(2, session="a"), message(3, session="b"), message(4, session="b", cap=1)], NOW
-    )
-    assert [payloads(await row(store, one.id)) for one in sent] == [[1], [2], [3], [4]]
-    assert [list(one.dropped) for one in sent] == [[], [], [], [sent[0].id, sent[2].id]]
-    assert await store.sessions.send([], NOW) == []
-
-
-async def test_a_call_from_code_takes_its_turn_among_messages(store: Store) -> None:
-    await store.sessions.send([message(1), call(2), message(3), call(4)], NOW)
-    assert await run_all(store) == [[1], [2], [3], [4]]
-
-
-async def test_calls_from_code_alone_take_their_turns_too(store: Store) -> None:
-    await store.sessions.send([call(1), call(2, session="b"), call(3)], NOW)
-    run, _ = (await store.runs.claim_runs(claim())).runs
-    assert await carry_on(store, run) == [[3]]
-    assert await listed(store) == ["b", "s"]
-
-
-@pytest.mark.parametrize("counted", [True, False])
-async def test_a_run_that_is_tried_again_keeps_its_turn(store: Store, counted: bool) -> None:
-    await send_all(store, 1, 2)
-    run = await claim_one(store)
-    await store.runs.finish_runs([retry(run, ready_at=NOW + MINUTE, counted=counted)])
-    assert await ready(store, now=NOW + MINUTE - 1) == []
-    assert (await claim_one(store, now=NOW + MINUTE)).id == run.id
-
-
 async def test_as_many_go_at_once_as_the_session_allows(store: Store) -> None:
     await send_all(store, 1, 2, 3, 4, 5, max_concurrent=3)
     runs = (await store.runs.claim_runs(claim())).runs
@@ -201,20 +158,6 @@ async def test_as_many_go_at_once_as_the_session_allows(store: Store) -> None:
     assert await ready(store) == []
     assert await carry_on(store, runs[1]) == [[4]]
     assert await carry_on(store, runs[0]) == [[5]]
-
-
-async def test_several_ends_in_one_call_give_several_turns(store: Store) -> None:
-    await send_all(store, 1, 2, 3, 4, 5, max_concurrent=2)
-    runs = (await store.runs.claim_runs(claim())).runs
-    done = await store.runs.finish_runs([finish(run) for run in runs], claim())
-    assert [payloads(run) for run in done.claimed.runs] == [[3], [4]]
-
-
-async def test_one_that_is_tried_again_counts_as_under_way(store: Store) -> None:
-    await send_all(store, 1, 2, 3, max_concurrent=2)
-    one, _ = (await store.runs.claim_runs(claim())).runs
-    await store.runs.finish_runs([retry(one, ready_at=NOW + MINUTE)])
-    assert await ready(store) == []
 
 
 async def test_a_call_that_allows_more_lets_those_who_wait_go_at_once(store: Store) -> None:
@@ -234,54 +177,10 @@ async def test_a_call_that_allows_fewer_touches_nothing_that_runs(store: Store) 
     assert await carry_on(store, three) == [[4]]
 
 
-async def test_a_call_that_does_not_say_how_many_leaves_that(store: Store) -> None:
-    await send(store, 1, max_concurrent=2)
-    await send_all(store, 2, 3, max_concurrent=None)
-    assert await ready(store) == [[1], [2]]
-    assert (await session(store)).max_concurrent == 2
-
-
 async def test_a_refused_message_still_says_how_many_may_go(store: Store) -> None:
     await send_all(store, 1, 2)
     assert (await send(store, 3, cap=1, drop=Drop.NEW, max_concurrent=2)).delivery is Delivery.REFUSED
     assert await ready(store) == [[1], [2]]
-
-
-# --- the throttle
-
-
-async def test_a_throttled_session_goes_one_at_a_time(store: Store) -> None:
-    await send_all(store, 1, 2, 3, max_concurrent=3, throttled=True)
-    assert await ready(store) == [[1]]
-    shown = await session(store)
-    assert (shown.throttled, shown.max_concurrent) == (True, 3)
-
-
-async def test_who_cannot_tell_leaves_the_throttle(store: Store) -> None:
-    await send(store, 1, max_concurrent=3, throttled=True)
-    await send(store, 2, max_concurrent=3, throttled=None)
-    run = await claim_one(store)
-    assert await carry_on(store, run, throttled=None) == [[2]]
-    assert (await session(store)).throttled
-
-
-async def test_a_throttle_touches_nothing_that_runs(store: Store) -> None:
-    await send_all(store, 1, 2, 3, 4, max_concurrent=2)
-    one, two = (await store.runs.claim_runs(claim())).runs
-    assert await carry_on(store, one, throttled=True) == []
-    assert (await row(store, two.id)).state is RunState.RUNNING
-    assert await carry_on(store, two, throttled=True) == [[3]]
-
-
-async def test_an_end_lifts_the_throttle_before_it_gives_turns(store: Store) -> None:
-    await send_all(store, 1, 2, 3, 4, max_concurrent=2, throttled=True)
-    assert await carry_on(store, await claim_one(store), throttled=False) == [[2], [3]]
-
-
-async def test_a_message_lifts_the_throttle(store: Store) -> None:
-    await send_all(store, 1, 2, max_concurrent=3, throttled=True)
-    await send(store, 3, throttled=False)
-    assert await ready(store) == [[1], [2], [3]]
 
 
 # --- keys of messages
@@ -305,13 +204,6 @@ async def test_a_message_is_known_while_it_runs_and_after_it_ended(store: Store)
     assert await ready(store) == []
 
 
-async def test_a_message_is_known_after_it_was_dropped(store: Store) -> None:
-    once = await send(store, 1, key="s/m1")
-    await send(store, 2, cap=1)
-    assert await send(store, 1, key="s/m1", cap=1) == once
-    assert await ready(store) == [[2]]
-
-
 async def test_a_debounced_message_is_known_by_the_run_that_carries_it(store: Store) -> None:
     first = await send(store, 1, key="s/m1", debounce=SECOND)
     once = await send(store, 2, key="s/m2", debounce=SECOND)
@@ -320,13 +212,6 @@ async def test_a_debounced_message_is_known_by_the_run_that_carries_it(store: St
     await carry_on(store, await claim_one(store, now=NOW + SECOND))
     assert await send(store, 2, key="s/m2", debounce=SECOND) == once
     assert payloads(await row(store, first.id)) == [1, 2]
-
-
-async def test_a_stale_message_is_stale_the_second_time_too(store: Store) -> None:
-    await store.sessions.stop("s", everything=True, now=NOW + 5)
-    once = await send(store, 1, key="s/m1", arrives=NOW + 9)
-    assert once.delivery is Delivery.STALE
-    assert await send(store, 1, key="s/m1", arrives=NOW + 9) == once
 
 
 async def test_a_refused_message_may_come_again(store: Store) -> None:

@@ -12,21 +12,25 @@ export function environment() {
   return existsSync(libraries) ? { ...process.env, LD_LIBRARY_PATH: libraries } : process.env;
 }
 
-/** A browser of its own, as strict as a person's: the package's own arguments would switch web security off. */
-export async function startChromium() {
-  return chromium.launch({
-    executablePath: CHROMIUM,
-    env: environment(),
-    timeout: 90_000,
-    args: [
-      "--no-sandbox", // root, and containers without user namespaces, can have none
-      "--no-zygote",
-      "--disable-gpu",
-      "--disable-dev-shm-usage",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-      "--font-render-hinting=none",
-    ],
-  });
+/** As strict as a person's: the package's own arguments would switch web security off. */
+export const OPTIONS = {
+  executablePath: CHROMIUM,
+  env: environment(),
+  timeout: 90_000,
+  args: [
+    "--no-sandbox", // root, and containers without user namespaces, can have none
+    "--no-zygote",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--font-render-hinting=none",
+  ],
+};
+
+/** The browser that scenarios share, or one of its own where there is none. What a scenario opens in it ends with it. */
+export async function openChromium() {
+  const shared = process.env.PAGE_BROWSER;
+  return shared ? chromium.connect(shared, { timeout: OPTIONS.timeout }) : chromium.launch(OPTIONS);
 }

@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { startChromium } from "./chromium.mjs";
+import { openChromium } from "./chromium.mjs";
 
 export const BASE = process.env.PAGE_URL;
 const LINK = process.env.PAGE_LOGIN;
@@ -14,7 +14,7 @@ const PATIENCE = 60_000;
 
 /** Play one scenario, and end the process with its verdict. `options` are those of a Playwright context. */
 export async function scenario(play, options = {}) {
-  const browser = await startChromium();
+  const browser = await openChromium();
   const told = [];
   let page;
   let failure = null;

@@ -1,6 +1,7 @@
 // One login serves every tab and outlives a reload; a file comes with it; its end is the end in every tab, and so is the
 // next login its beginning.
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, scenario } from "./scenario.mjs";
 
 await scenario(async ({ page, context, logIn, cli }) => {
@@ -26,7 +27,9 @@ await scenario(async ({ page, context, logIn, cli }) => {
     second.getByRole("button", { name: "Download" }).click(),
   ]);
   expect(file.suggestedFilename() === "run-1.txt", `it is called run-1.txt, not ${file.suggestedFilename()}`);
-  const text = await readFile(await file.path(), "utf8");
+  const saved = join(process.env.PAGE_ARTIFACTS, "run-1.txt");
+  await file.saveAs(saved);
+  const text = await readFile(saved, "utf8");
   expect(text.includes("hello from the run"), `the file has the output: ${text}`);
 
   await second.keyboard.press("Control+k");
