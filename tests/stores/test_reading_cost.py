@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from ostinato.clock import SECOND, Micros
@@ -21,17 +20,17 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import Mark
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import Trigger
+from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sqlite.look import look
 from ostinato.stores.sqlite.overview import count_runs, late_runs, runs_between, tally_ended
-from ostinato.stores.sqlite.query import fetch
-from ostinato.stores.sqlite.schedule_pages import list_rows, recent_runs, scheduled_tasks
+from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
 from tests.stores.places import raw
 
 STEPS = 20
 LONG_AGO = NOW - 100 * HOUR
-Reading = Callable[[apsw.Connection], Any]
+Reading = Callable[[Connection], Any]
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def of_runs(now: Micros) -> dict[str, Reading]:
         "counts": lambda connection: count_runs(connection, now, now),
         "late": lambda connection: late_runs(connection, now, 5),
         "activity": lambda connection: tally_ended(connection, now - MINUTE, now + 1, MINUTE),
-        "bars": lambda connection: recent_runs(connection, [ScheduleId(1)], 5),
+        "bars": drive(lambda db: recent_runs(db, [ScheduleId(1)], 5)),
     }
 
 
@@ -75,14 +74,14 @@ def of_schedules() -> dict[str, Reading]:
     }
     few = (ScheduleState.OFF, ScheduleState.BROKEN, ScheduleState.RUNNING, ScheduleState.PAUSED, ScheduleState.ORPHANED)
     wanted |= {state: ScheduleFilter(state=state, limit=5) for state in (*few, ScheduleState.ON)}
-    pages: dict[str, Reading] = {name: partial(list_rows, wanted=page) for name, page in wanted.items()}
-    return {**pages, "tasks": scheduled_tasks}
+    pages: dict[str, Reading] = {name: drive(partial(list_rows, wanted=page)) for name, page in wanted.items()}
+    return {**pages, "tasks": drive(scheduled_tasks)}
 
 
 def steps_of(store: SqliteStore, readings: dict[str, Reading]) -> dict[str, int]:
     """How many steps SQLite takes for each, in units of STEPS, on one connection that has read the schema before."""
 
-    def count(connection: apsw.Connection, reading: Reading) -> int:
+    def count(connection: Connection, reading: Reading) -> int:
         steps = 0
 
         def step() -> bool:
@@ -172,7 +171,7 @@ async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> Non
 
 
 async def test_the_count_of_steps_sees_a_scan(store: SqliteStore) -> None:
-    def scan(connection: apsw.Connection) -> Any:
+    def scan(connection: Connection) -> Any:
         return fetch(connection, "SELECT count(*) FROM schedules WHERE note = 'x'")
 
     before = steps_of(store, {"scan": scan})

@@ -17,7 +17,7 @@ from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers
 from ostinato.stores.postgres.turns import TELL, give_turns, lock_sessions_of
 
-__all__ = ["count_from_finish", "end_queued", "lock_ends", "wait_for_finish"]
+__all__ = ["count_from_finish", "end_queued", "lock_ends"]
 
 _LOCK_OF_RUNS = """
 SELECT id FROM schedules WHERE after_finish IS NOT NULL
@@ -40,11 +40,6 @@ WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS N
   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 RETURNING 1
 ) {TELL}
-"""
-_WAIT = """
-UPDATE schedules s SET next_at = NULL
-WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > %s
-  AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 """
 
 
@@ -73,12 +68,3 @@ async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId
     that has come and was not recorded stays: it is to have its row."""
     if finished:
         await connection.execute(_COUNT, (numbers(finished), numbers(finished.values())))
-
-
-async def wait_for_finish(connection: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
-    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
-    # Locked in a statement of its own: who ends another run of it meanwhile is seen, or waits and sees ours.
-    await connection.execute(
-        "SELECT id FROM schedules WHERE id = %s AND after_finish IS NOT NULL FOR NO KEY UPDATE", (schedule_id,)
-    )
-    await connection.execute(_WAIT, (schedule_id, now))

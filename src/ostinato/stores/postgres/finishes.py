@@ -17,12 +17,13 @@ from ostinato.stores.postgres.budgets import settle_costs
 from ostinato.stores.postgres.ends import count_from_finish
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.given_up import mark_given_up
-from ostinato.stores.postgres.holds import end_holds, find_held
 from ostinato.stores.postgres.output import add_output, drop_tails, keep_tails
+from ostinato.stores.postgres.parts import PostgresParts
 from ostinato.stores.postgres.projects import keep_conversations
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer
+from ostinato.stores.sql.holds import end_holds, find_held
 
 __all__ = ["Written", "send_finishes"]
 
@@ -305,8 +306,7 @@ async def _breaker(connection: Connection, kept: Sequence[tuple[ScheduleId, Fini
         tripping.append(await connection.execute(_TRIP, (reason, finish.finished_at, id, finish.break_after)))
     tripped = [ScheduleId(id) for cursor in tripping for (id,) in await cursor.fetchall()]
     if tripped:
-        ids = numbers(tripped)
-        held = await find_held(connection, "s.id = ANY (%s::bigint[])", (ids,))
-        await end_holds(connection, held, max(finish.finished_at for _, finish in counted))
-        await connection.execute(_REST, (ids,))
+        held = await find_held(connection, "s.id = ANY (:ids::bigint[])", {"ids": tripped})
+        await end_holds(connection, PostgresParts(), held, max(finish.finished_at for _, finish in counted))
+        await connection.execute(_REST, (numbers(tripped),))
     return tripped

@@ -18,9 +18,8 @@ from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts,
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.ends import end_queued, wait_for_finish
+from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, send_finishes
-from ostinato.stores.postgres.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.look import look
 from ostinato.stores.postgres.nodes import declare_lost
@@ -39,6 +38,8 @@ from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbe
 from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.ends import wait_for_finish
+from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
 
 __all__ = ["PostgresRuns", "cancel_now", "tell_to_stop"]
 
@@ -113,7 +114,7 @@ class PostgresRuns:
                     "SELECT count(*) FROM runs WHERE schedule_id = %s AND state IN ('queued', 'running')",
                     (run.schedule_id,),
                 )
-                active += await fetch_value(connection, COUNT_GIVEN_UP, (run.schedule_id,))
+                active += await connection.fetch_value(COUNT_GIVEN_UP, {"id": run.schedule_id})
                 if active > allowed:
                     return None
             (id,) = await insert_all(connection, [run])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ostinato.stores.postgres.access import PostgresAccess
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
+from ostinato.stores.postgres.parts import PostgresParts
 from ostinato.stores.postgres.projects import PostgresProjects
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
@@ -13,6 +13,7 @@ from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
+from ostinato.stores.sql.access import Access
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["PostgresStore"]
@@ -25,13 +26,14 @@ class PostgresStore:
         self, url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING
     ) -> None:
         self._database = Database(url, schema, lease, tuning)
-        self.schedules = PostgresSchedules(self._database)
+        parts = PostgresParts()
+        self.schedules = PostgresSchedules(self._database, parts)
         self.runs = PostgresRuns(self._database)
         self.projects = PostgresProjects(self._database)
         self.lanes = PostgresLanes(self._database)
         self.sessions = PostgresSessions(self._database)
         self.nodes = PostgresNodes(self._database)
-        self.access = PostgresAccess(self._database)
+        self.access = Access(self._database)
         self.upkeep = PostgresUpkeep(self._database)
         self.quarantine = PostgresQuarantine(self._database)
 

@@ -3,12 +3,10 @@ happens inside the caller's transaction."""
 
 from __future__ import annotations
 
-import apsw
-
 from ostinato.clock import Micros
 from ostinato.models.budget import UNKNOWN, Grant, Reservation, Spending, day_of, grant
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["read_spending", "reserve_now", "settle_cost"]
 
@@ -30,7 +28,7 @@ WHERE spending.schedule_id = r.schedule_id AND spending.day = r.budget_day
 """
 
 
-def reserve_now(connection: apsw.Connection, wanted: Reservation) -> Grant:
+def reserve_now(connection: Connection, wanted: Reservation) -> Grant:
     """Let a run start, or say why not."""
     rows = fetch(connection, _ASKING, (wanted.run, wanted.token))
     if not rows:
@@ -53,19 +51,19 @@ def reserve_now(connection: apsw.Connection, wanted: Reservation) -> Grant:
     return answer
 
 
-def read_spending(connection: apsw.Connection, schedule_id: ScheduleId, now: Micros) -> Spending:
+def read_spending(connection: Connection, schedule_id: ScheduleId, now: Micros) -> Spending:
     """What a schedule has used of its day."""
     rows = fetch(connection, "SELECT zone FROM schedules WHERE id = ?", (schedule_id,))
     return _spending(connection, schedule_id, day_of(now, rows[0][0])) if rows else Spending()
 
 
-def _spending(connection: apsw.Connection, schedule_id: int, day: str) -> Spending:
+def _spending(connection: Connection, schedule_id: int, day: str) -> Spending:
     query = "SELECT runs, spent, reserved FROM spending WHERE schedule_id = ? AND day = ?"
     rows = fetch(connection, query, (schedule_id, day))
     return Spending(*rows[0]) if rows else Spending()
 
 
-def settle_cost(connection: apsw.Connection, run: RunId, cost: int) -> None:
+def settle_cost(connection: Connection, run: RunId, cost: int) -> None:
     """An attempt has ended: what it cost takes the place of what it had reserved, if it had."""
     connection.execute(_SETTLE, (run, cost))
     connection.execute("UPDATE runs SET reserved = NULL WHERE id = ? AND reserved IS NOT NULL", (run,))

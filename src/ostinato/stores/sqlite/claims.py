@@ -6,7 +6,6 @@ in the index `runs_ready`, so the cost follows what is claimed and not what is q
 
 from __future__ import annotations
 
-import apsw
 import msgspec
 
 from ostinato.clock import Micros
@@ -19,7 +18,7 @@ from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.given_up import ANY_GIVEN_UP, MAY_START
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 from ostinato.stores.sqlite.turns import give_late_turns
 
 __all__ = ["claim_now"]
@@ -58,7 +57,7 @@ _ABOVE_ALL = 1 << 40
 _NEVER = 1 << 62
 
 
-def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
+def claim_now(connection: Connection, claim: Claim) -> Claimed:
     """Take ready runs for a node, inside the caller's transaction; nothing for one that was declared lost."""
     if fetch(connection, _IS_LOST, (claim.node,)):
         return Claimed()
@@ -97,7 +96,7 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
 
 
 def _pick_lane(
-    connection: apsw.Connection, pick: str, claim: Claim, lane: str, room: int, until: Micros
+    connection: Connection, pick: str, claim: Claim, lane: str, room: int, until: Micros
 ) -> tuple[list[ClaimedRun], Micros | None]:
     """The runs to take from one lane, and when its next one is ready, if that is before `until`."""
     picked: list[ClaimedRun] = []
@@ -119,7 +118,7 @@ def _pick_lane(
     return picked, later
 
 
-def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -> None:
+def _take(connection: Connection, claim: Claim, picked: list[ClaimedRun]) -> None:
     if not picked:
         return
     ids = msgspec.json.encode([run.id for run in picked]).decode()
@@ -133,7 +132,7 @@ def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -
         note_runs(connection, EventKind.STARTED, in_session, claim.now)
 
 
-def _expire(connection: apsw.Connection, now: Micros) -> None:
+def _expire(connection: Connection, now: Micros) -> None:
     """End what waited longer than its max age."""
     rows = fetch(connection, "SELECT id FROM runs WHERE state = 'queued' AND expires_at <= ? LIMIT 1000", (now,))
     if rows:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
 import msgspec
 
 from ostinato.clock import Micros
@@ -13,13 +12,13 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.states import RunState, check_transition
 from ostinato.stores.sqlite.events import note_runs
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.query import Connection, fetch
 from ostinato.stores.sqlite.turns import give_turns
 
-__all__ = ["count_from_finish", "end_queued", "wait_for_finish"]
+__all__ = ["count_from_finish", "end_queued"]
 
 
-def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
+def end_queued(connection: Connection, ids: Sequence[RunId], state: str, reason: str, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
     check_transition(RunState.QUEUED, RunState(state))
     rows = fetch(
@@ -39,7 +38,7 @@ def end_queued(connection: apsw.Connection, ids: Sequence[RunId], state: str, re
     return ended
 
 
-def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, finished_at: Micros) -> None:
+def count_from_finish(connection: Connection, schedule_id: ScheduleId, finished_at: Micros) -> None:
     """Set the next due time of a schedule that counts from the end of its last run. One that has come and was not
     recorded stays: it is to have its row."""
     connection.execute(
@@ -47,14 +46,4 @@ def count_from_finish(connection: apsw.Connection, schedule_id: ScheduleId, fini
         "AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND (next_at IS NULL OR next_at > ?1) "
         "AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
         (finished_at, schedule_id),
-    )
-
-
-def wait_for_finish(connection: apsw.Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
-    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
-    connection.execute(
-        "UPDATE schedules SET next_at = NULL WHERE id = ? AND after_finish IS NOT NULL AND held_since IS NULL "
-        "AND next_at > ? AND EXISTS "
-        "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))",
-        (schedule_id, now),
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import apsw
 import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
+from ostinato.stores.sqlite.query import Connection
 
 __all__ = ["note", "note_runs"]
 
@@ -21,7 +21,7 @@ FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND mode IS NOT NULL ORDE
 """
 
 
-def note_runs(connection: apsw.Connection, kind: EventKind, ids: Sequence[RunId], now: Micros | None) -> int:
+def note_runs(connection: Connection, kind: EventKind, ids: Sequence[RunId], now: Micros | None) -> int:
     """One event for each of the runs that is in a session of people's, as its row is now; answers how many.
 
     None tells it of the instant at which each has ended."""
@@ -30,7 +30,7 @@ def note_runs(connection: apsw.Connection, kind: EventKind, ids: Sequence[RunId]
 
 
 def note(
-    connection: apsw.Connection,
+    connection: Connection,
     kind: EventKind,
     session: str,
     now: Micros,

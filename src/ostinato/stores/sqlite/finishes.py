@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-import apsw
 import msgspec
 
 from ostinato.models.event import EventKind
@@ -14,15 +13,16 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.access_rows import REMOVED_AFTER_RUN
+from ostinato.stores.sql.holds import end_holds, find_held
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.budgets import settle_cost
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.given_up import mark_given_up
-from ostinato.stores.sqlite.holds import end_holds, find_held
 from ostinato.stores.sqlite.output import add_output, drop_tail, keep_tail
+from ostinato.stores.sqlite.parts import SqliteParts
 from ostinato.stores.sqlite.projects import keep_conversation
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["finish_now"]
@@ -61,7 +61,7 @@ RETURNING name
 """
 
 
-def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
+def finish_now(connection: Connection, finishes: Sequence[Finish]) -> tuple[list[RunId], list[ScheduleId]]:
     """Write the finishes whose token holds, inside the caller's transaction; answers the lost and the broken."""
     finishes = _obey_cancels(connection, finishes)
     mark_given_up(connection, finishes)
@@ -83,7 +83,7 @@ def finish_now(connection: apsw.Connection, finishes: Sequence[Finish]) -> tuple
     return lost, _follow(connection, ended)
 
 
-def _end(connection: apsw.Connection, ended: Sequence[Finish]) -> set[RunId]:
+def _end(connection: Connection, ended: Sequence[Finish]) -> set[RunId]:
     """Write these ends; answers whose token held. To count the changes is cheaper than to let each row answer."""
     rows: list[tuple[Any, ...]] = [
         (
@@ -114,7 +114,7 @@ class _SomeLost(Exception):
     """Not every token held."""
 
 
-def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
+def _obey_cancels(connection: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
     """What somebody asked to cancel meanwhile gets no other try."""
     again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
     if not again:
@@ -129,7 +129,7 @@ def _obey_cancels(connection: apsw.Connection, finishes: Sequence[Finish]) -> Se
     return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
-def _lost(connection: apsw.Connection, ended: Sequence[Finish]) -> list[RunId]:
+def _lost(connection: Connection, ended: Sequence[Finish]) -> list[RunId]:
     """Which of these cannot be written: their run is gone, or another holds its token now. The others are, already."""
     wanted = {finish.id: finish for finish in ended}
     rows = fetch(
@@ -145,7 +145,7 @@ def _lost(connection: apsw.Connection, ended: Sequence[Finish]) -> list[RunId]:
     return [id for id in wanted if id not in written]
 
 
-def _requeue(connection: apsw.Connection, finish: Finish) -> bool:
+def _requeue(connection: Connection, finish: Finish) -> bool:
     """Put a run back for another try; the attempt that ended keeps its own row."""
     if finish.attempt_state is not None:
         connection.execute(
@@ -169,7 +169,7 @@ def _requeue(connection: apsw.Connection, finish: Finish) -> bool:
     return bool(connection.changes())
 
 
-def _leave(connection: apsw.Connection, finish: Finish) -> None:
+def _leave(connection: Connection, finish: Finish) -> None:
     """What an attempt leaves behind: output, a conversation, the rest of what it reserved."""
     if finish.output:
         drop_tail(connection, finish.id)
@@ -182,7 +182,7 @@ def _leave(connection: apsw.Connection, finish: Finish) -> None:
         settle_cost(connection, finish.id, finish.cost)
 
 
-def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
+def _follow(connection: Connection, ended: Sequence[Finish]) -> list[ScheduleId]:
     """What ends mean for schedules and sessions; answers the schedules that broke."""
     broken: list[ScheduleId] = []
     schedules: dict[ScheduleId, int] = {}
@@ -209,7 +209,7 @@ def _follow(connection: apsw.Connection, ended: Sequence[Finish]) -> list[Schedu
     return broken
 
 
-def _end_turns(connection: apsw.Connection, ended: Sequence[Finish]) -> None:
+def _end_turns(connection: Connection, ended: Sequence[Finish]) -> None:
     """Tell the ends of runs in sessions, and let the next ones go."""
     note_runs(connection, EventKind.FINISHED, [finish.id for finish in ended], None)
     connection.executemany(
@@ -219,7 +219,7 @@ def _end_turns(connection: apsw.Connection, ended: Sequence[Finish]) -> None:
     give_turns(connection, {finish.session for finish in ended if finish.session is not None})
 
 
-def _breaker(connection: apsw.Connection, finish: Finish) -> bool:
+def _breaker(connection: Connection, finish: Finish) -> bool:
     """Count a failed scheduled run, or forget the count; True when it was one too many."""
     if not finish.breaks:
         connection.execute("UPDATE schedules SET failures = 0 WHERE id = ? AND failures > 0", (finish.schedule_id,))
@@ -232,6 +232,11 @@ def _breaker(connection: apsw.Connection, finish: Finish) -> bool:
     )
     if not connection.changes():
         return False
-    end_holds(connection, find_held(connection, "s.id = ?", (finish.schedule_id,)), finish.finished_at)
+
+    async def end_hold(db: Connection) -> None:
+        held = await find_held(db, "s.id = :id", {"id": finish.schedule_id})
+        await end_holds(db, SqliteParts(), held, finish.finished_at)
+
+    drive(end_hold)(connection)
     connection.execute("UPDATE schedules SET next_at = NULL WHERE id = ?", (finish.schedule_id,))
     return True

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import apsw
-
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.lane import CLEARED, Lane, Rate
@@ -14,7 +12,7 @@ from ostinato.stores.base import Cleared
 from ostinato.stores.rows import load_all, load_lane
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 
 __all__ = ["SqliteLanes"]
 
@@ -41,7 +39,7 @@ class SqliteLanes:
     ) -> None:
         rates = rates or {}
         query = "SELECT name, max_running, rate_count, rate_per FROM lanes"
-        rows = await self._database.read(lambda connection: fetch(connection, query))
+        rows = await self._database.query(lambda connection: fetch(connection, query))
         there = {name: (limit, count, per) for name, limit, count, per in rows}
         if (
             limits.keys() <= there.keys()
@@ -50,7 +48,7 @@ class SqliteLanes:
         ):
             return  # a list opens the database too, and takes no lock to write nothing
 
-        def ensure(connection: apsw.Connection) -> None:
+        def ensure(connection: Connection) -> None:
             connection.executemany(
                 "INSERT INTO lanes (name, max_running) VALUES (?, ?) ON CONFLICT DO NOTHING", limits.items()
             )
@@ -60,10 +58,10 @@ class SqliteLanes:
             )
             connection.executemany(_RATE, [(rate.count, rate.per, name) for name, rate in rates.items()])
 
-        await self._database.write(ensure)
+        await self._database.submit(ensure)
 
     async def set_lane(self, name: str, limit: int | None, rate: Rate | None, *, clear_rate: bool = False) -> bool:
-        def change(connection: apsw.Connection) -> bool:
+        def change(connection: Connection) -> bool:
             if limit is not None:
                 connection.execute(
                     "INSERT INTO lanes (name, max_running) VALUES (?1, ?2) "
@@ -76,23 +74,23 @@ class SqliteLanes:
                 connection.execute(_RATE, (None, None, name))
             return bool(fetch(connection, "SELECT 1 FROM lanes WHERE name = ?", (name,)))
 
-        return await self._database.write(change, wakes=True)
+        return await self._database.submit(change, wakes=True)
 
     async def pause_lane(self, name: str, paused: bool, note: str | None) -> bool:
-        def pause(connection: apsw.Connection) -> bool:
+        def pause(connection: Connection) -> bool:
             connection.execute("UPDATE lanes SET paused = ?, note = ? WHERE name = ?", (paused, note, name))
             return bool(connection.changes())
 
-        return await self._database.write(pause, wakes=True)
+        return await self._database.submit(pause, wakes=True)
 
     async def clear_lane(self, name: str, now: Micros, until: RunId | None, limit: int) -> Cleared:
-        def clear(connection: apsw.Connection) -> Cleared:
+        def clear(connection: Connection) -> Cleared:
             last = fetch_value(connection, "SELECT max(id) FROM runs") if until is None else until
             rows = fetch(connection, _QUEUED, (name, last, limit))
             end_queued(connection, [RunId(id) for (id,) in rows], RunState.CANCELLED, CLEARED, now)
             return Cleared(len(rows), RunId(last) if len(rows) == limit else None)
 
-        return await self._database.write(clear, wakes=True)
+        return await self._database.submit(clear, wakes=True)
 
     async def list_lanes(self) -> list[Lane]:
         query = """
@@ -103,5 +101,5 @@ class SqliteLanes:
                       AND state IN ('queued', 'running') AND lane = lanes.name),
                    (SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = lanes.name)
             FROM lanes ORDER BY name"""
-        rows = await self._database.read(lambda connection: fetch(connection, query))
+        rows = await self._database.query(lambda connection: fetch(connection, query))
         return load_all(load_lane, rows)

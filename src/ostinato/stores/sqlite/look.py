@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import apsw
 import msgspec
 
 from ostinato.models.ids import ScheduleId
@@ -16,7 +15,7 @@ from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.look_rows import CHANGED_COLUMNS, TOLD_COLUMNS, load_changed, load_told
 from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event
-from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value, snapshot
 
 __all__ = ["look"]
 
@@ -40,7 +39,7 @@ ORDER BY r.id DESC LIMIT ?
 _BROKEN = "SELECT id, broken FROM schedules WHERE broken IS NOT NULL LIMIT ?"
 
 
-def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
+def look(connection: Connection, mark: Mark, limit: int) -> Changes:
     """What happened behind a mark."""
     with snapshot(connection):
         return Changes(
@@ -58,28 +57,28 @@ def look(connection: apsw.Connection, mark: Mark, limit: int) -> Changes:
         )
 
 
-def _seen(connection: apsw.Connection, mark: Mark) -> list[ToldRun]:
+def _seen(connection: Connection, mark: Mark) -> list[ToldRun]:
     if not mark.runs:
         return []
     return _runs(connection, "r.id IN (SELECT value FROM json_each(?)) ORDER BY r.id", (_json(mark.runs),))
 
 
-def _ended(connection: apsw.Connection, mark: Mark, limit: int) -> list[ToldRun]:
+def _ended(connection: Connection, mark: Mark, limit: int) -> list[ToldRun]:
     if mark.finished_at is None:
         return []
     values = (mark.finished_at, mark.run, _json([*mark.runs, *mark.told]), limit)
     return _runs(connection, _ENDED, values)[::-1]
 
 
-def _changed(connection: apsw.Connection, mark: Mark, limit: int) -> list[ChangedSchedule]:
+def _changed(connection: Connection, mark: Mark, limit: int) -> list[ChangedSchedule]:
     return load_all(load_changed, fetch(connection, _CHANGED, (mark.changed_at, mark.changed_id, limit)))
 
 
-def _broken(connection: apsw.Connection, most: int) -> dict[ScheduleId, str]:
+def _broken(connection: Connection, most: int) -> dict[ScheduleId, str]:
     return {ScheduleId(id): broken for id, broken in fetch(connection, _BROKEN, (most,))}
 
 
-def _runs(connection: apsw.Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
+def _runs(connection: Connection, condition: str, values: tuple[Any, ...]) -> list[ToldRun]:
     query = f"SELECT {TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
     return load_all(load_told, fetch(connection, query, values))
 

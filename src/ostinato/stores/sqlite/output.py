@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
-
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
 from ostinato.stores.rows import TAIL, load_part
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["add_output", "drop_tail", "keep_tail", "output_mark", "read_output"]
 
@@ -32,7 +30,7 @@ SELECT (SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}),
 """
 
 
-def add_output(connection: apsw.Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
+def add_output(connection: Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
     """Append to a run's output, with the token of its attempt, or replace its tail."""
     for part in parts:
         if not part.is_tail:
@@ -43,22 +41,22 @@ def add_output(connection: apsw.Connection, id: RunId, token: int, parts: Iterab
             drop_tail(connection, id)
 
 
-def drop_tail(connection: apsw.Connection, id: RunId) -> None:
+def drop_tail(connection: Connection, id: RunId) -> None:
     """An attempt has ended, and its last words are known: what was seen of them before goes."""
     connection.execute(_DROP_TAIL, (id,))
 
 
-def keep_tail(connection: apsw.Connection, id: RunId) -> None:
+def keep_tail(connection: Connection, id: RunId) -> None:
     """Nobody will say what came after it: it stays as it is."""
     connection.execute(_KEEP_TAIL, (id,))
 
 
-def output_mark(connection: apsw.Connection, id: RunId) -> object:
+def output_mark(connection: Connection, id: RunId) -> object:
     """What changes with whatever is added or replaced."""
     return fetch(connection, _MARK, (id,))
 
 
-def read_output(connection: apsw.Connection, id: RunId) -> list[OutputPart]:
+def read_output(connection: Connection, id: RunId) -> list[OutputPart]:
     """What a run has printed so far."""
     query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = ? ORDER BY part"
     return [load_part(row) for row in fetch(connection, query, (id,))]

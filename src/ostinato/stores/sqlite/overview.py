@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
 import msgspec
 
 from ostinato.clock import SECOND, Micros
@@ -18,7 +17,7 @@ from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, Tally
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
-from ostinato.stores.sqlite.query import fetch, fetch_value, snapshot
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value, snapshot
 
 __all__ = [
     "answered_due",
@@ -68,7 +67,7 @@ SELECT (SELECT count(*) FROM runs WHERE state = 'running'), {_READY},
 """
 
 
-def list_runs(connection: apsw.Connection, wanted: RunFilter) -> list[Run]:
+def list_runs(connection: Connection, wanted: RunFilter) -> list[Run]:
     """The newest runs of a filter."""
     clauses: list[str] = []
     values: list[Any] = []
@@ -100,7 +99,7 @@ def list_runs(connection: apsw.Connection, wanted: RunFilter) -> list[Run]:
 
 
 def find_runs(
-    connection: apsw.Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC", brief: bool = False
+    connection: Connection, where: str, values: Any, limit: int, *, order: str = "r.id DESC", brief: bool = False
 ) -> list[Run]:
     """Runs `r` for which this is so, with their earlier attempts; or cut, as lists show them."""
     query = f"""
@@ -121,7 +120,7 @@ def find_runs(
 
 
 def runs_between(
-    connection: apsw.Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    connection: Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
 ) -> tuple[list[Run], bool]:
     """What is active and touches the span, then what ended last; oldest first, and whether there are more."""
     values: dict[str, Any] = {"start": start, "end": end}
@@ -141,23 +140,23 @@ def runs_between(
     return sorted(found[:limit], key=lambda run: run.id), len(found) > limit
 
 
-def count_runs(connection: apsw.Connection, now: Micros, late_before: Micros) -> RunCounts:
+def count_runs(connection: Connection, now: Micros, late_before: Micros) -> RunCounts:
     """How busy everything is."""
     return RunCounts(*fetch(connection, _COUNTS, {"now": now, "late_before": late_before})[0])
 
 
-def count_active(connection: apsw.Connection, now: Micros) -> int:
+def count_active(connection: Connection, now: Micros) -> int:
     """What is under way, ready, waiting for its turn, or an open burst."""
     return int(fetch_value(connection, _COUNT_ACTIVE, {"now": now}))
 
 
-def late_runs(connection: apsw.Connection, late_before: Micros, limit: int) -> list[Run]:
+def late_runs(connection: Connection, late_before: Micros, limit: int) -> list[Run]:
     """What has its turn and is not started, the longest waiting first."""
     late = "WHERE r.state = 'queued' AND r.waiting = 0 AND r.ready_at < ?"
     return find_runs(connection, late, [late_before], limit, order="r.ready_at, r.id", brief=True)
 
 
-def tally_ended(connection: apsw.Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+def tally_ended(connection: Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
     """What ended in the span, by bucket and state."""
     query = """
         SELECT finished_at / :bucket * :bucket, state, count(*), coalesce(sum(finished_at - started_at), 0)
@@ -166,7 +165,7 @@ def tally_ended(connection: apsw.Connection, since: Micros, until: Micros, bucke
     return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
-def answered_due(connection: apsw.Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+def answered_due(connection: Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
     """The due times that need no other run; of one that stands for several, the first and the last."""
     query = """
         SELECT due_at, last_due_at FROM runs WHERE schedule_id = ? AND state IN ('succeeded', 'queued', 'running')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import apsw
 import msgspec
 
 from ostinato.clock import Micros
@@ -14,7 +13,7 @@ from ostinato.models.project import Conversation, Ground, Project
 from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_ground, load_project
 from ostinato.stores.sqlite.budgets import read_spending, reserve_now
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["SqliteProjects", "keep_conversation"]
 
@@ -42,40 +41,40 @@ class SqliteProjects:
     async def put_project(self, name: str, folder: str, env: Mapping[str, str], now: Micros) -> bool:
         row = (name, folder, msgspec.json.encode(env).decode(), now)
 
-        def put(connection: apsw.Connection) -> bool:
+        def put(connection: Connection) -> bool:
             is_known = bool(fetch(connection, "SELECT 1 FROM projects WHERE name = ?", (name,)))
             connection.execute(_PUT, row)
             return not is_known
 
-        return await self._database.write(put)
+        return await self._database.submit(put)
 
     async def remove_project(self, name: str) -> bool:
-        def remove(connection: apsw.Connection) -> bool:
+        def remove(connection: Connection) -> bool:
             connection.execute(_REMOVE, (name,))
             if not connection.changes():
                 return False
             connection.execute("DELETE FROM conversations WHERE project = ?", (name,))
             return True
 
-        return await self._database.write(remove)
+        return await self._database.submit(remove)
 
     async def list_projects(self, name: str | None = None) -> list[Project]:
         query = f"SELECT {PROJECT_COLUMNS} FROM projects p WHERE ?1 IS NULL OR p.name = ?1 ORDER BY p.name"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (name,)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (name,)))
         return load_all(load_project, rows)
 
     async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
         asked = (project, conversation)
-        rows = await self._database.read(lambda connection: fetch(connection, _GROUND, asked, exact=True))
+        rows = await self._database.query(lambda connection: fetch(connection, _GROUND, asked, exact=True))
         return load_ground(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:
-        return await self._database.write(lambda connection: reserve_now(connection, wanted))
+        return await self._database.submit(lambda connection: reserve_now(connection, wanted))
 
     async def read_spending(self, schedule_id: ScheduleId, now: Micros) -> Spending:
-        return await self._database.read(lambda connection: read_spending(connection, schedule_id, now))
+        return await self._database.query(lambda connection: read_spending(connection, schedule_id, now))
 
 
-def keep_conversation(connection: apsw.Connection, left: Conversation, now: Micros) -> None:
+def keep_conversation(connection: Connection, left: Conversation, now: Micros) -> None:
     """Remember the conversation that an attempt leaves behind."""
     connection.execute(_CONVERSE, (left.key, left.id, now, left.project))

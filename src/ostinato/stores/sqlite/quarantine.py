@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import apsw
-
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
 from ostinato.logs import get_logger
@@ -21,7 +19,7 @@ from ostinato.stores.rules import KEYS, UNREADABLE, Dialect
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
-from ostinato.stores.sqlite.query import fetch, fetch_readable, fetch_value
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_readable, fetch_value
 from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["DIALECT", "SqliteQuarantine"]
@@ -52,17 +50,17 @@ class SqliteQuarantine:
     async def _prepare(self) -> dict[str, Queries]:
         """The queries for every table; they name its texts."""
 
-        def look(connection: apsw.Connection) -> dict[str, Queries]:
+        def look(connection: Connection) -> dict[str, Queries]:
             texts = {table: [name for (name,) in fetch(connection, _TEXTS, (table,))] for table in KEYS}
             return {table: Queries(DIALECT, table, ":%s", texts[table]) for table in KEYS}
 
         if not self._queries:
-            self._queries = await self._database.read(look)
+            self._queries = await self._database.query(look)
         return self._queries
 
     async def find_bad(self, limit: int, seen: Seen | None = None) -> list[BadRow]:
         async def ask(query: str, values: Mapping[str, Any]) -> list[Any]:
-            return await self._database.read(lambda connection: fetch(connection, query, values))
+            return await self._database.query(lambda connection: fetch(connection, query, values))
 
         return await find_all(await self._prepare(), ask, limit, seen)
 
@@ -70,7 +68,7 @@ class SqliteQuarantine:
         queries = await self._prepare()
         # Each by itself: they share a commit, and one that cannot be set aside keeps no other from it.
         writes = [
-            self._database.write(partial(_set_aside, queries=queries[row.table], bad=row, now=now), wakes=True)
+            self._database.submit(partial(_set_aside, queries=queries[row.table], bad=row, now=now), wakes=True)
             for row in bad
         ]
         kept: list[Quarantined] = []
@@ -85,23 +83,23 @@ class SqliteQuarantine:
 
     async def list_quarantined(self, limit: int) -> list[Quarantined]:
         query = f"SELECT {QUARANTINE_COLUMNS} FROM quarantine ORDER BY id DESC LIMIT ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (limit,)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (limit,)))
         return [load_quarantined(row) for row in rows]
 
     async def count_quarantined(self) -> int:
         query = "SELECT count(*) FROM quarantine"
-        count: int = await self._database.read(lambda connection: fetch_value(connection, query))
+        count: int = await self._database.query(lambda connection: fetch_value(connection, query))
         return count
 
     async def clear_quarantine(self) -> int:
-        def clear(connection: apsw.Connection) -> int:
+        def clear(connection: Connection) -> int:
             connection.execute("DELETE FROM quarantine")
             return connection.changes()
 
-        return await self._database.write(clear)
+        return await self._database.submit(clear)
 
 
-def _set_aside(connection: apsw.Connection, queries: Queries, bad: BadRow, now: Micros) -> Quarantined | None:
+def _set_aside(connection: Connection, queries: Queries, bad: BadRow, now: Micros) -> Quarantined | None:
     """Keep one row and change it; None if it is not bad any more."""
     values = {"row": bad.row, "now": now, "why": UNREADABLE + bad.reason, "reason": bad.reason}
     columns, rows = fetch_readable(connection, queries.read, values)
@@ -117,7 +115,7 @@ def _set_aside(connection: apsw.Connection, queries: Queries, bad: BadRow, now: 
     return load_quarantined(kept[0])
 
 
-def _follow(connection: apsw.Connection, run: dict[str, Any], now: Micros) -> None:
+def _follow(connection: Connection, run: dict[str, Any], now: Micros) -> None:
     """What the end of a run means for its schedule and its session."""
     if run["schedule_id"] is not None:
         count_from_finish(connection, ScheduleId(run["schedule_id"]), now)

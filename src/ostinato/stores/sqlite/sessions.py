@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
@@ -36,7 +34,7 @@ from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.events import note, note_runs
 from ostinato.stores.sqlite.inserts import insert_all
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 from ostinato.stores.sqlite.runs import cancel_now, tell_to_stop
 from ostinato.stores.sqlite.turns import arrived, give_turns, is_cut_off, remember
 
@@ -69,24 +67,24 @@ class SqliteSessions:
         self._database = database
 
     async def send(self, messages: Sequence[Message], now: Micros) -> list[Sent]:
-        def send(connection: apsw.Connection) -> list[Sent]:
+        def send(connection: Connection) -> list[Sent]:
             return [_send(connection, message, now) for message in messages]
 
-        return await self._database.write(send, wakes=True)
+        return await self._database.submit(send, wakes=True)
 
     async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
-        def stop(connection: apsw.Connection) -> Stopped:
+        def stop(connection: Connection) -> Stopped:
             stopped = _stop_all(connection, key, now) if everything else _stop_oldest(connection, key, now)
             if stopped is None:
                 return Stopped()
             note(connection, EventKind.STOPPED, key, now, cancelled=stopped.cancelled, dropped=stopped.dropped)
             return stopped
 
-        return await self._database.write(stop, wakes=True)
+        return await self._database.submit(stop, wakes=True)
 
     async def get_session(self, key: str) -> Session | None:
         query = f"{_COUNTED} FROM sessions s WHERE s.key = ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (key,)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (key,)))
         return load_session(rows[0]) if rows else None
 
     async def list_sessions(self, search: str | None, busy: bool, limit: int) -> list[Session]:
@@ -94,18 +92,18 @@ class SqliteSessions:
         if busy:
             where += " AND EXISTS (SELECT 1 FROM runs WHERE session = s.key AND state IN ('queued', 'running'))"
         query = f"{_COUNTED} FROM sessions s WHERE {where} ORDER BY s.sent_at DESC, s.key LIMIT ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (search or "", limit)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (search or "", limit)))
         return load_all(load_session, rows)
 
     async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
         where, values = ("session = ? AND id > ?", [session, after]) if session is not None else ("id > ?", [after])
         order = "DESC" if newest else "ASC"
         query = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY id {order} LIMIT ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, [*values, limit]))
+        rows = await self._database.query(lambda connection: fetch(connection, query, [*values, limit]))
         return load_all(load_event, reversed(rows) if newest else rows)
 
 
-def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:
+def _send(connection: Connection, message: Message, now: Micros) -> Sent:
     key = message.key
     if (known := _known(connection, message)) is not None:
         return known
@@ -133,7 +131,7 @@ def _send(connection: apsw.Connection, message: Message, now: Micros) -> Sent:
     return Sent(Delivery.QUEUED, id, dropped, cancelled)
 
 
-def _known(connection: apsw.Connection, message: Message) -> Sent | None:
+def _known(connection: Connection, message: Message) -> Sent | None:
     """What became of the same message, by its key: for good of one with a payload, else while it is active."""
     key = message.run.key
     if key is None:
@@ -144,7 +142,7 @@ def _known(connection: apsw.Connection, message: Message) -> Sent | None:
 
 
 def _insert_skipped(
-    connection: apsw.Connection, message: Message, reason: str, now: Micros, carried_by: RunId | None = None
+    connection: Connection, message: Message, reason: str, now: Micros, carried_by: RunId | None = None
 ) -> RunId:
     """The row of a message that gets no run of its own."""
     (id,) = insert_all(connection, [skipped_message(message, reason, now)])
@@ -153,7 +151,7 @@ def _insert_skipped(
     return id
 
 
-def _join(connection: apsw.Connection, message: Message, now: Micros) -> RunId | None:
+def _join(connection: Connection, message: Message, now: Micros) -> RunId | None:
     """Add the payload to the open burst at the end of the queue, if there is one; answers its run."""
     if not message.debounce or message.payload is None:
         return None
@@ -164,7 +162,7 @@ def _join(connection: apsw.Connection, message: Message, now: Micros) -> RunId |
     return None
 
 
-def _interrupt(connection: apsw.Connection, key: str, joined: RunId | None, now: Micros) -> Sequence[RunId]:
+def _interrupt(connection: Connection, key: str, joined: RunId | None, now: Micros) -> Sequence[RunId]:
     """End what is queued, but for the burst that the message has joined, and stop what is under way."""
     rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (key,))
     ids = [RunId(id) for (id,) in rows if id != joined]
@@ -172,7 +170,7 @@ def _interrupt(connection: apsw.Connection, key: str, joined: RunId | None, now:
     return tell_to_stop(connection, ids, INTERRUPTED)
 
 
-def _make_room(connection: apsw.Connection, message: Message, now: Micros) -> Sequence[RunId] | None:
+def _make_room(connection: Connection, message: Message, now: Micros) -> Sequence[RunId] | None:
     """Drop the oldest of a full queue; None when it is the new message that has to go."""
     if message.cap is None:
         return ()
@@ -186,7 +184,7 @@ def _make_room(connection: apsw.Connection, message: Message, now: Micros) -> Se
     return end_queued(connection, [RunId(id) for (id,) in rows[:excess]], RunState.SKIPPED, DROPPED, now)
 
 
-def _stop_oldest(connection: apsw.Connection, key: str, now: Micros) -> Stopped | None:
+def _stop_oldest(connection: Connection, key: str, now: Micros) -> Stopped | None:
     if not fetch(connection, "SELECT 1 FROM sessions WHERE key = ?", (key,)):
         return None
     query = f"SELECT min(id) FROM runs WHERE {_ACTIVE} AND waiting = 0 AND cancel IS NULL"
@@ -197,7 +195,7 @@ def _stop_oldest(connection: apsw.Connection, key: str, now: Micros) -> Stopped 
     return Stopped(cancelled=len(done.asked), dropped=len(done.ended))
 
 
-def _stop_all(connection: apsw.Connection, key: str, now: Micros) -> Stopped:
+def _stop_all(connection: Connection, key: str, now: Micros) -> Stopped:
     connection.execute(
         "INSERT INTO sessions (key, cutoff_at, sent_at) VALUES (?1, ?2, ?2) "
         "ON CONFLICT (key) DO UPDATE SET cutoff_at = max(coalesce(cutoff_at, 0), ?2)",

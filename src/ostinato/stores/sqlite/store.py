@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ostinato.stores.sqlite.access import SqliteAccess
+from ostinato.stores.sql.access import Access
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
+from ostinato.stores.sqlite.parts import SqliteParts
 from ostinato.stores.sqlite.projects import SqliteProjects
 from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
@@ -23,13 +24,14 @@ class SqliteStore:
 
     def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING) -> None:
         self._database = Database(path, tuning)
-        self.schedules = SqliteSchedules(self._database)
+        parts = SqliteParts()
+        self.schedules = SqliteSchedules(self._database, parts)
         self.runs = SqliteRuns(self._database)
         self.projects = SqliteProjects(self._database)
         self.lanes = SqliteLanes(self._database)
         self.sessions = SqliteSessions(self._database)
         self.nodes = SqliteNodes(self._database)
-        self.access = SqliteAccess(self._database)
+        self.access = Access(self._database)
         self.upkeep = SqliteUpkeep(self._database)
         self.quarantine = SqliteQuarantine(self._database)
 

@@ -62,7 +62,7 @@ class SqliteUpkeep:
 
     async def _prune_by_age(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, finished_at, policy, state FROM runs WHERE id > ? ORDER BY id LIMIT ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.run, limit)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (cursor.run, limit)))
         old = past_age((row[:3] for row in rows if row[3] not in ACTIVE), now)
         removed = await self._delete(old) if old else 0
         through = len(rows) < limit
@@ -70,7 +70,7 @@ class SqliteUpkeep:
 
     async def _prune_by_count(self, cursor: PruneCursor, limit: int) -> Pruned:
         query = "SELECT id, policy FROM schedules WHERE id > ? ORDER BY id LIMIT ?"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
+        rows = await self._database.query(lambda connection: fetch(connection, query, (cursor.schedule, limit)))
         counts = [(id, count) for id, policy in rows if (count := keep_of(policy).count) is not None]
 
         def trim(connection: apsw.Connection) -> Pruned:
@@ -87,7 +87,7 @@ class SqliteUpkeep:
             through = len(rows) < limit
             return Pruned(removed, cursor=PruneCursor(cursor.run, last, runs_done=True, schedules_done=through))
 
-        return await self._database.write(trim)
+        return await self._database.submit(trim)
 
     async def _prune_rest(self, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
         def remove(connection: apsw.Connection) -> Pruned:
@@ -101,7 +101,7 @@ class SqliteUpkeep:
             connection.execute("DELETE FROM nodes WHERE lost_at < ?", (now - NODE_KEPT,))
             return Pruned(nodes=connection.changes())
 
-        return await self._database.write(remove)
+        return await self._database.submit(remove)
 
     async def _delete(self, ids: list[int]) -> int:
         def remove(connection: apsw.Connection) -> int:
@@ -111,7 +111,7 @@ class SqliteUpkeep:
             )
             return connection.changes()
 
-        return await self._database.write(remove)
+        return await self._database.submit(remove)
 
     async def status(self) -> Status:
         def look(connection: apsw.Connection) -> Status:
@@ -128,23 +128,23 @@ class SqliteUpkeep:
                 runs=runs,
             )
 
-        return await self._database.read(look)
+        return await self._database.query(look)
 
     async def remarks(self) -> list[Remark]:
-        mode = await self._database.read(lambda connection: fetch_value(connection, "PRAGMA journal_mode"))
+        mode = await self._database.query(lambda connection: fetch_value(connection, "PRAGMA journal_mode"))
         found = [_journal(mode), _locks(self._database.path)]
         if not self._database.in_memory:
             found.append(await asyncio.to_thread(_writes, self._database))
         return found
 
     async def check(self) -> list[str]:
-        return await self._database.read(_check)
+        return await self._database.query(_check)
 
     async def back_up(self, target: str, told: Callable[[int, int], None], *, overwrite: bool) -> int:
         path = self._database.path
         if self._database.in_memory:
             raise StoreError("a database in memory cannot be copied to a file")
-        return await self._database.read(
+        return await self._database.query(
             lambda connection: back_up(connection, path, target, told, overwrite=overwrite)
         )
 

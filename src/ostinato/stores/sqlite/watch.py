@@ -38,7 +38,7 @@ class SqliteWatch:
     @classmethod
     async def open(cls, database: Database) -> Self:
         """Connect on a reader's thread: the loop does not wait for a file that somebody has locked."""
-        return cls(database, None if database.in_memory else await database.read(lambda _: _connect(database)))
+        return cls(database, None if database.in_memory else await database.query(lambda _: _connect(database)))
 
     async def changed(self) -> None:
         self._look_later()
@@ -67,7 +67,7 @@ class SqliteWatch:
             self._signal.set()
 
     async def glance(self, node: NodeId) -> Glance:
-        return await self._database.read(lambda connection: _glance(connection, node))
+        return await self._database.query(lambda connection: _glance(connection, node))
 
     async def close(self) -> None:
         self._unlisten()
