@@ -2,7 +2,7 @@
 
 The plain end (no schedule, no session, no output, no retry) is one statement for the whole batch, whose answer is
 read after the commit. Whatever more there is to do is done only where a finish asks for it. Neighbours: output.py,
-budgets.py, projects.py (conversations), ends.py, turns.py.
+budgets.py, conversations.py, ends.py, turns.py.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.postgres.budgets import settle_costs
+from ostinato.stores.postgres.conversations import keep_conversations
 from ostinato.stores.postgres.ends import count_from_finish
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.given_up import mark_given_up
 from ostinato.stores.postgres.output import add_output, drop_tails, keep_tails
 from ostinato.stores.postgres.parts import PostgresParts
-from ostinato.stores.postgres.projects import keep_conversations
 from ostinato.stores.postgres.query import Connection, booleans, fetch, numbers, readable, texts
 from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer

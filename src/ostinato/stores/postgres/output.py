@@ -1,4 +1,4 @@
-"""What runs printed, in PostgreSQL: parts in their order, and a tail that is replaced while the run is under way.
+"""What runs print, into PostgreSQL: parts in their order, and a tail that is replaced while the run is under way.
 
 A batch is one statement for each thing that is to be done in it. Everything that writes does so in the caller's
 transaction, after the runs were found to hold their tokens. The parts of an attempt come in their order: one whose
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
-from ostinato.stores.rows import TAIL, load_part
+from ostinato.stores.postgres.query import Connection, numbers, texts
+from ostinato.stores.rows import TAIL
 
-__all__ = ["add_output", "drop_tails", "keep_tails", "output_mark", "read_output"]
+__all__ = ["add_output", "drop_tails", "keep_tails"]
 
 _LAST = f"(SELECT coalesce(max(part), 0) FROM output WHERE run_id = {{}} AND part < {TAIL})"
 _ADD = f"""
@@ -37,10 +37,6 @@ ON CONFLICT (run_id, part) DO UPDATE SET text = excluded.text, cut_lines = exclu
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}"
 _KEEP_TAIL = f"""
 UPDATE output o SET part = {_LAST.format("o.run_id")} + 1 WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}
-"""
-_MARK = f"""
-SELECT (SELECT max(part) FROM output WHERE run_id = %(id)s AND part < {TAIL}),
-       (SELECT length(text) || ' ' || cut || right(text, 80) FROM output WHERE run_id = %(id)s AND part = {TAIL})
 """
 _Piece = tuple[RunId, OutputPart]
 
@@ -69,17 +65,6 @@ async def keep_tails(connection: Connection, ids: Sequence[RunId]) -> None:
     """Nobody will say what came after these: they stay as they are."""
     if ids:
         await connection.execute(_KEEP_TAIL, (numbers(ids),))
-
-
-async def output_mark(connection: Connection, id: RunId) -> object:
-    """What changes with whatever is added or replaced."""
-    return await fetch(connection, _MARK, {"id": id})
-
-
-async def read_output(connection: Connection, id: RunId) -> list[OutputPart]:
-    """What a run has printed so far."""
-    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = %s ORDER BY part"
-    return [load_part(row) for row in await fetch(connection, query, (id,))]
 
 
 def _columns(pieces: Sequence[_Piece]) -> tuple[str | None, ...]:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import NewRun
+from ostinato.models.states import RunState
+from ostinato.stores.postgres.ends import count_from_finish, end_queued
+from ostinato.stores.postgres.events import last_event, note_runs
 from ostinato.stores.postgres.inserts import insert_fires
-from ostinato.stores.postgres.query import Connection
+from ostinato.stores.postgres.query import Connection, readable
 from ostinato.stores.postgres.turns import give_turns, lock_sessions
+from ostinato.stores.sql.connection import Values
 
 __all__ = ["PostgresParts"]
 
@@ -18,6 +25,26 @@ class PostgresParts:
 
     async def insert_fires(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> None:
         await insert_fires(db, runs, now)
+
+    async def end_queued(
+        self, db: Connection, ids: Sequence[RunId], state: RunState, reason: str, now: Micros
+    ) -> list[RunId]:
+        return await end_queued(db, ids, state, readable(reason), now)
+
+    async def follow_end(
+        self, db: Connection, id: RunId, schedule_id: ScheduleId | None, session: str | None, now: Micros
+    ) -> None:
+        if schedule_id is not None:
+            await count_from_finish(db, {schedule_id: now})
+        if session is not None:
+            await note_runs(db, EventKind.FINISHED, [id], now)
+            await give_turns(db, [session])
+
+    async def last_event(self, db: Connection) -> int:
+        return await last_event(db)
+
+    async def fetch_row(self, db: Connection, statement: str, values: Values) -> dict[str, Any] | None:
+        return await db.fetch_row(f"{statement} FOR UPDATE", values)
 
     async def give_turns(self, db: Connection, sessions: Iterable[str]) -> None:
         # Whoever did not name them to the writer has found them on the way.

@@ -49,6 +49,14 @@ class Connection(AsyncConnection[Row]):
     async def fetch_value(self, statement: str, values: Values = NOTHING) -> Any:
         return (await self.fetch(statement, values))[0][0]
 
+    async def fetch_row(self, statement: str, values: Values) -> dict[str, Any] | None:
+        """The first row by the names of its columns."""
+        cursor = await _numbered(statement).execute(self, values)
+        row = await cursor.fetchone()
+        return (
+            None if row is None else dict(zip((column.name for column in cursor.description or ()), row, strict=True))
+        )
+
     async def run(self, statement: str, values: Values = NOTHING) -> None:
         await _numbered(statement).execute(self, values)
 

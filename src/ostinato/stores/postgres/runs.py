@@ -18,12 +18,11 @@ from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts,
 from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.finishes import Written, send_finishes
 from ostinato.stores.postgres.inserts import insert_all, let_in, send_insert
 from ostinato.stores.postgres.look import look
 from ostinato.stores.postgres.nodes import declare_lost
-from ostinato.stores.postgres.output import add_output, output_mark, read_output
+from ostinato.stores.postgres.output import add_output
 from ostinato.stores.postgres.overview import (
     answered_due,
     count_active,
@@ -34,14 +33,17 @@ from ostinato.stores.postgres.overview import (
     runs_between,
     tally_ended,
 )
-from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, readable, texts
+from ostinato.stores.postgres.parts import PostgresParts
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers, texts
 from ostinato.stores.postgres.turns import give_turns, lock_sessions_of
 from ostinato.stores.postgres.writer import Answer, Operation
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
+from ostinato.stores.sql.output import output_mark, read_output
 
-__all__ = ["PostgresRuns", "cancel_now", "tell_to_stop"]
+__all__ = ["PostgresRuns"]
 
 _REPORT = """
 UPDATE runs r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
@@ -233,7 +235,7 @@ class PostgresRuns:
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
         return await self._database.write(
-            lambda connection: cancel_now(connection, ids, reason, now),
+            lambda db: cancel_now(db, PostgresParts(), ids, reason, now),
             wakes=True,
             sessions=await self._sessions_of(ids),
         )
@@ -298,21 +300,3 @@ class PostgresRuns:
 
     async def count_active(self, now: Micros) -> int:
         return await self._database.read(lambda connection: count_active(connection, now))
-
-
-async def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-    """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
-    reason = readable(reason)
-    ended = await end_queued(connection, ids, "cancelled", reason, now)
-    return Cancelled(ended, await tell_to_stop(connection, ids, reason))
-
-
-async def tell_to_stop(connection: Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
-    """Ask the nodes of running ones; who was asked before keeps the first reason."""
-    rows = await fetch(
-        connection,
-        "UPDATE runs SET cancel = %s WHERE id = ANY (%s::bigint[]) AND state = 'running' AND cancel IS NULL "
-        "RETURNING id",
-        (reason, numbers(sorted(ids))),
-    )
-    return sorted(RunId(id) for (id,) in rows)

@@ -15,8 +15,8 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.given_up import GIVEN_UP_OF
 from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, booleans, fetch, fetch_value, numbers, texts
-from ostinato.stores.postgres.runs import cancel_now
 from ostinato.stores.rows import DUE_COLUMNS, load_due
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
 
 __all__ = ["PostgresSchedules"]
@@ -116,7 +116,7 @@ class PostgresSchedules(Schedules[Connection]):
             fired = [plan for plan in sorted_plans if plan.schedule_id in moved]
             for plan in fired:
                 if plan.cancel:
-                    await cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+                    await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
             await insert_fires(connection, [run for plan in fired for run in plan.runs], now)
             return [id for id in first if id in moved]
 

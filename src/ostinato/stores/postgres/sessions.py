@@ -1,4 +1,4 @@
-"""Sessions in PostgreSQL: messages in, sessions stopped, both read. Neighbours: turns.py gives turns, events.py tells.
+"""Messages into sessions of PostgreSQL; the rest is in stores.sql.sessions. Neighbours: turns.py and events.py.
 
 Whatever changes a session names it to the writer, which holds its lock until the commit. Only claims do not ask for
 it: a queued run that has its turn may start between two statements, so each write looks at the state once more.
@@ -10,21 +10,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ostinato.clock import Micros
-from ostinato.models.event import Event, EventKind
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import INTERRUPTED
 from ostinato.models.session import (
     DROPPED,
     REFUSED,
     STALE,
-    STOPPED,
     Delivery,
     Drop,
     Message,
     Mode,
     Sent,
-    Session,
-    Stopped,
     carrier_text,
     debounced,
     is_stale,
@@ -37,13 +34,14 @@ from ostinato.models.work import PAYLOADS_END
 from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.ends import end_queued
-from ostinato.stores.postgres.events import note, note_runs, read_events
+from ostinato.stores.postgres.events import note_runs
 from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
-from ostinato.stores.postgres.query import Connection, fetch, fetch_value, texts
-from ostinato.stores.postgres.runs import cancel_now, tell_to_stop
+from ostinato.stores.postgres.query import Connection, fetch, texts
 from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
 from ostinato.stores.postgres.writer import Answer
-from ostinato.stores.rows import load_all, load_event, load_session
+from ostinato.stores.sql.cancels import tell_to_stop
+from ostinato.stores.sql.events import note
+from ostinato.stores.sql.sessions import Sessions
 
 __all__ = ["PostgresSessions"]
 
@@ -63,24 +61,6 @@ _JOIN = f"""
 UPDATE runs SET work = left(work, -{len(PAYLOADS_END)}) || ',' || %s::text || '{PAYLOADS_END}', ready_at = %s
 WHERE id = %s AND state = 'queued' AND burst RETURNING id
 """
-_CUT_OFF = """
-INSERT INTO sessions AS s (key, cutoff_at, sent_at) VALUES (%(key)s, %(now)s, %(now)s)
-ON CONFLICT (key) DO UPDATE SET cutoff_at = greatest(s.cutoff_at, excluded.cutoff_at)
-"""
-_SESSIONS = """
-SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at, t.running, t.queued + w.queued,
-       least(t.oldest_at, w.oldest_at)
-FROM sessions s
-CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE state = 'queued') AS queued,
-           min(due_at) FILTER (WHERE state = 'queued') AS oldest_at
-    FROM runs WHERE session = s.key AND NOT waiting AND state IN ('queued', 'running')
-) t
-CROSS JOIN LATERAL (
-    SELECT count(*) AS queued, min(due_at) FILTER (WHERE NOT later) AS oldest_at FROM runs
-    WHERE session = s.key AND state = 'queued' AND waiting
-) w
-"""
 
 
 class _Active(NamedTuple):
@@ -98,11 +78,10 @@ class _Active(NamedTuple):
     token: int
 
 
-class PostgresSessions:
+class PostgresSessions(Sessions[Connection]):
     """Answers stores.sessions.SessionStore."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     async def send(self, messages: Sequence[Message], now: Micros) -> list[Sent]:
         async def send(connection: Connection) -> Answer[list[Sent]]:
@@ -120,33 +99,6 @@ class PostgresSessions:
             return []
         sessions = {message.key for message in messages}
         return await self._database.send(send, wakes=True, sessions=sessions)
-
-    async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
-        async def stop(connection: Connection) -> Stopped:
-            done = await _stop_all(connection, key, now) if everything else await _stop_oldest(connection, key, now)
-            if done is None:
-                return Stopped()
-            await note(connection, EventKind.STOPPED, key, now, cancelled=done.cancelled, dropped=done.dropped)
-            return done
-
-        return await self._database.write(stop, wakes=True, sessions=[key])
-
-    async def get_session(self, key: str) -> Session | None:
-        query = f"{_SESSIONS} WHERE s.key = %s"
-        rows = await self._database.read(lambda connection: fetch(connection, query, (key,)))
-        return load_session(rows[0]) if rows else None
-
-    async def list_sessions(self, search: str | None, busy: bool, limit: int) -> list[Session]:
-        active = "AND t.running + t.queued + w.queued > 0" if busy else ""
-        query = f"""
-            {_SESSIONS} WHERE position(lower(%s::text COLLATE "C") IN lower(s.key)) > 0 {active}
-            ORDER BY s.sent_at DESC, s.key LIMIT %s"""
-        rows = await self._database.read(lambda connection: fetch(connection, query, (search or "", limit)))
-        return load_all(load_session, rows)
-
-    async def list_events(self, session: str | None, after: int, limit: int, *, newest: bool = False) -> list[Event]:
-        rows = await self._database.read(lambda connection: read_events(connection, session, after, limit, newest))
-        return load_all(load_event, rows)
 
 
 async def _send(connection: Connection, message: Message, now: Micros) -> Answer[Sent]:
@@ -291,21 +243,3 @@ async def _make_room(
     if message.drop is Drop.NEW:
         return None
     return await end_queued(connection, queue[:excess], RunState.SKIPPED, DROPPED, now)
-
-
-async def _stop_oldest(connection: Connection, key: str, now: Micros) -> Stopped | None:
-    if not await fetch(connection, "SELECT 1 FROM sessions WHERE key = %s", (key,)):
-        return None
-    query = f"SELECT min(id) FROM runs WHERE {_IN_TURN} AND cancel IS NULL"
-    oldest = await fetch_value(connection, query, {"key": key})
-    if oldest is None:
-        return Stopped()
-    done = await cancel_now(connection, [RunId(oldest)], STOPPED, now)
-    return Stopped(cancelled=len(done.asked), dropped=len(done.ended))
-
-
-async def _stop_all(connection: Connection, key: str, now: Micros) -> Stopped:
-    await connection.execute(_CUT_OFF, {"key": key, "now": now})
-    ids = [RunId(row[0]) for row in await fetch(connection, _ACTIVE, {"key": key})]
-    done = await cancel_now(connection, ids, STOPPED, now)
-    return Stopped(cancelled=len(done.asked), dropped=len(done.ended))

@@ -6,7 +6,6 @@ from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
 from ostinato.stores.postgres.parts import PostgresParts
-from ostinato.stores.postgres.projects import PostgresProjects
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
@@ -14,6 +13,7 @@ from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.projects import Projects
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["PostgresStore"]
@@ -29,13 +29,13 @@ class PostgresStore:
         parts = PostgresParts()
         self.schedules = PostgresSchedules(self._database, parts)
         self.runs = PostgresRuns(self._database)
-        self.projects = PostgresProjects(self._database)
-        self.lanes = PostgresLanes(self._database)
-        self.sessions = PostgresSessions(self._database)
+        self.projects = Projects(self._database)
+        self.lanes = PostgresLanes(self._database, parts)
+        self.sessions = PostgresSessions(self._database, parts)
         self.nodes = PostgresNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = PostgresUpkeep(self._database)
-        self.quarantine = PostgresQuarantine(self._database)
+        self.quarantine = PostgresQuarantine(self._database, parts)
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""Events in SQLite: recorded in the transaction of what they tell, read by whoever follows them."""
+"""Events of runs in SQLite, recorded in the transaction of what they tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.stores.sqlite.query import Connection
 
-__all__ = ["note", "note_runs"]
+__all__ = ["note_runs"]
 
 # What a run's own row says goes into its event; a run in no session of people's has none.
 _OF_RUNS = """
@@ -27,18 +27,3 @@ def note_runs(connection: Connection, kind: EventKind, ids: Sequence[RunId], now
     None tells it of the instant at which each has ended."""
     connection.execute(_OF_RUNS, (now, kind, msgspec.json.encode(ids).decode()))
     return connection.changes()
-
-
-def note(
-    connection: Connection,
-    kind: EventKind,
-    session: str,
-    now: Micros,
-    run: RunId | None = None,
-    **data: object,
-) -> None:
-    """One event."""
-    connection.execute(
-        "INSERT INTO events (at, kind, session, run_id, data) VALUES (?, ?, ?, ?, ?)",
-        (now, kind, session, run, msgspec.json.encode(data).decode()),
-    )

@@ -16,12 +16,12 @@ from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.sql.holds import end_holds, find_held
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
 from ostinato.stores.sqlite.budgets import settle_cost
+from ostinato.stores.sqlite.conversations import keep_conversation
 from ostinato.stores.sqlite.ends import count_from_finish
 from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.given_up import mark_given_up
 from ostinato.stores.sqlite.output import add_output, drop_tail, keep_tail
 from ostinato.stores.sqlite.parts import SqliteParts
-from ostinato.stores.sqlite.projects import keep_conversation
 from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.turns import give_turns
 

@@ -1,4 +1,4 @@
-"""What runs printed, in SQLite: parts in their order, and a tail that is replaced while the run is under way.
+"""What runs print, into SQLite: parts in their order, and a tail that is replaced while the run is under way.
 
 Everything that writes does so in the caller's transaction, after the run was found to hold its token. The parts of an
 attempt come in their order: one whose number is not higher than that of the last was written before.
@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.stores.rows import TAIL, load_part
-from ostinato.stores.sqlite.query import Connection, fetch
+from ostinato.stores.rows import TAIL
+from ostinato.stores.sqlite.query import Connection
 
-__all__ = ["add_output", "drop_tail", "keep_tail", "output_mark", "read_output"]
+__all__ = ["add_output", "drop_tail", "keep_tail"]
 
 _LAST = f"SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}"
 _NEXT = f"(coalesce(({_LAST}), 0) + 1)"
@@ -24,10 +24,6 @@ WHERE NOT EXISTS (SELECT 1 FROM output WHERE run_id = ?1 AND part = ({_LAST}) AN
 _SET_TAIL = f"INSERT OR REPLACE INTO output (run_id, part, text, cut_lines, cut) VALUES (?, {TAIL}, ?, ?, ?)"
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ? AND part = {TAIL}"
 _KEEP_TAIL = f"UPDATE output SET part = {_NEXT} WHERE run_id = ?1 AND part = {TAIL}"
-_MARK = f"""
-SELECT (SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}),
-       (SELECT length(text) || ' ' || cut || substr(text, -80) FROM output WHERE run_id = ?1 AND part = {TAIL})
-"""
 
 
 def add_output(connection: Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
@@ -49,14 +45,3 @@ def drop_tail(connection: Connection, id: RunId) -> None:
 def keep_tail(connection: Connection, id: RunId) -> None:
     """Nobody will say what came after it: it stays as it is."""
     connection.execute(_KEEP_TAIL, (id,))
-
-
-def output_mark(connection: Connection, id: RunId) -> object:
-    """What changes with whatever is added or replaced."""
-    return fetch(connection, _MARK, (id,))
-
-
-def read_output(connection: Connection, id: RunId) -> list[OutputPart]:
-    """What a run has printed so far."""
-    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = ? ORDER BY part"
-    return [load_part(row) for row in fetch(connection, query, (id,))]

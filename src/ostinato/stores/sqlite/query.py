@@ -45,6 +45,18 @@ _STATEMENTS = 512
 """So many texts are kept translated; those of filters are made as they are asked for."""
 
 
+def _without_arrays(text: str) -> str:
+    """The text with `IN (SELECT …)` for each `= ANY (ARRAY(SELECT …))`."""
+    before, found, rest = text.partition("= ANY (ARRAY(")
+    if not found:
+        return text
+    depth, end = 1, 0
+    while depth:
+        depth += {"(": 1, ")": -1}.get(rest[end], 0)
+        end += 1
+    return f"{before}IN ({rest[:end]}{_without_arrays(rest[end:].lstrip()[1:])}"
+
+
 class _Translated:
     """A statement of stores.sql in the words of SQLite: a list is given as JSON, and so are the columns of rows."""
 
@@ -52,7 +64,7 @@ class _Translated:
 
     def __init__(self, statement: str) -> None:
         self._rows: dict[str, tuple[str, ...]] = {}
-        text = _ROWS.sub(self._unnested, statement)
+        text = _without_arrays(_ROWS.sub(self._unnested, statement))
         self._lists = tuple(set(_LISTS.findall(text)))
         for pattern, words in _TRANSLATIONS:
             text = pattern.sub(words, text)

@@ -15,15 +15,16 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter, tells
 from ostinato.stores.base import Cancelled, Claim, Claimed, Finished, RunCounts, Tally
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
+from ostinato.stores.sql.output import output_mark, read_output
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.finishes import finish_now
 from ostinato.stores.sqlite.inserts import insert_all, insert_one, let_in
 from ostinato.stores.sqlite.look import look
-from ostinato.stores.sqlite.output import add_output, output_mark, read_output
+from ostinato.stores.sqlite.output import add_output
 from ostinato.stores.sqlite.overview import (
     answered_due,
     count_active,
@@ -34,9 +35,10 @@ from ostinato.stores.sqlite.overview import (
     runs_between,
     tally_ended,
 )
+from ostinato.stores.sqlite.parts import SqliteParts
 from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 
-__all__ = ["SqliteRuns", "cancel_now", "tell_to_stop"]
+__all__ = ["SqliteRuns"]
 
 # In a session of people's it waits its turn again.
 _REPEAT = """
@@ -142,7 +144,7 @@ class SqliteRuns:
         await self._database.submit(report)
 
     async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-        return await self._database.submit(lambda connection: cancel_now(connection, ids, reason, now), wakes=True)
+        return await self._database.write(lambda db: cancel_now(db, SqliteParts(), ids, reason, now), wakes=True)
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         def stale(connection: Connection) -> list[ClaimedRun]:
@@ -207,27 +209,10 @@ class SqliteRuns:
         return await self._database.query(lambda connection: look(connection, mark, limit))
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
-        return await self._database.query(lambda connection: read_output(connection, id))
+        return await self._database.read(lambda connection: read_output(connection, id))
 
     async def output_mark(self, id: RunId) -> object:
-        return await self._database.query(lambda connection: output_mark(connection, id))
+        return await self._database.read(lambda connection: output_mark(connection, id))
 
     async def count_active(self, now: Micros) -> int:
         return await self._database.query(lambda connection: count_active(connection, now))
-
-
-def cancel_now(connection: Connection, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
-    """End queued runs and ask the nodes of running ones, inside the caller's transaction."""
-    ended = end_queued(connection, ids, "cancelled", reason, now)
-    return Cancelled(ended, tell_to_stop(connection, ids, reason))
-
-
-def tell_to_stop(connection: Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
-    """Ask the nodes of running ones; who was asked before keeps the first reason."""
-    rows = fetch(
-        connection,
-        "UPDATE runs SET cancel = ? WHERE id IN (SELECT value FROM json_each(?)) AND state = 'running' "
-        "AND cancel IS NULL RETURNING id",
-        (reason, msgspec.json.encode(ids).decode()),
-    )
-    return sorted(RunId(id) for (id,) in rows)

@@ -15,12 +15,12 @@ from ostinato.models.run import NewRun
 from ostinato.models.schedule import FirePlan
 from ostinato.stores.base import Due
 from ostinato.stores.rows import DUE_COLUMNS, load_due
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.given_up import given_up_of
 from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import Connection, fetch
-from ostinato.stores.sqlite.runs import cancel_now
 
 __all__ = ["SqliteSchedules"]
 
@@ -52,7 +52,7 @@ class SqliteSchedules(Schedules[Connection]):
         return await self._database.query(look)
 
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
-        def record(connection: Connection) -> list[ScheduleId]:
+        async def record(connection: Connection) -> list[ScheduleId]:
             moved: list[ScheduleId] = []
             changed: list[ScheduleId] = []
             held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE held_since IS NOT NULL")}
@@ -83,13 +83,13 @@ class SqliteSchedules(Schedules[Connection]):
                     if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
                         changed.append(plan.schedule_id)
                     if plan.cancel:
-                        cancel_now(connection, plan.cancel, plan.cancel_reason or "cancelled", now)
+                        await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             insert_fires(connection, runs, now)
             return moved
 
-        return await self._database.submit(record, wakes=True)
+        return await self._database.write(record, wakes=True)
 
 
 def _active_runs(

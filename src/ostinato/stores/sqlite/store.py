@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.lanes import Lanes
+from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
 from ostinato.stores.sqlite.parts import SqliteParts
-from ostinato.stores.sqlite.projects import SqliteProjects
 from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
@@ -27,13 +27,13 @@ class SqliteStore:
         parts = SqliteParts()
         self.schedules = SqliteSchedules(self._database, parts)
         self.runs = SqliteRuns(self._database)
-        self.projects = SqliteProjects(self._database)
-        self.lanes = SqliteLanes(self._database)
-        self.sessions = SqliteSessions(self._database)
+        self.projects = Projects(self._database)
+        self.lanes = Lanes(self._database, parts)
+        self.sessions = SqliteSessions(self._database, parts)
         self.nodes = SqliteNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = SqliteUpkeep(self._database)
-        self.quarantine = SqliteQuarantine(self._database)
+        self.quarantine = SqliteQuarantine(self._database, parts)
 
     @property
     def url(self) -> str:
