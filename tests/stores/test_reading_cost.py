@@ -20,9 +20,9 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import Mark
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import Trigger
+from ostinato.stores.sql.look import look
+from ostinato.stores.sql.overview import count_runs, late_runs, runs_between, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
-from ostinato.stores.sqlite.look import look
-from ostinato.stores.sqlite.overview import count_runs, late_runs, runs_between, tally_ended
 from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
@@ -48,15 +48,13 @@ def of_runs(now: Micros) -> dict[str, Reading]:
     tail = Mark(run=0, event=0, audit=0, changed_at=now, runs=(), finished_at=now - SECOND)
     behind = Mark(run=1 << 60, event=0, audit=0, changed_at=now, runs=(RunId(3), RunId(4)), finished_at=now - SECOND)
     return {
-        "look": lambda connection: look(connection, tail, 5),
-        "look behind all": lambda connection: look(connection, behind, 5),
-        "timeline": lambda connection: runs_between(connection, now - MINUTE, now + MINUTE, None, 5),
-        "timeline of a schedule": lambda connection: runs_between(
-            connection, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5
-        ),
-        "counts": lambda connection: count_runs(connection, now, now),
-        "late": lambda connection: late_runs(connection, now, 5),
-        "activity": lambda connection: tally_ended(connection, now - MINUTE, now + 1, MINUTE),
+        "look": drive(lambda db: look(db, tail, 5)),
+        "look behind all": drive(lambda db: look(db, behind, 5)),
+        "timeline": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, None, 5)),
+        "timeline of a schedule": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5)),
+        "counts": drive(lambda db: count_runs(db, now, now)),
+        "late": drive(lambda db: late_runs(db, now, 5)),
+        "activity": drive(lambda db: tally_ended(db, now - MINUTE, now + 1, MINUTE)),
         "bars": drive(lambda db: recent_runs(db, [ScheduleId(1)], 5)),
     }
 
@@ -152,7 +150,7 @@ async def test_a_long_ledger_does_not_make_the_list_of_what_is_active_dearer(sto
     await store.runs.insert_runs([new_run()] * 20)
     await store.runs.claim_runs(claim(room=3))
     mark = Mark(run=1 << 60, event=0, audit=0, changed_at=NOW, active=10)
-    listed = {"list": lambda connection: look(connection, mark, 5)}
+    listed = {"list": drive(lambda db: look(db, mark, 5))}
     before = steps_of(store, listed)
     await end_runs(store, 2_000, LONG_AGO)
     assert dearer(before, steps_of(store, listed)) == {}

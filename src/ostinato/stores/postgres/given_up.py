@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ostinato.models.run import Finish
-from ostinato.stores.given_up import ALLOWS, LIVING
 from ostinato.stores.postgres.query import Connection, numbers
+from ostinato.stores.sql.given_up import ALLOWS, LIVING
 
 __all__ = ["GIVEN_UP_OF", "MAY_START", "mark_given_up"]
 

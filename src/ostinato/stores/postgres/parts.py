@@ -8,11 +8,13 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import NewRun
 from ostinato.models.states import RunState
 from ostinato.stores.postgres.ends import count_from_finish, end_queued
 from ostinato.stores.postgres.events import last_event, note_runs
-from ostinato.stores.postgres.inserts import insert_fires
+from ostinato.stores.postgres.inserts import insert_all, insert_fires, let_in, send_insert
+from ostinato.stores.postgres.output import add_output
 from ostinato.stores.postgres.query import Connection, readable
 from ostinato.stores.postgres.turns import give_turns, lock_sessions
 from ostinato.stores.sql.connection import Values
@@ -25,6 +27,19 @@ class PostgresParts:
 
     async def insert_fires(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> None:
         await insert_fires(db, runs, now)
+
+    async def insert_all(self, db: Connection, runs: Sequence[NewRun]) -> list[RunId]:
+        return await insert_all(db, runs)
+
+    async def insert_new(self, db: Connection, run: NewRun) -> RunId:
+        (id,) = await (await send_insert(db, [run])).ids()
+        return id
+
+    async def let_in(self, db: Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
+        await let_in(db, session, ids, now)
+
+    async def add_output(self, db: Connection, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
+        await add_output(db, said)
 
     async def end_queued(
         self, db: Connection, ids: Sequence[RunId], state: RunState, reason: str, now: Micros

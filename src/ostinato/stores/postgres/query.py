@@ -7,6 +7,7 @@ which `unnest` fills up with NULLs.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -53,12 +54,14 @@ class Connection(AsyncConnection[Row]):
         """The first row by the names of its columns."""
         cursor = await _numbered(statement).execute(self, values)
         row = await cursor.fetchone()
-        return (
-            None if row is None else dict(zip((column.name for column in cursor.description or ()), row, strict=True))
-        )
+        names = [column.name for column in cursor.description or ()]
+        return None if row is None else dict(zip(names, row, strict=True))
 
     async def run(self, statement: str, values: Values = NOTHING) -> None:
         await _numbered(statement).execute(self, values)
+
+    async def breathe(self) -> None:
+        await asyncio.sleep(0)
 
     def snapshot(self) -> AbstractAsyncContextManager[None]:
         return snapshot(self)

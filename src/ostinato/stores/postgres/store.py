@@ -28,7 +28,7 @@ class PostgresStore:
         self._database = Database(url, schema, lease, tuning)
         parts = PostgresParts()
         self.schedules = PostgresSchedules(self._database, parts)
-        self.runs = PostgresRuns(self._database)
+        self.runs = PostgresRuns(self._database, parts)
         self.projects = Projects(self._database)
         self.lanes = PostgresLanes(self._database, parts)
         self.sessions = PostgresSessions(self._database, parts)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from ostinato.clock import from_micros
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.stores.given_up import GIVEN_UP_COLUMNS, LIVING, load_given_up
 from ostinato.stores.sql.connection import Connection
 
-__all__ = ["COUNT_GIVEN_UP", "forget_given_up", "list_given_up", "mark_removed"]
+__all__ = ["ALLOWS", "COUNT_GIVEN_UP", "LIVING", "forget_given_up", "list_given_up", "mark_removed"]
 
+_COLUMNS = "g.run_id, g.token, g.schedule, g.name, g.node, g.at"
+LIVING = "given_up g JOIN nodes n ON n.id = g.node AND n.lost_at IS NULL"
+"""A process that is gone took its threads along."""
+ALLOWS = '"overlap":"allow"'
+"""What the policy of a run says that may start beside others. It is looked for as a text: no bad row is in the way."""
 COUNT_GIVEN_UP = f"SELECT count(*) FROM {LIVING} JOIN schedules s ON s.name = g.schedule WHERE s.id = :id"
 _MARK_REMOVED = """
 INSERT INTO given_up (schedule, run_id, token, name, node, at)
@@ -21,7 +27,7 @@ WHERE s.id = :id AND r.state = 'running' AND r.mode IS NULL ON CONFLICT DO NOTHI
 _FORGET = """
 DELETE FROM given_up WHERE (run_id, token) IN (SELECT * FROM unnest(:ids::bigint[], :tokens::bigint[]) f (id, token))
 """
-_LIST = f"SELECT {GIVEN_UP_COLUMNS} FROM {LIVING} ORDER BY g.at, g.run_id"
+_LIST = f"SELECT {_COLUMNS} FROM {LIVING} ORDER BY g.at, g.run_id"
 
 
 async def mark_removed(db: Connection, id: ScheduleId) -> None:
@@ -36,4 +42,10 @@ async def forget_given_up(db: Connection, ended: Sequence[tuple[RunId, int]]) ->
 
 async def list_given_up(db: Connection) -> list[GivenUp]:
     """All of it, the oldest first."""
-    return [load_given_up(row) for row in await db.fetch(_LIST)]
+    return [_load(row) for row in await db.fetch(_LIST)]
+
+
+def _load(row: Sequence[Any]) -> GivenUp:
+    """From _COLUMNS."""
+    run, token, schedule, name, node, at = row
+    return GivenUp(run, token, schedule or None, name, node, from_micros(at))

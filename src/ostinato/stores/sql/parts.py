@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import NewRun
 from ostinato.models.states import RunState
 from ostinato.stores.sql.connection import Connection, Values
@@ -21,6 +22,22 @@ class Parts(Protocol[C_contra]):
 
     async def insert_fires(self, db: C_contra, runs: Sequence[NewRun], now: Micros) -> None:
         """Insert runs of due times; a due time that has its row already gets no second one."""
+        ...
+
+    async def insert_all(self, db: C_contra, runs: Sequence[NewRun]) -> list[RunId]:
+        """Insert rows. Where a key is active already, the answer is that run's id."""
+        ...
+
+    async def insert_new(self, db: C_contra, run: NewRun) -> RunId:
+        """Insert a row; a key that is active already is an error."""
+        ...
+
+    async def let_in(self, db: C_contra, session: str, ids: Sequence[RunId], now: Micros) -> None:
+        """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
+        ...
+
+    async def add_output(self, db: C_contra, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
+        """Append to the output of runs, each with the token of its attempt, or replace their tails."""
         ...
 
     async def end_queued(

@@ -5,29 +5,16 @@ Called by each store's schedules.py, inside a read. Neighbours: overview.py for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ostinato.clock import SECOND, Micros
+from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
 from ostinato.stores.base import Tally
-from ostinato.stores.rows import known_state, load_all
-from ostinato.stores.schedule_lists import (
-    FINISHED,
-    KEYLESS,
-    ON,
-    ORDERS,
-    RUNLESS,
-    SEARCHED,
-    Order,
-    listed_columns,
-    load_listed,
-    load_recent,
-    state_of,
-    with_on,
-)
+from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
+from ostinato.stores.rows import SCHEDULE_COLUMNS, known_state, load_all, load_schedule
 from ostinato.stores.searching import glob_of, regex_of
 from ostinato.stores.sql.connection import Connection, Dialect
 
@@ -37,6 +24,48 @@ QUARTER: Micros = 900 * SECOND
 _LOOKED_AT = 10
 """So many runs for each schedule of a page, before PostgreSQL asks every schedule for its last one."""
 
+_ACTIVE_RUNS = "(SELECT count(*) FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
+_RUNLESS = "NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id)"
+_SEARCHED = ("name", "task", "note", "project")
+
+# What is neither broken nor orphaned nor switched off: a switch that went off with the last of so many runs is not off.
+_AT_WORK = "s.broken IS NULL AND NOT s.orphaned AND (s.enabled OR s.remaining = 0)"
+_ON = f"{_AT_WORK} AND (s.next_at IS NOT NULL OR {_ACTIVE_RUNS} > 0)"
+_FINISHED = f"{_AT_WORK} AND s.next_at IS NULL AND {_ACTIVE_RUNS} = 0"
+
+_RUN = 2 + len(SCHEDULE_COLUMNS.split(","))
+"""Where the last run begins in a row: after the schedule, its key, and how many of its runs are active."""
+_COUNTED = tuple(state for state in ScheduleState if state is not ScheduleState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a list is sorted: by a key, after which come those that have none."""
+
+    key: str
+    join: str = ""
+    """What more it takes to know the key."""
+    unique: bool = False
+    present: str | None = None
+    absent: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """What one row is compared with the next by."""
+        if self is _KEYLESS:
+            return ["s.name"]
+        return [self.key] if self.unique else [self.key, "s.name"]
+
+
+_KEYLESS = Order("CAST(NULL AS bigint)")
+_ORDERS = {
+    ScheduleSort.NAME: Order("s.name", unique=True),
+    # In the order in which they were made, which is that of their ids.
+    ScheduleSort.CREATED: Order("s.id", unique=True),
+    ScheduleSort.NEXT: Order("s.next_at", present="s.next_at IS NOT NULL", absent="s.next_at IS NULL"),
+}
+"""All but the order of the last run, which each database finds in its own way."""
+
 _NEWEST = "(SELECT max(id) FROM runs WHERE schedule_id = s.id)"
 _LAST = "(SELECT {} FROM runs WHERE schedule_id = s.id ORDER BY id DESC LIMIT 1)"
 _WITH_RUN: dict[Dialect, str] = {
@@ -44,13 +73,13 @@ _WITH_RUN: dict[Dialect, str] = {
     "postgres": f"JOIN schedules s ON s.id = k.id LEFT JOIN LATERAL {_LAST.format('*')} r ON true",
 }
 _BY_LAST: dict[Dialect, Order] = {
-    "sqlite": Order("l.id", join=f"CROSS JOIN runs l ON l.id = {_NEWEST}", absent=RUNLESS),
-    "postgres": Order("l.id", join=f"CROSS JOIN LATERAL {_LAST.format('id')} l", absent=RUNLESS),
+    "sqlite": Order("l.id", join=f"CROSS JOIN runs l ON l.id = {_NEWEST}", absent=_RUNLESS),
+    "postgres": Order("l.id", join=f"CROSS JOIN LATERAL {_LAST.format('id')} l", absent=_RUNLESS),
 }
 # Word for word what the index schedules_aside holds, in parts or whole.
 _ASIDE = "s.enabled = FALSE OR s.broken IS NOT NULL OR s.orphaned = TRUE"
 _STATES = {
-    ScheduleState.ON: ON,
+    ScheduleState.ON: _ON,
     ScheduleState.OFF: (
         "s.enabled = FALSE AND s.broken IS NULL AND s.orphaned = FALSE AND s.remaining IS DISTINCT FROM 0"
     ),
@@ -58,8 +87,8 @@ _STATES = {
     ScheduleState.RUNNING: (
         "s.id IN (SELECT schedule_id FROM runs WHERE schedule_id IS NOT NULL AND state IN ('queued', 'running'))"
     ),
-    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {ON}",
-    ScheduleState.FINISHED: FINISHED,
+    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {_ON}",
+    ScheduleState.FINISHED: _FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = TRUE",
 }
 _UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]))"
@@ -128,7 +157,7 @@ async def list_rows(db: Connection, wanted: ScheduleFilter) -> list[ScheduleRow]
 
 
 def _order(db: Connection, wanted: ScheduleFilter) -> Order:
-    return _BY_LAST[db.dialect] if wanted.sort is ScheduleSort.LAST else ORDERS[wanted.sort]
+    return _BY_LAST[db.dialect] if wanted.sort is ScheduleSort.LAST else _ORDERS[wanted.sort]
 
 
 async def _list(db: Connection, wanted: ScheduleFilter) -> list[ScheduleRow]:
@@ -138,7 +167,7 @@ async def _list(db: Connection, wanted: ScheduleFilter) -> list[ScheduleRow]:
         rows = await _lately(db, wanted) or await _part(db, wanted, order, order.present, wanted.limit)
     left = None if wanted.limit is None else wanted.limit - len(rows)
     if order.absent is not None and left != 0:
-        rows += await _part(db, wanted, KEYLESS, order.absent, left)
+        rows += await _part(db, wanted, _KEYLESS, order.absent, left)
     return rows
 
 
@@ -165,7 +194,7 @@ async def _part(
     if condition is not None:
         clauses.append(condition)
     direction, comparison = ("DESC", "<") if wanted.descending else ("ASC", ">")
-    if wanted.after is not None and (wanted.after[0] is None) == (order is KEYLESS):
+    if wanted.after is not None and (wanted.after[0] is None) == (order is _KEYLESS):
         given = [":name" if column == "s.name" else ":key" for column in order.columns]
         clauses.append(f"({', '.join(order.columns)}) {comparison} ({', '.join(given)})")
         values["key"], values["name"] = wanted.after
@@ -175,9 +204,9 @@ async def _part(
     source = f"schedules s {_hint(db, wanted)} {order.join}"
     found = f"SELECT s.id, {order.key} AS key FROM {source} {where} ORDER BY {by} {cut}"
     query = f"""
-        SELECT {listed_columns("k.key")} FROM ({found}) k {_WITH_RUN[db.dialect]}
+        SELECT {_listed_columns("k.key")} FROM ({found}) k {_WITH_RUN[db.dialect]}
         ORDER BY k.key {direction}, s.name {direction}"""
-    return load_all(load_listed, await db.fetch(query, values))
+    return load_all(_load_listed, await db.fetch(query, values))
 
 
 async def _count(db: Connection, wanted: ScheduleFilter) -> int:
@@ -203,10 +232,10 @@ async def _counts(db: Connection, unknown: Sequence[str]) -> dict[ScheduleState,
         apart.append(f"SELECT s.id FROM schedules s WHERE {_UNKNOWN}")
     query = f"""
         WITH apart (id) AS ({" UNION ".join(apart)})
-        SELECT {state_of(_UNKNOWN)}, count(*)
+        SELECT {_state_of(_UNKNOWN)}, count(*)
         FROM apart {"CROSS" if hinted else ""} JOIN schedules s ON s.id = apart.id GROUP BY 1"""
     total: int = await db.fetch_value("SELECT count(*) FROM schedules")
-    return with_on(await db.fetch(query, {"unknown": unknown}), total)
+    return _with_on(await db.fetch(query, {"unknown": unknown}), total)
 
 
 def _hint(db: Connection, wanted: ScheduleFilter) -> str:
@@ -226,7 +255,7 @@ def _clauses(db: Connection, wanted: ScheduleFilter) -> tuple[list[str], dict[st
         clauses.append("s.id = ANY (:ids::bigint[])")
     if wanted.search:
         matches, values["search"] = _matching(db.dialect, wanted.search)
-        clauses.append(f"({' OR '.join(matches.format(f's.{column}') for column in SEARCHED)})")
+        clauses.append(f"({' OR '.join(matches.format(f's.{column}') for column in _SEARCHED)})")
     if wanted.owner is not None:
         clauses.append("s.owner = :owner")
         values["owner"] = wanted.owner
@@ -256,13 +285,13 @@ async def recent_runs(db: Connection, ids: Sequence[ScheduleId], count: int) -> 
     found: dict[ScheduleId, list[RecentRun]] = {id: [] for id in ids}
     if db.dialect == "postgres":
         for schedule_id, *run in await db.fetch(_RECENT_OF_EACH, {"ids": ids, "count": count}):
-            found[ScheduleId(schedule_id)].append(load_recent(run))
+            found[ScheduleId(schedule_id)].append(_load_recent(run))
         return found
     async with db.snapshot():
         # One seek for each: a statement is prepared once.
         for id in ids:
             rows = await db.fetch(_RECENT_OF_ONE, {"id": id, "count": count})
-            found[id] = [load_recent(row) for row in reversed(rows)]
+            found[id] = [_load_recent(row) for row in reversed(rows)]
     return found
 
 
@@ -275,3 +304,45 @@ async def schedule_history(db: Connection, id: ScheduleId, since: Micros) -> lis
 async def scheduled_tasks(db: Connection) -> set[str]:
     """The tasks that schedules call."""
     return {task for (task,) in await db.fetch(_TASKS)}
+
+
+def _listed_columns(key: str) -> str:
+    """The SELECT list of what _load_listed takes: a schedule `s` with a key, and its last run `r`."""
+    return f"{SCHEDULE_COLUMNS}, {key}, {_ACTIVE_RUNS}, {BRIEF_COLUMNS}"
+
+
+def _load_listed(row: Sequence[Any]) -> ScheduleRow:
+    """A schedule in a list, from _listed_columns."""
+    key, active = row[_RUN - 2 : _RUN]
+    last_run = load_brief(row[_RUN:]) if row[_RUN] is not None else None
+    schedule = load_schedule(row[: _RUN - 2], last_run, bool(active))
+    return ScheduleRow(schedule, (key, schedule.name), active)
+
+
+def _load_recent(row: Sequence[Any]) -> RecentRun:
+    """One of the last runs: its id, state, instant and seconds."""
+    id, state, at, seconds = row
+    return RecentRun(id, known_state(state), from_micros(at), seconds)
+
+
+def _state_of(unknown: str) -> str:
+    """The one state that a schedule `s` is counted in; `unknown` is true where nobody knows its task.
+
+    While its last run is under way, one that ran as often as it should is still on.
+    """
+    return f"""
+        CASE WHEN s.broken IS NOT NULL OR {unknown} THEN 'broken'
+             WHEN s.orphaned THEN 'orphaned'
+             WHEN {_FINISHED} THEN 'finished'
+             WHEN NOT s.enabled AND s.remaining IS DISTINCT FROM 0 THEN 'off'
+             WHEN s.held_since IS NOT NULL THEN 'paused'
+             ELSE 'on' END"""
+
+
+def _with_on(apart: Iterable[Sequence[Any]], total: int) -> dict[ScheduleState, int]:
+    """Every state with its count, from the counts of those that were looked at: all others are on, and so are those
+    that are paused."""
+    counts = dict.fromkeys(_COUNTED, 0) | {ScheduleState(state): count for state, count in apart}
+    counts[ScheduleState.ON] = 0
+    counts[ScheduleState.ON] = total - sum(counts.values()) + counts[ScheduleState.PAUSED]
+    return counts

@@ -8,7 +8,7 @@ import msgspec
 
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish
-from ostinato.stores.given_up import ALLOWS, LIVING
+from ostinato.stores.sql.given_up import ALLOWS, LIVING
 from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["ANY_GIVEN_UP", "MAY_START", "given_up_of", "mark_given_up"]

@@ -8,12 +8,14 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.output import OutputPart
 from ostinato.models.run import NewRun
 from ostinato.models.states import RunState
 from ostinato.stores.sql.connection import Values
 from ostinato.stores.sqlite.ends import count_from_finish, end_queued
 from ostinato.stores.sqlite.events import note_runs
-from ostinato.stores.sqlite.inserts import insert_fires
+from ostinato.stores.sqlite.inserts import insert_all, insert_fires, insert_one, let_in
+from ostinato.stores.sqlite.output import add_output
 from ostinato.stores.sqlite.query import Connection, fetch_readable
 from ostinato.stores.sqlite.turns import give_turns
 
@@ -28,6 +30,19 @@ class SqliteParts:
 
     async def insert_fires(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> None:
         insert_fires(db, runs, now)
+
+    async def insert_all(self, db: Connection, runs: Sequence[NewRun]) -> list[RunId]:
+        return insert_all(db, runs)
+
+    async def insert_new(self, db: Connection, run: NewRun) -> RunId:
+        return insert_one(db, run)
+
+    async def let_in(self, db: Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
+        let_in(db, session, ids, now)
+
+    async def add_output(self, db: Connection, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
+        for id, token, parts in said:
+            add_output(db, id, token, parts)
 
     async def end_queued(
         self, db: Connection, ids: Sequence[RunId], state: RunState, reason: str, now: Micros

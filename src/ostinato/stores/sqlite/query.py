@@ -40,7 +40,7 @@ _TRANSLATIONS = tuple(
     )
 )
 _LISTS = re.compile(r":(\w+)::\w+\[\]")
-_ROWS = re.compile(r"unnest\(([^()]*)\)( WITH ORDINALITY)? (\w+) \(([^()]*)\)")
+_ROWS = re.compile(r"unnest\(([^()]*)\)( WITH ORDINALITY)?\s+(\w+) \(([^()]*)\)")
 _STATEMENTS = 512
 """So many texts are kept translated; those of filters are made as they are asked for."""
 
@@ -71,7 +71,7 @@ class _Translated:
         self.text = text
 
     def _unnested(self, found: re.Match[str]) -> str:
-        names, columns = tuple(_LISTS.findall(found[1])), found[4].split(", ")
+        names, columns = tuple(_LISTS.findall(found[1])), re.split(r",\s*", found[4])
         whole = "__".join(names)
         self._rows[whole] = names
         parts = [f"value ->> {place} AS {column}" for place, column in enumerate(columns[: len(names)])]
@@ -111,6 +111,9 @@ class Connection(apsw.Connection):
 
     async def run(self, statement: str, values: Values = NOTHING) -> None:
         self.execute(*_bound(statement, values))
+
+    async def breathe(self) -> None:
+        """Nobody waits for this thread."""
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:

@@ -26,7 +26,7 @@ class SqliteStore:
         self._database = Database(path, tuning)
         parts = SqliteParts()
         self.schedules = SqliteSchedules(self._database, parts)
-        self.runs = SqliteRuns(self._database)
+        self.runs = SqliteRuns(self._database, parts)
         self.projects = Projects(self._database)
         self.lanes = Lanes(self._database, parts)
         self.sessions = SqliteSessions(self._database, parts)
