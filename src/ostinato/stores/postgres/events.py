@@ -8,14 +8,10 @@ its lock on the table until it ends, so a reader can see who is on the way, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from ostinato.clock import Micros
-from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId
-from ostinato.stores.postgres.query import Connection, fetch, fetch_value, numbers
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value
 
-__all__ = ["TOLD_BY", "last_event", "note_runs", "telling"]
+__all__ = ["TOLD_BY", "last_event", "telling"]
 
 TOLD_BY = "id, session, mode, state, attempt, reason"
 """The columns of a run that its event is made of."""
@@ -30,7 +26,6 @@ def telling(at: str, kind: str, runs: str) -> str:
     FROM {runs} WHERE mode IS NOT NULL ORDER BY id"""
 
 
-_OF_RUNS = telling("%s", "%s", "(SELECT * FROM runs WHERE id = ANY (%s::bigint[])) r")
 # Whoever has recorded events and not committed yet; a claim counts too, since it may.
 _ON_THE_WAY = """
 SELECT virtualtransaction FROM pg_locks
@@ -40,11 +35,6 @@ WHERE locktype = 'relation' AND relation = 'events'::regclass AND mode = 'RowExc
 _LOOK_AGAIN_SECONDS = 0.005
 _LOOKS = 200
 """A node that freezes in the middle of its transaction is not waited for without end."""
-
-
-async def note_runs(connection: Connection, kind: EventKind, ids: Sequence[RunId], now: Micros) -> None:
-    """One event for each of the runs that is in a session, as its row is now."""
-    await connection.execute(_OF_RUNS, (now, kind, numbers(ids)))
 
 
 async def last_event(connection: Connection) -> int:

@@ -13,10 +13,10 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
 from ostinato.stores.postgres.query import Connection, numbers, texts
 from ostinato.stores.rows import TAIL
+from ostinato.stores.sql.output import drop_tails
 
-__all__ = ["add_output", "drop_tails", "keep_tails"]
+__all__ = ["add_output"]
 
-_LAST = f"(SELECT coalesce(max(part), 0) FROM output WHERE run_id = {{}} AND part < {TAIL})"
 _ADD = f"""
 INSERT INTO output (run_id, part, text, cut_lines, cut, token, number)
 SELECT o.run_id, coalesce(last.part, 0) + row_number() OVER (PARTITION BY o.run_id ORDER BY o.place),
@@ -34,10 +34,6 @@ SELECT run_id, {TAIL}, text, cut_lines, cut
 FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[]) o (run_id, text, cut_lines, cut)
 ON CONFLICT (run_id, part) DO UPDATE SET text = excluded.text, cut_lines = excluded.cut_lines, cut = excluded.cut
 """
-_DROP_TAIL = f"DELETE FROM output WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}"
-_KEEP_TAIL = f"""
-UPDATE output o SET part = {_LAST.format("o.run_id")} + 1 WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}
-"""
 _Piece = tuple[RunId, OutputPart]
 
 
@@ -53,18 +49,6 @@ async def add_output(connection: Connection, said: Sequence[tuple[RunId, int, Se
     if told := [(id, tail) for id, tail in tails.items() if tail.text]:
         await connection.execute(_SET_TAIL, _columns(told))
     await drop_tails(connection, [id for id, tail in tails.items() if not tail.text])
-
-
-async def drop_tails(connection: Connection, ids: Sequence[RunId]) -> None:
-    """Attempts have ended, and their last words are known: what was seen of them before goes."""
-    if ids:
-        await connection.execute(_DROP_TAIL, (numbers(ids),))
-
-
-async def keep_tails(connection: Connection, ids: Sequence[RunId]) -> None:
-    """Nobody will say what came after these: they stay as they are."""
-    if ids:
-        await connection.execute(_KEEP_TAIL, (numbers(ids),))
 
 
 def _columns(pieces: Sequence[_Piece]) -> tuple[str | None, ...]:

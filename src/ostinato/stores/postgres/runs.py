@@ -14,14 +14,15 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Finish, NewRun, tells
 from ostinato.models.states import RunState
 from ostinato.stores.base import Claim, Claimed, Finished
-from ostinato.stores.postgres.budgets import budget_locks
 from ostinato.stores.postgres.claims import ClaimAnswer, give_back, send_claim, settle_now, unsettled_sessions
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.finishes import Written, send_finishes
+from ostinato.stores.postgres.finishes import are_plain, send_ends
 from ostinato.stores.postgres.inserts import insert_all, send_insert
 from ostinato.stores.postgres.nodes import declare_lost
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.writer import Answer, Operation
+from ostinato.stores.sql.budgets import budget_locks
+from ostinato.stores.sql.finishes import Written, finish_all
 from ostinato.stores.sql.runs import Runs
 
 __all__ = ["PostgresRuns"]
@@ -48,7 +49,14 @@ class PostgresRuns(Runs[Connection]):
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         async def finish(connection: Connection) -> Answer[Written]:
-            return await send_finishes(connection, finishes)
+            if are_plain(finishes):
+                return await send_ends(connection, finishes)
+            written = await finish_all(connection, self._parts, finishes)
+
+            async def answer() -> Written:
+                return written
+
+            return answer
 
         sessions = {finish.session for finish in finishes if finish.session is not None} | budget_locks(finishes)
         # An end that was written before is known again by its row; another try is not.

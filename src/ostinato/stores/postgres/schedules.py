@@ -13,7 +13,6 @@ from ostinato.models.schedule import FirePlan
 from ostinato.stores.base import Due
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.given_up import GIVEN_UP_OF
-from ostinato.stores.postgres.inserts import insert_fires
 from ostinato.stores.postgres.query import Connection, booleans, fetch, fetch_value, numbers, texts
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
@@ -117,7 +116,7 @@ class PostgresSchedules(Schedules[Connection]):
             for plan in fired:
                 if plan.cancel:
                     await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
-            await insert_fires(connection, [run for plan in fired for run in plan.runs], now)
+            await self._parts.insert_fires(connection, [run for plan in fired for run in plan.runs], now)
             return [id for id in first if id in moved]
 
         sessions = {run.session for plan in sorted_plans for run in plan.runs if run.session is not None}

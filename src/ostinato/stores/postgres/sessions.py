@@ -33,14 +33,15 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import PAYLOADS_END
 from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.ends import end_queued
-from ostinato.stores.postgres.events import note_runs
 from ostinato.stores.postgres.inserts import insert_all, send_arrivals, send_skipped
-from ostinato.stores.postgres.query import Connection, fetch, texts
-from ostinato.stores.postgres.turns import CUTOFFS, give_turns, remember
+from ostinato.stores.postgres.parts import PARTS
+from ostinato.stores.postgres.query import Connection, fetch
+from ostinato.stores.postgres.turns import give_turns
 from ostinato.stores.postgres.writer import Answer
+from ostinato.stores.sql.arrivals import cutoffs_of, remember
 from ostinato.stores.sql.cancels import tell_to_stop
-from ostinato.stores.sql.events import note
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.events import note, note_runs
 from ostinato.stores.sql.sessions import Sessions
 
 __all__ = ["PostgresSessions"]
@@ -170,7 +171,7 @@ async def _send_plain(connection: Connection, messages: Sequence[Message], now: 
     latest: dict[str, Micros] = {}
     for message in messages:
         latest[message.key] = max(message.sent_at, now, latest.get(message.key, now))
-    cutoffs: dict[str, Micros] = dict(await fetch(connection, CUTOFFS, (texts(sorted(latest)),)))
+    cutoffs = await cutoffs_of(connection, latest)
     if any(is_stale(message.sent_at, cutoffs.get(message.key), now) for message in messages):
         return [await _send(connection, message, now) for message in messages]
     await remember(connection, latest)
@@ -225,7 +226,7 @@ async def _join(connection: Connection, message: Message, active: Sequence[_Acti
 
 async def _interrupt(connection: Connection, ids: Sequence[RunId], now: Micros) -> Sequence[RunId]:
     """End what is queued and stop what is under way; answers the latter."""
-    await end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
+    await end_queued(connection, PARTS, ids, RunState.SUPERSEDED, INTERRUPTED, now)
     return await tell_to_stop(connection, ids, INTERRUPTED)
 
 
@@ -242,4 +243,4 @@ async def _make_room(
         return ()
     if message.drop is Drop.NEW:
         return None
-    return await end_queued(connection, queue[:excess], RunState.SKIPPED, DROPPED, now)
+    return await end_queued(connection, PARTS, queue[:excess], RunState.SKIPPED, DROPPED, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
-from ostinato.stores.postgres.parts import PostgresParts
+from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
@@ -26,16 +26,15 @@ class PostgresStore:
         self, url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING
     ) -> None:
         self._database = Database(url, schema, lease, tuning)
-        parts = PostgresParts()
-        self.schedules = PostgresSchedules(self._database, parts)
-        self.runs = PostgresRuns(self._database, parts)
+        self.schedules = PostgresSchedules(self._database, PARTS)
+        self.runs = PostgresRuns(self._database, PARTS)
         self.projects = Projects(self._database)
-        self.lanes = PostgresLanes(self._database, parts)
-        self.sessions = PostgresSessions(self._database, parts)
+        self.lanes = PostgresLanes(self._database, PARTS)
+        self.sessions = PostgresSessions(self._database, PARTS)
         self.nodes = PostgresNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = PostgresUpkeep(self._database)
-        self.quarantine = PostgresQuarantine(self._database, parts)
+        self.quarantine = PostgresQuarantine(self._database, PARTS)
 
     @property
     def url(self) -> str:

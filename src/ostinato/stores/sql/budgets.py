@@ -1,5 +1,4 @@
-"""Budgets: what a run reserves when it starts, in the caller's transaction. What is settled when its attempt ends is in
-each store's budgets.py.
+"""Budgets: what a run reserves when it starts, and what is settled when its attempt ends, in the caller's transaction.
 
 Whoever touches a budget has named it to the writer (`budget_lock`), which locks it first and in the order that every
 node takes: two nodes never see the same money, even on a day on which nothing was spent yet.
@@ -7,12 +6,15 @@ node takes: two nodes never see the same money, even on a day on which nothing w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from ostinato.clock import Micros
-from ostinato.models.budget import Grant, Reservation, Spending, day_of, grant
+from ostinato.models.budget import UNKNOWN, Grant, Reservation, Spending, day_of, grant
 from ostinato.models.ids import ScheduleId
+from ostinato.models.run import Finish
 from ostinato.stores.sql.connection import Connection
 
-__all__ = ["budget_lock", "read_spending", "reserve_now"]
+__all__ = ["budget_lock", "budget_locks", "read_spending", "reserve_now", "settle_costs"]
 
 # The schedule before the run, as everywhere; who removes it waits, or was first.
 _ZONE = "SELECT zone FROM schedules WHERE id = :schedule FOR KEY SHARE"
@@ -28,10 +30,41 @@ _GIVE_BACK = "UPDATE spending SET reserved = reserved - :amount WHERE schedule_i
 _RESERVE = "UPDATE runs SET budget_day = :day, reserved = :amount WHERE id = :run"
 _SPENDING = "SELECT runs, spent, reserved FROM spending WHERE schedule_id = :schedule AND day = :day"
 
+# A run that holds no reservation (any more) settles nothing, however often it is asked to.
+_SETTLE = f"""
+UPDATE spending AS s SET reserved = s.reserved - t.reserved, spent = s.spent + t.cost
+FROM (
+    SELECT r.schedule_id, r.budget_day, sum(r.reserved)::bigint AS reserved,
+           sum(CASE WHEN f.cost = {UNKNOWN} THEN r.reserved ELSE f.cost END)::bigint AS cost
+    FROM unnest(:ids::bigint[], :costs::bigint[]) f (id, cost) JOIN runs r ON r.id = f.id AND r.reserved IS NOT NULL
+    GROUP BY r.schedule_id, r.budget_day
+) t
+WHERE s.schedule_id = t.schedule_id AND s.day = t.budget_day
+"""
+_SETTLED = "UPDATE runs SET reserved = NULL WHERE id = ANY (:ids::bigint[]) AND reserved IS NOT NULL"
+
 
 def budget_lock(schedule_id: ScheduleId | int) -> str:
     """The name under which the writer locks the budget of a schedule. A session of this name would share the lock."""
     return f"budget of schedule {schedule_id}"
+
+
+def budget_locks(finishes: Iterable[Finish]) -> set[str]:
+    """The locks of the budgets that these finishes settle."""
+    return {
+        budget_lock(finish.schedule_id)
+        for finish in finishes
+        if finish.cost is not None and finish.schedule_id is not None
+    }
+
+
+async def settle_costs(db: Connection, ended: Sequence[Finish]) -> None:
+    """Attempts have ended: what they cost takes the place of what they had reserved, if they had."""
+    costs = {finish.id: finish.cost for finish in ended if finish.cost is not None}
+    if costs:
+        values = {"ids": list(costs), "costs": list(costs.values())}
+        await db.run(_SETTLE, values)
+        await db.run(_SETTLED, values)
 
 
 async def reserve_now(db: Connection, wanted: Reservation) -> Grant:

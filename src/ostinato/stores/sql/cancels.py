@@ -10,6 +10,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.states import RunState
 from ostinato.stores.base import Cancelled
 from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
 __all__ = ["cancel_now", "tell_to_stop"]
@@ -23,7 +24,7 @@ UPDATE runs SET cancel = :reason WHERE id = ANY (:ids::bigint[]) AND state = 'ru
 
 async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones."""
-    ended = await parts.end_queued(db, ids, RunState.CANCELLED, reason, now)
+    ended = await end_queued(db, parts, ids, RunState.CANCELLED, reason, now)
     return Cancelled(ended, await tell_to_stop(db, ids, reason))
 
 

@@ -12,6 +12,7 @@ from ostinato.models.states import RunState
 from ostinato.stores.base import Cleared
 from ostinato.stores.rows import load_all, load_lane
 from ostinato.stores.sql.connection import Connection, Database
+from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
 __all__ = ["Lanes"]
@@ -106,7 +107,7 @@ class Lanes(Generic[C]):
         last, rows = await self._database.read(look)
         ids = [RunId(id) for id, _ in rows]
         ended = await self._database.write(
-            lambda db: self._parts.end_queued(db, ids, RunState.CANCELLED, CLEARED, now),
+            lambda db: end_queued(db, self._parts, ids, RunState.CANCELLED, CLEARED, now),
             wakes=True,
             sessions={session for _, session in rows if session is not None},
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.output import OutputPart
-from ostinato.models.run import NewRun
-from ostinato.models.states import RunState
+from ostinato.models.run import Finish, NewRun
 from ostinato.stores.sql.connection import Connection, Values
 
 __all__ = ["Parts"]
@@ -32,24 +31,29 @@ class Parts(Protocol[C_contra]):
         """Insert a row; a key that is active already is an error."""
         ...
 
-    async def let_in(self, db: C_contra, session: str, ids: Sequence[RunId], now: Micros) -> None:
-        """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
-        ...
-
     async def add_output(self, db: C_contra, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
         """Append to the output of runs, each with the token of its attempt, or replace their tails."""
         ...
 
-    async def end_queued(
-        self, db: C_contra, ids: Sequence[RunId], state: RunState, reason: str, now: Micros
-    ) -> list[RunId]:
-        """End those of the runs that are still queued, with what follows from it."""
+    async def end_runs(self, db: C_contra, ended: Sequence[Finish]) -> set[RunId]:
+        """Write the ends whose token holds, and tell those of sessions; answers which those are."""
         ...
 
-    async def follow_end(
-        self, db: C_contra, id: RunId, schedule_id: ScheduleId | None, session: str | None, now: Micros
-    ) -> None:
-        """What the end of a run means for its schedule and its session."""
+    async def count_from_finish(self, db: C_contra, finished: Mapping[ScheduleId, Micros]) -> None:
+        """Set the next due time of schedules that count from the end of their last run; the caller has locked them. One
+        that has come and was not recorded stays: it is to have its row."""
+        ...
+
+    async def lock_schedules(self, db: C_contra, finishes: Sequence[Finish]) -> None:
+        """Hold the schedules that these finishes may change."""
+        ...
+
+    async def lock_ends(self, db: C_contra, ids: Sequence[RunId]) -> None:
+        """Hold what the end of these runs may change, before the runs themselves."""
+        ...
+
+    async def lock_sessions(self, db: C_contra, sessions: Iterable[str]) -> None:
+        """Hold these sessions until the transaction ends."""
         ...
 
     async def last_event(self, db: C_contra) -> int:
@@ -61,5 +65,5 @@ class Parts(Protocol[C_contra]):
         ...
 
     async def give_turns(self, db: C_contra, sessions: Iterable[str]) -> None:
-        """In each session that has room, let the runs that wait longest go."""
+        """In each session that has room, let the runs that wait longest go; the caller has locked them."""
         ...

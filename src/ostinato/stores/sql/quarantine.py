@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.states import ENDS
 from ostinato.stores.quarantine import QUARANTINE_COLUMNS, Queries, Seen, content_of, find_all, load_quarantined
 from ostinato.stores.rules import UNREADABLE
 from ostinato.stores.sql.connection import Connection, Database
+from ostinato.stores.sql.events import note_runs
 from ostinato.stores.sql.parts import Parts
 
 __all__ = ["Quarantine"]
@@ -64,5 +67,13 @@ class Quarantine(Generic[C]):
         if queries.decode is not None:
             await db.run(queries.decode, values)
         if bad.table == "runs" and row["state"] not in ENDS:
-            await self._parts.follow_end(db, row["id"], row["schedule_id"], row["session"], now)
+            await self._follow(db, row, now)
         return load_quarantined(kept[0])
+
+    async def _follow(self, db: C, run: Mapping[str, Any], now: Micros) -> None:
+        """What the end of a run means for its schedule and its session."""
+        if run["schedule_id"] is not None:
+            await self._parts.count_from_finish(db, {ScheduleId(run["schedule_id"]): now})
+        if run["session"] is not None:
+            await note_runs(db, EventKind.FINISHED, [RunId(run["id"])], now)
+            await self._parts.give_turns(db, [run["session"]])

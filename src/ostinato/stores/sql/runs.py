@@ -17,6 +17,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, NewRun, Report, Run, RunFilter
 from ostinato.stores.base import Cancelled, RunCounts, Tally
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.sql.ends import wait_for_finish
@@ -95,7 +96,7 @@ class Runs(ABC, Generic[C]):
             ids = await self._parts.insert_all(db, runs)
             for session in sorted(mailboxes):
                 mine = [id for id, run in zip(ids, runs, strict=True) if run.session == session]
-                await self._parts.let_in(db, session, mine, now)
+                await let_in(db, self._parts, session, mine, now)
             await self._parts.give_turns(db, sessions - mailboxes)
             return ids
 
@@ -115,7 +116,7 @@ class Runs(ABC, Generic[C]):
             (id,) = await self._parts.insert_all(db, [run])
             await wait_for_finish(db, run.schedule_id, run.ready_at)
             if run.session is not None and run.mode is not None:
-                await self._parts.let_in(db, run.session, [id], run.ready_at)
+                await let_in(db, self._parts, run.session, [id], run.ready_at)
             else:
                 await self._parts.give_turns(db, sessions)
             return id
@@ -140,7 +141,7 @@ class Runs(ABC, Generic[C]):
             new, session, schedule_id = rows[0]
             await wait_for_finish(db, schedule_id, now)
             if session is not None:
-                await self._parts.let_in(db, session, [RunId(new)], now)
+                await let_in(db, self._parts, session, [RunId(new)], now)
             return RunId(new)
 
         return await self._database.write(repeat, wakes=True, sessions=await self._sessions_of([id]))

@@ -264,7 +264,9 @@ class Schedules(Generic[C]):
 
     async def _give_up_turns(self, db: C, sessions: Sequence[tuple[Any, ...]]) -> None:
         """Runs of these sessions are gone: let the next ones go."""
-        await self._parts.give_turns(db, {session for (session,) in sessions if session is not None})
+        names = {session for (session,) in sessions if session is not None}
+        await self._parts.lock_sessions(db, names)
+        await self._parts.give_turns(db, names)
 
     async def _put(self, db: C, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""

@@ -1,4 +1,4 @@
-"""What was given up and goes on, in SQLite: marked by finishes.py, looked at by claims.py and schedules.py."""
+"""What was given up and goes on, in SQLite: looked at by claims.py and schedules.py."""
 
 from __future__ import annotations
 
@@ -7,34 +7,20 @@ from collections.abc import Sequence
 import msgspec
 
 from ostinato.models.ids import RunId
-from ostinato.models.run import Finish
 from ostinato.stores.sql.given_up import ALLOWS, LIVING
 from ostinato.stores.sqlite.query import Connection, fetch
 
-__all__ = ["ANY_GIVEN_UP", "MAY_START", "given_up_of", "mark_given_up"]
+__all__ = ["ANY_GIVEN_UP", "MAY_START", "given_up_of"]
 
 ANY_GIVEN_UP = "SELECT 1 FROM given_up LIMIT 1"
 """Asked first: there is hardly ever one, and a claim without the condition below is faster by a tenth."""
 MAY_START = f"""
 (s.name IS NULL OR s.name NOT IN (SELECT g.schedule FROM {LIVING}) OR instr(r.policy, '{ALLOWS}') > 0)
 """
-_MARK = """
-INSERT INTO given_up (schedule, run_id, token, name, node, at)
-SELECT coalesce(s.name, ''), r.id, r.token, coalesce(s.name, r.task, r.kind), r.node, ?
-FROM runs r JOIN nodes n ON n.id = r.node AND n.lost_at IS NULL LEFT JOIN schedules s ON s.id = r.schedule_id
-WHERE r.id = ? AND r.token = ? AND r.state = 'running' ON CONFLICT DO NOTHING
-"""
 _OF = f"""
 SELECT s.id, g.run_id FROM {LIVING} JOIN schedules s ON s.name = g.schedule
 WHERE s.id IN (SELECT value FROM json_each(?)) ORDER BY g.run_id
 """
-
-
-def mark_given_up(connection: Connection, finishes: Sequence[Finish]) -> None:
-    """Before they are finished: a run that goes back to the queue forgets its node."""
-    for finish in finishes:
-        if finish.given_up:
-            connection.execute(_MARK, (finish.finished_at, finish.id, finish.token))
 
 
 def given_up_of(connection: Connection, ids: Sequence[int]) -> dict[int, tuple[RunId, ...]]:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
-from ostinato.models.session import STALE
-from ostinato.models.states import RunState
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
-from ostinato.stores.sqlite.ends import end_queued
 from ostinato.stores.sqlite.query import Connection, fetch
-from ostinato.stores.sqlite.turns import arrived, is_cut_off
 
-__all__ = ["insert_all", "insert_fires", "insert_one", "let_in"]
+__all__ = ["insert_all", "insert_due", "insert_due_one", "insert_one"]
 
 _INTO = """
 INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
@@ -25,24 +20,16 @@ _INSERT = f"{_INTO} VALUES {placeholders(23, 1)}"
 _INSERT_BATCH = f"{_INTO} VALUES {placeholders(23)}"
 
 
-def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micros) -> None:
+def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
     """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
-    plain = [run for run in runs if run.session is None]
-    if plain:
-        _insert(connection, plain, "ON CONFLICT DO NOTHING")
-    for run in runs:
-        if run.session is not None:
-            run.later = run.mode is not None and run.ready_at > now
-            for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
-                let_in(connection, run.session, [RunId(id)], now)
+    if runs:
+        _insert(connection, runs, "ON CONFLICT DO NOTHING")
 
 
-def let_in(connection: Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
-    """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
-    if is_cut_off(connection, session, now, now):
-        end_queued(connection, ids, RunState.SKIPPED, STALE, now)
-    else:
-        arrived(connection, session, ids, now)
+def insert_due_one(connection: Connection, run: NewRun) -> list[RunId]:
+    """The same for one, whose id is the answer, if it got its row."""
+    rows = fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run))
+    return [RunId(id) for (id,) in rows]
 
 
 def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:

@@ -13,7 +13,7 @@ from ostinato.models.output import OutputPart
 from ostinato.stores.rows import TAIL
 from ostinato.stores.sqlite.query import Connection
 
-__all__ = ["add_output", "drop_tail", "keep_tail"]
+__all__ = ["add_output"]
 
 _LAST = f"SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}"
 _NEXT = f"(coalesce(({_LAST}), 0) + 1)"
@@ -23,7 +23,6 @@ WHERE NOT EXISTS (SELECT 1 FROM output WHERE run_id = ?1 AND part = ({_LAST}) AN
 """
 _SET_TAIL = f"INSERT OR REPLACE INTO output (run_id, part, text, cut_lines, cut) VALUES (?, {TAIL}, ?, ?, ?)"
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ? AND part = {TAIL}"
-_KEEP_TAIL = f"UPDATE output SET part = {_NEXT} WHERE run_id = ?1 AND part = {TAIL}"
 
 
 def add_output(connection: Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
@@ -34,14 +33,4 @@ def add_output(connection: Connection, id: RunId, token: int, parts: Iterable[Ou
         elif part.text:
             connection.execute(_SET_TAIL, (id, part.text, part.cut_lines, part.cut))
         else:
-            drop_tail(connection, id)
-
-
-def drop_tail(connection: Connection, id: RunId) -> None:
-    """An attempt has ended, and its last words are known: what was seen of them before goes."""
-    connection.execute(_DROP_TAIL, (id,))
-
-
-def keep_tail(connection: Connection, id: RunId) -> None:
-    """Nobody will say what came after it: it stays as it is."""
-    connection.execute(_KEEP_TAIL, (id,))
+            connection.execute(_DROP_TAIL, (id,))

@@ -11,10 +11,10 @@ from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Finish, NewRun, tells
 from ostinato.stores.base import Claim, Claimed, Finished
+from ostinato.stores.sql.finishes import finish_all
 from ostinato.stores.sql.runs import Runs
 from ostinato.stores.sqlite.claims import claim_now
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.finishes import finish_now
 from ostinato.stores.sqlite.inserts import insert_all
 from ostinato.stores.sqlite.query import Connection
 
@@ -32,14 +32,14 @@ class SqliteRuns(Runs[Connection]):
         return await self._database.submit(lambda connection: insert_all(connection, runs), wakes=True)
 
     async def claim_runs(self, claim: Claim) -> Claimed:
-        return await self._database.submit(lambda connection: claim_now(connection, claim))
+        return await self._database.write(lambda db: claim_now(db, claim))
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
-        def finish(connection: Connection) -> Finished:
-            lost, broken = finish_now(connection, finishes)
-            return Finished(lost, broken, claim_now(connection, claim) if claim is not None else Claimed())
+        async def finish(db: Connection) -> Finished:
+            lost, broken = await finish_all(db, self._parts, finishes)
+            return Finished(lost, broken, await claim_now(db, claim) if claim is not None else Claimed())
 
-        return await self._database.submit(finish, wakes=tells(finishes))
+        return await self._database.write(finish, wakes=tells(finishes))
 
     async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
         def lose(connection: Connection) -> None:

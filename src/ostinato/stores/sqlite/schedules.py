@@ -19,7 +19,6 @@ from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.given_up import given_up_of
-from ostinato.stores.sqlite.inserts import insert_fires
 from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["SqliteSchedules"]
@@ -86,7 +85,7 @@ class SqliteSchedules(Schedules[Connection]):
                         await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
-            insert_fires(connection, runs, now)
+            await self._parts.insert_fires(connection, runs, now)
             return moved
 
         return await self._database.write(record, wakes=True)

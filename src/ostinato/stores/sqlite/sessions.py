@@ -19,21 +19,23 @@ from ostinato.models.session import (
     Sent,
     carrier_text,
     debounced,
+    is_stale,
     known_message,
     queued_message,
     skipped_message,
 )
 from ostinato.models.states import RunState
 from ostinato.models.work import PAYLOADS_END
+from ostinato.stores.sql.arrivals import cutoffs_of, remember
 from ostinato.stores.sql.cancels import tell_to_stop
-from ostinato.stores.sql.events import note
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.events import note, note_runs
 from ostinato.stores.sql.sessions import Sessions
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.ends import end_queued
-from ostinato.stores.sqlite.events import note_runs
 from ostinato.stores.sqlite.inserts import insert_all
+from ostinato.stores.sqlite.parts import PARTS
 from ostinato.stores.sqlite.query import Connection, fetch
-from ostinato.stores.sqlite.turns import arrived, give_turns, is_cut_off, remember
+from ostinato.stores.sqlite.turns import give_turns
 
 __all__ = ["SqliteSessions"]
 
@@ -67,11 +69,11 @@ async def _send(connection: Connection, message: Message, now: Micros) -> Sent:
     key = message.key
     if (known := await _known(connection, message)) is not None:
         return known
-    if is_cut_off(connection, key, message.sent_at, now):
+    if is_stale(message.sent_at, (await cutoffs_of(connection, [key])).get(key), now):
         id = await _insert_skipped(connection, message, STALE, now)
-        note_runs(connection, EventKind.DROPPED, [id], now)
+        await note_runs(connection, EventKind.DROPPED, [id], now)
         return Sent(Delivery.STALE, id)
-    remember(connection, key, message.sent_at, message.max_concurrent, message.throttled)
+    await remember(connection, {key: message.sent_at}, message.max_concurrent, message.throttled)
     into = await _join(connection, message, now)
     cancelled: Sequence[RunId] = ()
     if message.mode is Mode.INTERRUPT:
@@ -87,7 +89,9 @@ async def _send(connection: Connection, message: Message, now: Micros) -> Sent:
         give_turns(connection, [key])
         return Sent(Delivery.REFUSED, None)
     (id,) = insert_all(connection, [queued_message(message, now)])
-    arrived(connection, key, [id], now)
+    await remember(connection, {key: now})
+    await note_runs(connection, EventKind.ENQUEUED, [id], now)
+    give_turns(connection, [key])
     return Sent(Delivery.QUEUED, id, dropped, cancelled)
 
 
@@ -126,7 +130,7 @@ async def _interrupt(connection: Connection, key: str, joined: RunId | None, now
     """End what is queued, but for the burst that the message has joined, and stop what is under way."""
     rows = fetch(connection, f"SELECT id FROM runs WHERE {_ACTIVE} ORDER BY id", (key,))
     ids = [RunId(id) for (id,) in rows if id != joined]
-    end_queued(connection, ids, RunState.SUPERSEDED, INTERRUPTED, now)
+    await end_queued(connection, PARTS, ids, RunState.SUPERSEDED, INTERRUPTED, now)
     return await tell_to_stop(connection, ids, INTERRUPTED)
 
 
@@ -141,4 +145,4 @@ async def _make_room(connection: Connection, message: Message, now: Micros) -> S
         return ()
     if message.drop is Drop.NEW:
         return None
-    return end_queued(connection, [RunId(id) for (id,) in rows[:excess]], RunState.SKIPPED, DROPPED, now)
+    return await end_queued(connection, PARTS, [RunId(id) for (id,) in rows[:excess]], RunState.SKIPPED, DROPPED, now)

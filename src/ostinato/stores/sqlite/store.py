@@ -7,7 +7,7 @@ from ostinato.stores.sql.lanes import Lanes
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.nodes import SqliteNodes
-from ostinato.stores.sqlite.parts import SqliteParts
+from ostinato.stores.sqlite.parts import PARTS
 from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
@@ -24,16 +24,15 @@ class SqliteStore:
 
     def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING) -> None:
         self._database = Database(path, tuning)
-        parts = SqliteParts()
-        self.schedules = SqliteSchedules(self._database, parts)
-        self.runs = SqliteRuns(self._database, parts)
+        self.schedules = SqliteSchedules(self._database, PARTS)
+        self.runs = SqliteRuns(self._database, PARTS)
         self.projects = Projects(self._database)
-        self.lanes = Lanes(self._database, parts)
-        self.sessions = SqliteSessions(self._database, parts)
+        self.lanes = Lanes(self._database, PARTS)
+        self.sessions = SqliteSessions(self._database, PARTS)
         self.nodes = SqliteNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = SqliteUpkeep(self._database)
-        self.quarantine = SqliteQuarantine(self._database, parts)
+        self.quarantine = SqliteQuarantine(self._database, PARTS)
 
     @property
     def url(self) -> str:
