@@ -6,15 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.models.session import STALE
 from ostinato.models.states import RunState
+from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.ends import count_from_finish, lock_ends
 from ostinato.stores.postgres.events import last_event
 from ostinato.stores.postgres.finishes import end_rows, lock_schedules
-from ostinato.stores.postgres.inserts import insert_all, insert_due, insert_due_and_tell, insert_due_late, send_insert
+from ostinato.stores.postgres.inserts import (
+    insert_all,
+    insert_due,
+    insert_due_and_tell,
+    insert_due_late,
+    send_arrivals,
+    send_insert,
+    send_skipped,
+)
 from ostinato.stores.postgres.output import add_output
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.turns import give_turns, lock_sessions
@@ -52,6 +62,20 @@ class PostgresParts:
     async def insert_new(self, db: Connection, run: NewRun) -> RunId:
         (id,) = await (await send_insert(db, [run])).ids()
         return id
+
+    async def send_arrivals(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> Inserted:
+        return await send_arrivals(db, runs, now)
+
+    async def send_skipped(
+        self,
+        db: Connection,
+        run: NewRun,
+        now: Micros,
+        kind: EventKind,
+        data: Mapping[str, object],
+        result: str | None = None,
+    ) -> Inserted:
+        return await send_skipped(db, run, now, kind, data, result)
 
     async def add_output(self, db: Connection, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
         await add_output(db, said)

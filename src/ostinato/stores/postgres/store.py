@@ -9,11 +9,11 @@ from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
-from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
 from ostinato.stores.sql.projects import Projects
+from ostinato.stores.sql.sessions import Sessions
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["PostgresStore"]
@@ -30,7 +30,7 @@ class PostgresStore:
         self.runs = PostgresRuns(self._database, PARTS)
         self.projects = Projects(self._database)
         self.lanes = PostgresLanes(self._database, PARTS)
-        self.sessions = PostgresSessions(self._database, PARTS)
+        self.sessions = Sessions(self._database, PARTS)
         self.nodes = PostgresNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = PostgresUpkeep(self._database)

@@ -17,12 +17,15 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from ostinato.tuning import Tuning
 
-__all__ = ["NOTHING", "Connection", "Database", "Dialect", "Values", "where_given"]
+__all__ = ["NOTHING", "Answer", "Connection", "Database", "Dialect", "Values", "where_given"]
 
 T = TypeVar("T")
 C_co = TypeVar("C_co", bound="Connection", covariant=True)
 Dialect = Literal["sqlite", "postgres"]
 Values = Mapping[str, Any]
+
+Answer = Callable[[], Coroutine[Any, Any, T]]
+"""How to read what came of statements that were sent."""
 
 NOTHING: Values = MappingProxyType({})
 
@@ -62,6 +65,17 @@ class Database(Protocol[C_co]):
 
     def read(self, query: Callable[[C_co], Coroutine[Any, Any, T]]) -> Awaitable[T]:
         """Run a query beside the writer."""
+        ...
+
+    def send(
+        self,
+        operation: Callable[[C_co], Coroutine[Any, Any, Answer[T]]],
+        *,
+        wakes: bool = False,
+        once: bool = True,
+        sessions: Collection[str] = (),
+    ) -> Awaitable[T]:
+        """As `write`, for an operation whose results are read after the group commit, which saves its round trip."""
         ...
 
     def write(

@@ -6,14 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ostinato.clock import Micros
+from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.stores.sql.connection import Connection, Values
 
-__all__ = ["Parts"]
+__all__ = ["Data", "Inserted", "Parts"]
 
+Data = Mapping[str, object]
+"""What an event says."""
 C_contra = TypeVar("C_contra", bound=Connection, contravariant=True)
+
+
+class Inserted(Protocol):
+    """The ids that a statement inserted, in their order."""
+
+    async def ids(self) -> list[RunId]:
+        """Read them, after the commit."""
+        ...
 
 
 class Parts(Protocol[C_contra]):
@@ -29,6 +40,22 @@ class Parts(Protocol[C_contra]):
 
     async def insert_new(self, db: C_contra, run: NewRun) -> RunId:
         """Insert a row; a key that is active already is an error."""
+        ...
+
+    async def send_arrivals(self, db: C_contra, runs: Sequence[NewRun], now: Micros) -> Inserted:
+        """Insert rows without a key into the queues of sessions, and tell it."""
+        ...
+
+    async def send_skipped(
+        self,
+        db: C_contra,
+        run: NewRun,
+        now: Micros,
+        kind: EventKind,
+        data: Mapping[str, object],
+        result: str | None = None,
+    ) -> Inserted:
+        """Insert the row of a message that gets no run of its own, and tell it."""
         ...
 
     async def add_output(self, db: C_contra, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:

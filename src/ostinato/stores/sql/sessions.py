@@ -1,21 +1,22 @@
-"""Sessions stopped and read, and their events. How a message gets in is in each store's sessions.py.
+"""Sessions: messages in (see messages.py), sessions stopped, both read, and their events.
 
-Whatever changes a session names it to the writer, which holds its lock until the commit. Only claims do not ask for
-it: a queued run that has its turn may start between two statements, so each write looks at the state once more.
+Whatever changes a session names it to the writer, which holds its lock until the commit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.session import STOPPED, Session, Stopped
+from ostinato.models.session import STOPPED, Message, Sent, Session, Stopped
 from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event, load_session
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.sql.events import note
+from ostinato.stores.sql.messages import send_all
 from ostinato.stores.sql.parts import Parts
 
 __all__ = ["Sessions"]
@@ -69,11 +70,19 @@ _SESSIONS: dict[Dialect, str] = {
 
 
 class Sessions(Generic[C]):
-    """Answers stores.sessions.SessionStore, but for what sends."""
+    """Answers stores.sessions.SessionStore."""
 
     def __init__(self, database: Database[C], parts: Parts[C]) -> None:
         self._database = database
         self._parts = parts
+
+    async def send(self, messages: Sequence[Message], now: Micros) -> list[Sent]:
+        if not messages:
+            return []
+        sessions = {message.key for message in messages}
+        return await self._database.send(
+            lambda db: send_all(db, self._parts, messages, now), wakes=True, sessions=sessions
+        )
 
     async def stop(self, key: str, *, everything: bool, now: Micros) -> Stopped:
         async def stop(db: C) -> Stopped:

@@ -12,6 +12,7 @@ import apsw
 from ostinato.errors import StoreError
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.sql.connection import Answer
 from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation, named_error
 from ostinato.stores.sqlite.locks import close, connect, opening, protect
@@ -74,6 +75,21 @@ class Database:
     ) -> asyncio.Future[T]:
         """Run a query of stores.sql in the next group commit: the one writer does each once, and one at a time."""
         return self.submit(drive(query), wakes=wakes)
+
+    def send(
+        self,
+        operation: Query[Answer[T]],
+        *,
+        wakes: bool = False,
+        once: bool = True,
+        sessions: Collection[str] = (),
+    ) -> asyncio.Future[T]:
+        """The same: what came of an operation is known at once."""
+
+        async def run(connection: Connection) -> T:
+            return await (await operation(connection))()
+
+        return self.write(run, wakes=wakes)
 
     def read(self, query: Query[T]) -> asyncio.Future[T]:
         """Run a query of stores.sql beside the writer."""

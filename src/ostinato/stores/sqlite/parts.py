@@ -12,7 +12,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.connection import Values
-from ostinato.stores.sql.events import note_runs
+from ostinato.stores.sql.events import note, note_runs
 from ostinato.stores.sqlite.finishes import end_rows
 from ostinato.stores.sqlite.inserts import insert_all, insert_due, insert_due_one, insert_one
 from ostinato.stores.sqlite.output import add_output
@@ -28,6 +28,19 @@ UPDATE schedules SET next_at = ?1 + after_finish WHERE id = ?2 AND after_finish 
    AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND (next_at IS NULL OR next_at > ?1)
    AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
 """
+
+
+_RESULT = "UPDATE runs SET result = ? WHERE id = ?"
+
+
+class _Inserted:
+    """Ids that are known at once."""
+
+    def __init__(self, ids: list[RunId]) -> None:
+        self._ids = ids
+
+    async def ids(self) -> list[RunId]:
+        return self._ids
 
 
 class SqliteParts:
@@ -50,6 +63,26 @@ class SqliteParts:
 
     async def insert_new(self, db: Connection, run: NewRun) -> RunId:
         return insert_one(db, run)
+
+    async def send_arrivals(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> _Inserted:
+        ids = insert_all(db, runs)
+        await note_runs(db, EventKind.ENQUEUED, ids, now)
+        return _Inserted(ids)
+
+    async def send_skipped(
+        self,
+        db: Connection,
+        run: NewRun,
+        now: Micros,
+        kind: EventKind,
+        data: Mapping[str, object],
+        result: str | None = None,
+    ) -> _Inserted:
+        id = insert_one(db, run)
+        if result is not None:
+            db.execute(_RESULT, (result, id))
+        await note(db, kind, run.session or "", now, id, **data)
+        return _Inserted([id])
 
     async def add_output(self, db: Connection, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
         for id, token, parts in said:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from ostinato.stores.sql.access import Access
 from ostinato.stores.sql.lanes import Lanes
 from ostinato.stores.sql.projects import Projects
+from ostinato.stores.sql.sessions import Sessions
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.nodes import SqliteNodes
 from ostinato.stores.sqlite.parts import PARTS
 from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
-from ostinato.stores.sqlite.sessions import SqliteSessions
 from ostinato.stores.sqlite.upkeep import SqliteUpkeep
 from ostinato.stores.sqlite.watch import SqliteWatch
 from ostinato.tuning import DEFAULT_TUNING, Tuning
@@ -28,7 +28,7 @@ class SqliteStore:
         self.runs = SqliteRuns(self._database, PARTS)
         self.projects = Projects(self._database)
         self.lanes = Lanes(self._database, PARTS)
-        self.sessions = SqliteSessions(self._database, PARTS)
+        self.sessions = Sessions(self._database, PARTS)
         self.nodes = SqliteNodes(self._database)
         self.access = Access(self._database)
         self.upkeep = SqliteUpkeep(self._database)
