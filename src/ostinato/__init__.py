@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ostinato.models.run import Run
     from ostinato.models.schedule import Schedule
     from ostinato.models.session import Session
-    from ostinato.models.states import RunState, Trigger
+    from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.work import Agent, Function, Http, Shell
     from ostinato.service.drafts import ScheduleSpec
     from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
@@ -40,6 +40,7 @@ __all__ = [
     "At",
     "Budget",
     "CatchUp",
+    "Cause",
     "Cron",
     "DailyAt",
     "Draining",
@@ -100,7 +101,7 @@ _HOMES = {
     "ostinato.models.run": ("Run",),
     "ostinato.models.schedule": ("Schedule",),
     "ostinato.models.session": ("Session",),
-    "ostinato.models.states": ("RunState", "Trigger"),
+    "ostinato.models.states": ("Cause", "RunState", "Trigger"),
     "ostinato.models.work": ("Agent", "Function", "Http", "Shell"),
     "ostinato.service.drafts": ("ScheduleSpec",),
     "ostinato.timing": ("At", "Cron", "DailyAt", "Every", "Monthly", "Timing", "Weekly", "parse_timing"),

@@ -130,12 +130,15 @@ def test_a_list_can_be_filtered(web: Web, admin: Client) -> None:
     assert ids("trigger=manual") == [manual]
     assert ids("state=cancelled") == [cancelled]
     assert ids("state=cancelled&state=queued") == [later, cancelled, manual]
+    assert ids("cause=cancelled") == ids("cause=cancelled&cause=raised") == [cancelled]
+    assert ids("cause=raised") == []
     assert ids("from=2026-01-01T00:30:00Z") == [later]
     assert ids("until=2026-01-01T00:30:00Z") == [cancelled, manual]
     assert ids("session=x") == []
     assert admin.get("/api/runs?schedule=none").status_code == 404
     assert admin.get("/api/runs?project=none").status_code == 404
     assert admin.get("/api/runs?state=odd").status_code == 422
+    assert admin.get("/api/runs?cause=odd").status_code == 422
     assert admin.get("/api/runs?from=2026-01-01").status_code == 422
 
 

@@ -8,9 +8,9 @@ import sys
 from tests.doors.command_line import CommandLine, eventually
 
 RUN_KEYS = [
-    "id", "schedule", "task", "state", "reason", "cancelling", "trigger", "due_at", "last_due_at", "count", "ready_at",
-    "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane", "priority",
-    "session", "project", "key", "node", "work", "schedule_id", "zone",
+    "id", "schedule", "task", "state", "cause", "reason", "cancelling", "trigger", "due_at", "last_due_at", "count",
+    "ready_at", "started_at", "finished_at", "attempt", "attempts", "totals", "progress", "result", "error", "lane",
+    "priority", "session", "project", "key", "node", "work", "schedule_id", "zone",
 ]  # fmt: skip
 
 
@@ -34,6 +34,17 @@ def test_runs_are_listed_by_schedule_state_and_task(cli: CommandLine) -> None:
     assert len(cli.ok("run", "ls", "--schedule", "a", "--state", "queued", "--task", "hello", "--json").json) == 1
     assert cli.ok("run", "ls", "--state", "failed", "--json").json == []
     assert cli.ok("run", "ls", "--state", "failed", "--state", "queued", "--json").json != []
+
+
+def test_runs_are_listed_by_their_cause(cli: CommandLine) -> None:
+    number = _queued(cli)
+    cli.ok("run", "cancel", number)
+    (run,) = cli.ok("run", "ls", "--cause", "cancelled", "--json").json
+    assert (str(run["id"]), run["cause"]) == (number, "cancelled")
+    assert cli.ok("schedule", "runs", "a", "--cause", "timed_out", "--json").json == []
+    assert "cancelled" in cli.ok("run", "show", number).out
+    wrong = cli("run", "ls", "--cause", "bad-luck")
+    assert (wrong.code, "there is no cause 'bad-luck'" in wrong.err) == (2, True)
 
 
 def test_a_queued_run_is_cancelled_waited_for_and_retried(cli: CommandLine) -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ostinato import Ostinato, RunState, Trigger
+from ostinato import Abort, Cause, Function, Ostinato, RunState, Shell, Snooze, Trigger
 from ostinato.errors import AlreadyActive, Conflict, InvalidInput, NotFound, WaitTimeout
 from ostinato.testing import drain, simulate
 from tests.doors.conftest import at
@@ -109,6 +109,48 @@ def test_cancel_of_an_ended_run_is_a_conflict_and_twice_is_none(app: Ostinato) -
         ended.cancel()
     assert queued.cancel().state is RunState.CANCELLED
     assert queued.cancel().state is RunState.CANCELLED
+
+
+def test_the_words_of_an_interrupt_do_not_make_one(app: Ostinato) -> None:
+    words = "interrupted by a newer message of its session, as one wrote"
+    queued = app.task("job")(lambda: None).using(delay="1h").enqueue()
+    run = app.runs.cancel(queued.id, reason=words)
+    assert (run.state, run.cause, run.reason) == (RunState.CANCELLED, Cause.CANCELLED, words)
+
+
+def test_each_end_says_its_cause_and_runs_are_listed_by_it(app: Ostinato) -> None:
+    app.task("raises", retry=0)(lambda: 1 / 0)
+    app.task("odd")(object)
+
+    @app.task("aborts")
+    def aborts() -> None:
+        raise Abort("no use")
+
+    @app.task("snoozes")
+    def snoozes() -> None:
+        raise Snooze("1h", "not yet")
+
+    works: dict[str, Function | Shell] = {
+        "raised": Function("raises"),
+        "aborted": Function("aborts"),
+        "exit_status": Shell("exit 3"),
+        "not_started": Shell("true", folder="nowhere"),
+    }
+    runs = {cause: app.enqueue(work, retry=0) for cause, work in works.items()}
+    runs["snoozed"] = app.enqueue(Function("snoozes"))
+    odd = app.enqueue(Function("odd"))
+    good = app.enqueue(Shell("true"))
+    drain(app)
+    assert {cause: run.get().cause for cause, run in runs.items()} == {cause: cause for cause in runs}
+    assert (odd.get().cause, good.get().cause) == (Cause.ABORTED, None)
+    assert [run.id for run in app.runs.list(cause="aborted")] == [odd.id, runs["aborted"].id]
+    assert [run.id for run in app.runs.list(cause=["raised", Cause.EXIT_STATUS])] == [
+        runs["exit_status"].id,
+        runs["raised"].id,
+    ]
+    with pytest.raises(InvalidInput, match="there is no cause 'bad luck'") as refused:
+        app.runs.list(cause="bad luck")
+    assert refused.value.field == "cause"
 
 
 def test_retry_runs_the_same_work_again_as_a_new_run(app: Ostinato) -> None:

@@ -194,7 +194,7 @@ def test_an_authentication_error_breaks_the_schedule_at_once(agent_app: Ostinato
         "claude is not logged in (Not logged in · Please run /login): run 'claude' and type /login"
     )
     (run,) = agent_app.runs.list()
-    assert (run.state, run.attempt) == (RunState.FAILED, 1)
+    assert (run.state, run.cause, run.attempt) == (RunState.FAILED, "logged_out", 1)
 
 
 def test_a_budget_that_is_used_up_is_not_tried_again(agent_app: Ostinato, stand_in: StandIn) -> None:

@@ -141,7 +141,7 @@ def test_an_async_task_that_times_out_is_stopped(app: Ostinato, fake_clock: Fake
     assert run.get().state is RunState.RUNNING
     fake_clock.advance("1s")
     assert run.wait(timeout=60).state is RunState.FAILED
-    assert run.get().reason == "timed out after 5m"
+    assert (run.get().cause, run.get().reason) == ("timed_out", "timed out after 5m")
     assert ended == ["cleaned up"]
 
 

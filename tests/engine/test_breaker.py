@@ -143,6 +143,7 @@ def test_a_lost_node_neither_trips_the_breaker_nor_resets_it(
     later.advance("15s")
     eventually(lambda: later.advance("100ms") and other.runs.get(run.id).state is RunState.FAILED)
     assert "was lost while it ran this" in (other.runs.get(run.id).reason or "")
+    assert other.runs.get(run.id).cause == "node_lost"
     schedule = other.schedules.get("job")
     assert (schedule.enabled, schedule.broken, schedule.failures) == (True, None, 0)
     assert schedule.next_run_at is not None

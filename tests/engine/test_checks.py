@@ -88,7 +88,7 @@ def test_before_each_scheduled_run_the_check_is_looked_at(app: Ostinato) -> None
     simulate(app, lasting="1h")
     runs = app.runs.list(schedule="job")
     assert [run.state for run in runs] == [RunState.SUCCEEDED, RunState.SKIPPED, RunState.SUCCEEDED]
-    assert runs[1].reason == "check failed: disk: only 1 GB is free"
+    assert (runs[1].cause, runs[1].reason) == ("check", "check failed: disk: only 1 GB is free")
     assert app.schedules.get("job").failures == 0
 
 

@@ -186,7 +186,7 @@ def test_a_secret_does_not_show_in_what_a_gate_says(memory_app: Ostinato, monkey
     monkeypatch.setenv("TOKEN_OF_TEST", "hunter2-secret")
     gate = """echo "with $TOKEN"; echo "{\\"wake\\": false, \\"reason\\": \\"$TOKEN is old\\"}" """
     run = asked(memory_app, gate, env={"TOKEN": "env:TOKEN_OF_TEST"})
-    assert run.reason == "the gate said no: *** is old"
+    assert (run.cause, run.reason) == ("gate", "the gate said no: *** is old")
     assert memory_app.runs.output(run.id) == "with ***\n"
     gate = """python3 -c 'import os; print("q" * 190 + os.environ["TOKEN"])'"""
     run = asked(memory_app, gate, env={"TOKEN": "env:TOKEN_OF_TEST"})

@@ -129,6 +129,7 @@ def test_an_answer_that_will_not_change_fails_without_another_try(server: Server
     )
     run = call(url + "?token=secret", retry=3)
     assert run.state is RunState.FAILED
+    assert run.cause == "http_status"
     assert run.reason == f"HTTP {status} Some Words from {url} (expected 2xx): no such hook"
     assert len(server.received) == 1
 

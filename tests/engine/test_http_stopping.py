@@ -67,7 +67,7 @@ def test_its_timeout_ends_it_at_once(
     assert run.get().state is RunState.RUNNING
     fake_clock.advance("1s")
     eventually(lambda: run.get().state is RunState.FAILED)
-    assert run.get().reason == "timed out after 1m"
+    assert (run.get().cause, run.get().reason) == ("timed_out", "timed out after 1m")
     eventually(lambda: engine_of(web).runner.threads.busy == 0)
     assert server.visits[0].gone.wait(PATIENCE), "the connection is still there"
 

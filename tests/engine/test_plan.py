@@ -48,6 +48,7 @@ def schedule(timing: str = "every 1h", *, due: Micros = START + HOUR, **policy: 
         project=None,
         held_since=None,
         held_reason=None,
+        held_cause=None,
         active=(),
         waiting=(),
     )

@@ -39,7 +39,7 @@ def test_on_timeout_it_is_killed_with_all_that_it_started(
     eventually(note.exists)
     fake_clock.advance("5m")
     ended = run.wait(timeout=60)
-    assert (ended.state, ended.reason) == (RunState.FAILED, "timed out after 5m")
+    assert (ended.state, ended.cause, ended.reason) == (RunState.FAILED, "timed_out", "timed out after 5m")
     pids = [int(pid) for pid in note.read_text().split()]
     eventually(lambda: not any(lives(pid) for pid in pids))
 
@@ -67,7 +67,7 @@ def test_a_process_that_ends_without_an_answer_is_a_readable_failure(
 ) -> None:
     run = memory_app.task("job", isolation="process", retry=0)(function).enqueue()  # type: ignore[call-overload]
     drain(memory_app)
-    assert (run.get().state, run.get().reason) == (RunState.FAILED, reason)
+    assert (run.get().state, run.get().cause, run.get().reason) == (RunState.FAILED, "crashed", reason)
 
 
 def test_a_function_that_the_process_cannot_import_says_where_to_put_it(memory_app: Ostinato) -> None:

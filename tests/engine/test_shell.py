@@ -348,6 +348,16 @@ def test_on_timeout_what_fled_into_a_session_of_its_own_is_ended_too(
     assert not any(lives(pid) for pid in pids)
 
 
+def test_a_cancel_in_the_words_of_an_interrupt_is_a_cancel(memory_app: Ostinato) -> None:
+    memory_app.start()
+    run = memory_app.enqueue(Shell("echo ready; exec sleep 600"))
+    begun(memory_app, run.id, "ready")
+    words = "interrupted by a newer message of its session, as one wrote"
+    memory_app.runs.cancel(run.id, reason=words)
+    ended = run.wait(timeout=60)
+    assert (ended.state, ended.cause, ended.reason) == (RunState.CANCELLED, "cancelled", words)
+
+
 def test_a_cancel_ends_all_of_it_and_keeps_what_it_said(memory_app: Ostinato) -> None:
     memory_app.start()
     run = memory_app.enqueue(

@@ -73,7 +73,8 @@ def test_without_retries_a_run_is_started_once_however_often_its_node_is_drained
         settle(app)
         app.stop(grace=0)
     ended = app.runs.get(run.id)
-    assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran")
+    assert (ended.state, ended.cause) == (RunState.FAILED, "cut_off")
+    assert ended.reason == "its node was stopped while it ran"
     assert [attempt.state for attempt in ended.attempts] == ["failed"]
     assert started == [1]
 
@@ -90,7 +91,7 @@ def test_what_is_cut_off_is_tried_again_at_once_as_often_as_its_retry_allows(sha
         app.stop(grace=0)
         if attempt == 1:
             back = app.runs.get(run.id)
-            assert (back.state, back.attempt) == (RunState.QUEUED, 1)
+            assert (back.state, back.cause, back.attempt) == (RunState.QUEUED, "cut_off", 1)
             assert back.reason == "attempt 1 of 2 was cut off, next at once: its node was stopped while it ran"
     ended = app.runs.get(run.id)
     assert (ended.state, ended.reason) == (RunState.FAILED, "its node was stopped while it ran (attempt 2)")

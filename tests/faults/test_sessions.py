@@ -111,7 +111,7 @@ def carriers(answers: Iterable[Answer], rows: Iterable[Run]) -> dict[str, RunId]
         run = by_key[answer.key]
         if run.state is RunState.SKIPPED:
             assert answer.run is not None
-            assert run.reason == debounced(answer.run), f"run {run.id} was skipped: {run.reason}"
+            assert (run.cause, run.reason) == debounced(answer.run), f"run {run.id} was skipped: {run.reason}"
             found[message_of(run)] = answer.run
         else:
             assert answer.run == run.id
@@ -221,7 +221,7 @@ def test_small_queues_under_kills_lose_what_their_policy_says_and_nothing_else(
         "what was not refused has a row"
     )
     skipped = [run for run in rows if run.state is RunState.SKIPPED]
-    assert {run.reason for run in skipped} == {DROPPED}
+    assert {(run.cause, run.reason) for run in skipped} == {DROPPED}
     assert {run.session and run.session.partition(":")[0] for run in skipped} == {"old"}
     assert {answer.session.partition(":")[0] for answer in refused} == {"new"}
     assert all(run.attempt == 0 for run in skipped), "what has started is not in the queue any more"
@@ -325,14 +325,14 @@ def check_stopped_answers(answers: Sequence[Answer], rows: Sequence[Run]) -> Non
     for answer in answers:
         run = by_key[answer.key]
         if answer.answer == "stale":
-            assert (run.state, run.reason) == (RunState.SKIPPED, STALE)
+            assert (run.state, run.cause, run.reason) == (RunState.SKIPPED, *STALE)
             continue
         assert answer.answer == "queued"
         if run.state is RunState.SKIPPED:
             assert answer.run is not None
-            assert run.reason == debounced(answer.run)
+            assert (run.cause, run.reason) == debounced(answer.run)
         elif run.state is not RunState.SUCCEEDED:
-            assert (run.state, run.reason) == (RunState.CANCELLED, STOPPED)
+            assert (run.state, run.cause, run.reason) == (RunState.CANCELLED, *STOPPED)
 
 
 def check_cutoffs(runs: Iterable[Run], events: Iterable[Event]) -> None:

@@ -15,7 +15,7 @@ from ostinato.models.node import NodeBeat
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft, ScheduleFilter
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Claim, Store
 
 __all__ = [
@@ -133,12 +133,21 @@ async def claim_one(store: Store, **fields: Any) -> ClaimedRun:
     return run
 
 
+_CAUSES = {
+    RunState.FAILED: Cause.RAISED,
+    RunState.CANCELLED: Cause.CANCELLED,
+    RunState.SUPERSEDED: Cause.INTERRUPTED,
+    RunState.SKIPPED: Cause.GATE,
+}
+
+
 def finish(run: ClaimedRun, state: RunState = RunState.SUCCEEDED, **fields: Any) -> Finish:
     given = {
         "started_at": NOW + SECOND,
         "finished_at": NOW + 2 * SECOND,
         "schedule_id": run.schedule_id,
         "session": run.session,
+        "cause": _CAUSES.get(state),
         **fields,
     }
     return Finish(run.id, run.token, state, **given)

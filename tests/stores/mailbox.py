@@ -9,7 +9,7 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.models.event import Event
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import ClaimedRun, NewRun, Run
+from ostinato.models.run import ClaimedRun, Ending, NewRun, Run
 from ostinato.models.session import Message, Sent, Session
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, payload_text, payload_work, read_work
@@ -85,10 +85,16 @@ async def row(store: Store, id: RunId | None) -> Run:
     return found
 
 
-async def outcome(store: Store, id: RunId | None) -> tuple[RunState, str | None]:
-    """What the ledger says of a run, in a word and a sentence."""
+def ending(run: Run) -> Ending | None:
+    """Why a run ended or waits; None if there is nothing to say."""
+    assert (run.cause is None) == (run.reason is None)
+    return None if run.cause is None or run.reason is None else Ending(run.cause, run.reason)
+
+
+async def outcome(store: Store, id: RunId | None) -> tuple[RunState, Ending | None]:
+    """What the ledger says of a run, in two words and a sentence."""
     run = await row(store, id)
-    return run.state, run.reason
+    return run.state, ending(run)
 
 
 async def outcomes(store: Store, ids: Sequence[RunId]) -> list[RunState]:
@@ -110,7 +116,7 @@ def payloads(run: Run | ClaimedRun) -> Any:
     return work.kwargs["payloads"]
 
 
-async def told(store: Store, node: str = "node-1") -> dict[RunId, str]:
+async def told(store: Store, node: str = "node-1") -> dict[RunId, Ending]:
     """Which runs of a node were told to stop, and why."""
     watch = await store.watch()
     try:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ostinato.clock import Micros
-from ostinato.models.lane import CLEARED
-from ostinato.models.run import INTERRUPTED
+from ostinato.models.run import CLEARED, INTERRUPTED
 from ostinato.models.session import DROPPED, STALE, STOPPED, Delivery, Drop, Mode, Stopped
 from ostinato.models.states import RunState
 
@@ -149,7 +148,7 @@ class Post:
         sent_at = now - letter.delay
         box = self.boxes.get(letter.session)
         if box is not None and box.cutoff is not None and sent_at < box.cutoff:
-            self._record(number, letter, now).reason = STALE
+            self._record(number, letter, now).reason = STALE.reason
             self._tell("dropped", letter.session, number)
             return Answer(Delivery.STALE, number)
         self._settle(letter)
@@ -188,9 +187,9 @@ class Post:
         told = []
         for one in self.active(letter.session):
             if one.is_queued and one is not spared:
-                self._end(one, RunState.SUPERSEDED, INTERRUPTED, now)
+                self._end(one, RunState.SUPERSEDED, INTERRUPTED.reason, now)
             elif one.is_running and one.stop_reason is None:
-                one.stop_reason = INTERRUPTED
+                one.stop_reason = INTERRUPTED.reason
                 told.append(one.number)
         return told
 
@@ -203,7 +202,7 @@ class Post:
                 return Answer(Delivery.REFUSED, None)
             while len(fresh) >= letter.cap:
                 oldest = fresh.pop(0)
-                self._end(oldest, RunState.SKIPPED, DROPPED, now)
+                self._end(oldest, RunState.SKIPPED, DROPPED.reason, now)
                 dropped.append(oldest.number)
         entry = self._record(number, letter, now, state=RunState.QUEUED)
         entry.is_burst = letter.debounce > 0
@@ -278,7 +277,7 @@ class Post:
     ) -> None:
         """Back to the queue, with its turn; but what was told to stop gets no other try."""
         if entry.stop_reason is not None:
-            is_interrupted = entry.stop_reason == INTERRUPTED
+            is_interrupted = entry.stop_reason == INTERRUPTED.reason
             state = RunState.SUPERSEDED if is_interrupted else RunState.CANCELLED
             self._end(entry, state, entry.stop_reason, now)
             return
@@ -303,7 +302,7 @@ class Post:
         """End what is queued in a lane; answers how many."""
         cleared = [one for one in self.queued() if one.letter.lane == lane]
         for one in cleared:
-            self._end(one, RunState.CANCELLED, CLEARED, now)
+            self._end(one, RunState.CANCELLED, CLEARED.reason, now)
         self._give_all_turns()
         return len(cleared)
 
@@ -315,7 +314,7 @@ class Post:
         for one in self.active(session):
             if one.has_turn and one.stop_reason is None:
                 stopped = Stopped(cancelled=int(one.is_running), dropped=int(one.is_queued))
-                self.cancel(one, STOPPED, now)
+                self.cancel(one, STOPPED.reason, now)
                 break
         self._tell("stopped", session, None)
         return stopped
@@ -326,9 +325,9 @@ class Post:
         queued = self.queued(session)
         untold = [one for one in self.active(session) if one.is_running and one.stop_reason is None]
         for one in queued:
-            self._end(one, RunState.CANCELLED, STOPPED, now)
+            self._end(one, RunState.CANCELLED, STOPPED.reason, now)
         for one in untold:
-            one.stop_reason = STOPPED
+            one.stop_reason = STOPPED.reason
         self._tell("stopped", session, None)
         return Stopped(cancelled=len(untold), dropped=len(queued))
 

@@ -9,9 +9,9 @@ import pytest
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import ClaimedRun, Report, RunFilter
+from ostinato.models.run import ClaimedRun, Ending, Report, RunFilter
 from ostinato.models.schedule import Schedule
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from tests.stores.builders import (
     HOUR,
@@ -254,7 +254,7 @@ async def test_a_try_that_does_not_count_gives_the_attempt_back(store: Store) ->
 
 async def test_a_run_that_somebody_wants_to_stop_gets_no_other_try(store: Store) -> None:
     run, other = await started(store), await started(store)
-    await store.runs.cancel_runs([run.id], "stop it", NOW)
+    await store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, "stop it"), NOW)
     done = await store.runs.finish_runs([retry(run), retry(other)])
     assert list(done.lost) == []
     stopped, retried = await store.runs.get_run(run.id), await store.runs.get_run(other.id)
@@ -351,7 +351,7 @@ async def test_a_due_time_that_has_come_stays_until_it_has_its_row_whoever_runs_
     first = await store.runs.trigger_run(late, 0)
     assert first is not None
     assert (await schedule(store)).next_run_at == from_micros(NOW)
-    await store.runs.cancel_runs([first], "no", NOW + 10)
+    await store.runs.cancel_runs([first], Ending(Cause.CANCELLED, "no"), NOW + 10)
     assert (await schedule(store)).next_run_at == from_micros(NOW)
 
 
@@ -390,7 +390,7 @@ async def test_a_cancelled_or_expired_run_counts_as_an_end_for_the_next_due_time
         await raw(store, "UPDATE schedules SET next_at = NULL")
         (run,) = await store.runs.insert_runs([scheduled_run(id, DUE + number, expires_at=expires_at)])
         if expires_at is None:
-            await store.runs.cancel_runs([run], "no", NOW + 9)
+            await store.runs.cancel_runs([run], Ending(Cause.CANCELLED, "no"), NOW + 9)
         else:
             await store.runs.claim_runs(claim(now=NOW + 9))
         assert (await schedule(store)).next_run_at == from_micros(NOW + 9 + HOUR)

@@ -6,8 +6,8 @@ import asyncio
 
 from ostinato.clock import from_micros
 from ostinato.models.ids import ScheduleId
-from ostinato.models.run import RunFilter
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.run import Ending, RunFilter
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from tests.stores.builders import (
     HOUR,
@@ -200,7 +200,7 @@ async def test_a_plan_may_cancel_what_the_newer_run_replaces(store: Store) -> No
         [new_run(schedule_id=id, trigger=Trigger.MANUAL, ready_at=NOW + n) for n in (1, 0)]
     )
     assert (await claim_one(store)).id == running
-    replaced = plan(id, cancel=(queued, running), cancel_reason="replaced by a newer run")
+    replaced = plan(id, cancel=(queued, running), ending=Ending(Cause.OVERLAP, "replaced by a newer run"))
     await store.schedules.record_fires([replaced], NOW + 9)
     ended = await store.runs.get_run(queued)
     assert ended is not None
@@ -211,7 +211,9 @@ async def test_a_plan_may_cancel_what_the_newer_run_replaces(store: Store) -> No
 async def test_a_lost_plan_cancels_nothing(store: Store) -> None:
     id = await put(store)
     (run,) = await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)])
-    await store.schedules.record_fires([plan(id, version=7, cancel=(run,), cancel_reason="replaced")], NOW)
+    await store.schedules.record_fires(
+        [plan(id, version=7, cancel=(run,), ending=Ending(Cause.OVERLAP, "replaced"))], NOW
+    )
     assert (await store.runs.get_run(run)).state == RunState.QUEUED  # type: ignore[union-attr]
 
 
@@ -256,7 +258,12 @@ async def test_fires_and_ends_of_the_same_schedules_do_not_hold_each_other_up(fi
         }
         assert sorted(running) == sorted(ids)
         fires = [
-            plan(id, read_next_at=DUE + step * 5 * MINUTE, cancel=(running[id].id,), cancel_reason="newer")
+            plan(
+                id,
+                read_next_at=DUE + step * 5 * MINUTE,
+                cancel=(running[id].id,),
+                ending=Ending(Cause.OVERLAP, "newer"),
+            )
             for id in ids
         ]
         ends = [finish(running[id], RunState.FAILED, breaks=True, break_after=99, broken="x") for id in reversed(ids)]

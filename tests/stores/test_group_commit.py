@@ -11,8 +11,8 @@ import pytest
 
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId, ScheduleId
-from ostinato.models.run import RunFilter
-from ostinato.models.states import Trigger
+from ostinato.models.run import Ending, RunFilter
+from ostinato.models.states import Cause, Trigger
 from ostinato.stores.base import Glance, Store, Watch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.databases import LIGHT
@@ -97,7 +97,7 @@ async def test_this_process_sees_what_gives_an_engine_something_to_do(store: Sto
         await seen(watch)
         (run,) = await store.runs.insert_runs([new_run()])
         await seen(watch)
-        await store.runs.cancel_runs([run], "no", NOW)
+        await store.runs.cancel_runs([run], Ending(Cause.CANCELLED, "no"), NOW)
         await seen(watch)
         await store.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL), None)
         await seen(watch)
@@ -161,9 +161,9 @@ async def test_a_glance_says_when_who_has_something_to_do(store: Store) -> None:
         glance = await watch.glance(NODE)
         assert (glance.next_at, glance.ready_at, list(glance.cancel)) == (NOW + 1, NOW + 7, [])
         run = await claim_one(store, now=NOW + 7)
-        await store.runs.cancel_runs([run.id], "stop it", NOW)
+        await store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, "stop it"), NOW)
         glance = await watch.glance(NODE)
-        assert (glance.ready_at, list(glance.cancel)) == (NOW + 8, [(run.id, "stop it")])
+        assert (glance.ready_at, list(glance.cancel)) == (NOW + 8, [(run.id, Ending(Cause.CANCELLED, "stop it"))])
         await store.runs.finish_runs([finish(run)])
         assert list((await watch.glance(NODE)).cancel) == []
     finally:

@@ -12,14 +12,14 @@ from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import DueSchedule, Hold, Schedule
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from tests.stores.builders import HOUR, MINUTE, NOW, change, claim_one, draft, finish, new_run, plan, put, put_many
 from tests.stores.places import raw
 
 DUE = NOW + 5 * MINUTE
 UNTIL = NOW + 10 * HOUR
-HOLD = Hold(DUE, UNTIL, "budget: $5.00 of $5.00 spent today")
+HOLD = Hold(DUE, UNTIL, Cause.BUDGET, "budget: $5.00 of $5.00 spent today")
 HELD = new_run(
     trigger=Trigger.SCHEDULE,
     due_at=DUE,
@@ -75,7 +75,7 @@ async def test_a_schedule_that_was_never_held_says_nothing(store: Store) -> None
 
 async def test_what_is_held_again_keeps_its_first_since(store: Store) -> None:
     id = await held(store)
-    assert await store.schedules.hold_schedule(id, 1, Hold(UNTIL, UNTIL + HOUR, "again"), NOW)
+    assert await store.schedules.hold_schedule(id, 1, Hold(UNTIL, UNTIL + HOUR, Cause.BUDGET, "again"), NOW)
     planned = await due(store)
     assert (planned.next_at, planned.held_since, planned.held_reason) == (UNTIL + HOUR, DUE, "again")
 
@@ -299,7 +299,7 @@ async def test_what_breaks_while_it_is_held_is_broken_and_leaves_a_row(store: St
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)
     run = await claim_one(store, now=NOW + HOUR)
-    assert await store.schedules.hold_schedule(id, 1, Hold(DUE + 5 * MINUTE, UNTIL, "held"), NOW)
+    assert await store.schedules.hold_schedule(id, 1, Hold(DUE + 5 * MINUTE, UNTIL, Cause.BUDGET, "held"), NOW)
     end = finish(run, RunState.FAILED, breaks=True, break_after=1, broken="it failed", finished_at=NOW + HOUR + MINUTE)
     assert list((await store.runs.finish_runs([end])).broken) == [id]
     assert (await schedule(store)).next_run_reason == "broken: it failed"
@@ -312,7 +312,7 @@ async def test_a_failure_that_does_not_break_it_leaves_the_hold_alone(store: Sto
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)
     run = await claim_one(store, now=NOW + HOUR)
-    assert await store.schedules.hold_schedule(id, 1, Hold(DUE + 5 * MINUTE, UNTIL, "held"), NOW)
+    assert await store.schedules.hold_schedule(id, 1, Hold(DUE + 5 * MINUTE, UNTIL, Cause.BUDGET, "held"), NOW)
     end = finish(run, RunState.FAILED, breaks=True, break_after=2, broken="no", finished_at=NOW + HOUR)
     assert list((await store.runs.finish_runs([end])).broken) == []
     planned = await due(store)

@@ -9,8 +9,8 @@ import pytest
 
 from ostinato.clock import from_micros
 from ostinato.models.ids import RunId
-from ostinato.models.run import RunFilter
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.run import Ending, RunFilter
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
 from tests.stores.builders import HOUR, NOW, claim, claim_one, finish, ids, new_run, printed, put, retry
@@ -242,7 +242,7 @@ async def test_cancelling_the_run_whose_turn_it_is_gives_the_turn_to_the_next(st
         await store.runs.trigger_run(new_run(schedule_id=id, session="s", waiting=True), None) for _ in range(2)
     ]
     assert one is not None
-    await store.runs.cancel_runs([one], "no", NOW)
+    await store.runs.cancel_runs([one], Ending(Cause.CANCELLED, "no"), NOW)
     assert (await claim_one(store)).id == two
 
 

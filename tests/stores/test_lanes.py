@@ -10,9 +10,9 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import RunId
-from ostinato.models.lane import CLEARED, Lane, Rate, parse_rate
-from ostinato.models.run import ClaimedRun
-from ostinato.models.states import RunState
+from ostinato.models.lane import Lane, Rate, parse_rate
+from ostinato.models.run import CLEARED, ClaimedRun
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Cleared, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
 from tests.stores.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
@@ -182,7 +182,7 @@ async def test_a_cleared_lane_has_ended_what_was_queued_and_nothing_else(store: 
         assert await outcome(store, id) == (RunState.CANCELLED, CLEARED)
         assert (await row(store, id)).finished_at == from_micros(NOW + 5)
     assert await outcomes(store, [run.id, other]) == [RunState.RUNNING, RunState.QUEUED]
-    assert CLEARED == "lane cleared"
+    assert CLEARED == (Cause.LANE_CLEARED, "lane cleared")
 
 
 async def test_a_lane_is_cleared_in_steps(store: Store) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import RunFilter
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.run import Ending, RunFilter
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Renewed, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, new_run, put, retry
 from tests.stores.places import raw
@@ -90,20 +90,21 @@ async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> No
     await store.runs.finish_runs([finish(two)])
     queued, waiting = await store.runs.insert_runs([new_run(), new_run(session="s", waiting=True)])
     everything = [running, ended, queued, waiting, RunId(999)]
-    cancelled = await store.runs.cancel_runs(everything, "not needed", NOW + 5)
+    cancelled = await store.runs.cancel_runs(everything, Ending(Cause.CANCELLED, "not needed"), NOW + 5)
     assert (sorted(cancelled.ended), list(cancelled.asked)) == ([queued, waiting], [one.id])
     for id in (queued, waiting):
         run = await store.runs.get_run(id)
         assert run is not None
-        assert (run.state, run.reason, run.finished_at) == (
+        assert (run.state, run.cause, run.reason, run.finished_at) == (
             RunState.CANCELLED,
+            Cause.CANCELLED,
             "not needed",
             from_micros(NOW + 5),
         )
     assert await states(store, running, ended) == [(RunState.RUNNING, "not needed"), (RunState.SUCCEEDED, None)]
     watch = await store.watch()
     try:
-        assert list((await watch.glance(NodeId("node-1"))).cancel) == [(running, "not needed")]
+        assert list((await watch.glance(NodeId("node-1"))).cancel) == [(running, Ending(Cause.CANCELLED, "not needed"))]
         assert list((await watch.glance(NodeId("node-2"))).cancel) == []
     finally:
         await watch.close()
@@ -112,7 +113,7 @@ async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> No
 
 
 async def test_cancelling_nothing_is_not_an_error(store: Store) -> None:
-    cancelled = await store.runs.cancel_runs([], "no", NOW)
+    cancelled = await store.runs.cancel_runs([], Ending(Cause.CANCELLED, "no"), NOW)
     assert (list(cancelled.ended), list(cancelled.asked)) == ([], [])
 
 
@@ -177,13 +178,16 @@ async def test_work_without_a_task_is_never_unknown(store: Store) -> None:
 async def test_queued_runs_say_why_nobody_starts_them(store: Store) -> None:
     queued, running = await store.runs.insert_runs([new_run(ready_at=NOW + n) for n in (1, 0)])
     await claim_one(store, now=NOW)
-    await store.runs.explain_queued([queued, running], "no node knows its task")
+    await store.runs.explain_queued([queued, running], Cause.UNKNOWN_TASK, "no node knows its task")
     reasons = {}
     for id in (queued, running):
         run = await store.runs.get_run(id)
         assert run is not None
-        reasons[run.state] = run.reason
-    assert reasons == {RunState.QUEUED: "no node knows its task", RunState.RUNNING: None}
+        reasons[run.state] = (run.cause, run.reason)
+    assert reasons == {
+        RunState.QUEUED: (Cause.UNKNOWN_TASK, "no node knows its task"),
+        RunState.RUNNING: (None, None),
+    }
 
 
 async def test_a_node_is_listed_with_what_it_said_last(store: Store) -> None:

@@ -11,8 +11,9 @@ from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.access import Actor
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Mark
+from ostinato.models.run import Ending
 from ostinato.models.schedule import Hold
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.shapes import run_shape
 from ostinato.stores.base import Store
 from tests.stores.builders import (
@@ -78,7 +79,7 @@ async def test_runs_that_are_asked_for_are_shown_as_they_are_now(store: Store) -
     ids = await store.runs.insert_runs([new_run()] * 4)
     first, second = (await store.runs.claim_runs(claim(room=2))).runs
     await store.runs.finish_runs([finish(second, RunState.FAILED, error="boom")])
-    await store.runs.cancel_runs([ids[3]], "no more", NOW)
+    await store.runs.cancel_runs([ids[3]], Ending(Cause.CANCELLED, "no more"), NOW)
     seen = await store.runs.look(mark(run=ids[3], runs=[*reversed(ids), RunId(999)]), 10)
     assert [(run.id, run.state) for run in seen.seen] == [
         (first.id, RunState.RUNNING),
@@ -138,7 +139,7 @@ async def test_a_run_is_told_as_it_is_shown_but_for_what_may_be_large(store: Sto
     id = await put(store, zone="Asia/Tokyo")
     await store.runs.insert_runs([scheduled_run(id), new_run(), new_run(key="mine", session="s", priority=3)])
     first, second = (await store.runs.claim_runs(claim(room=2))).runs
-    await store.runs.cancel_runs([first.id], "enough", NOW)
+    await store.runs.cancel_runs([first.id], Ending(Cause.CANCELLED, "enough"), NOW)
     progress = '{"done":1,"total":2,"text":"half"}'
     await store.runs.finish_runs([finish(second, RunState.FAILED, error="boom", progress=progress, totals='{"n":3}')])
     for run in (await store.runs.look(mark(), 10)).new:
@@ -257,7 +258,7 @@ async def test_a_fire_that_switches_breaks_or_ends_a_hold_is_a_change(store: Sto
     assert await fired(store, await put(store), broken="unreadable", enabled=False, runs=(), next_at=None) == at
     await raw(store, "DELETE FROM schedules")
     id = await put(store)
-    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, reason="over budget")
+    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.hold_schedule(id, 1, hold, NOW + 1)
     assert await updated_at(store) == NOW + 1
     assert await fired(store, id) == at

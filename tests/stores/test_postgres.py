@@ -12,9 +12,9 @@ import pytest
 
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId
-from ostinato.models.run import RunFilter
+from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Hold
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres import claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
@@ -204,7 +204,7 @@ async def test_a_hold_that_another_node_is_just_ending_is_not_ended_once_more(
 ) -> None:
     id = await put(store, owner="code", origin="app", policy='{"budget":{"per_day_runs":2}}')
     due = NOW + 5 * MINUTE
-    assert await store.schedules.hold_schedule(id, 1, Hold(due, NOW + 10 * HOUR, "budget: spent"), NOW)
+    assert await store.schedules.hold_schedule(id, 1, Hold(due, NOW + 10 * HOUR, Cause.BUDGET, "budget: spent"), NOW)
     with admin.transaction():
         admin.execute("UPDATE ostinato.schedules SET next_at = 7, held_since = NULL, held_reason = NULL")
         ending = asyncio.ensure_future(end(store, id))
@@ -358,7 +358,7 @@ async def test_a_retry_with_a_nul_in_its_error_is_written(store: PostgresStore) 
     await store.runs.insert_runs([new_run()])
     run = await claim_one(store)
     assert list((await store.runs.finish_runs([retry(run, error="a\0b", reason="c\0d")])).lost) == []
-    cancelled = await store.runs.cancel_runs([run.id], "e\0f", NOW)
+    cancelled = await store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, "e\0f"), NOW)
     assert list(cancelled.ended) == [run.id]
 
 

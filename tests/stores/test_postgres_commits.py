@@ -14,8 +14,8 @@ from ostinato.models.access import Actor, AuditFilter, NewLogin, Role
 from ostinato.models.budget import MICRO, Budget, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId
 from ostinato.models.project import Conversation
-from ostinato.models.run import INTERRUPTED, RunFilter
-from ostinato.models.states import RunState
+from ostinato.models.run import INTERRUPTED, Ending, RunFilter
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres.store import PostgresStore
 from tests.lost_answers import lose_answer
 from tests.stores.builders import (
@@ -77,12 +77,13 @@ async def test_what_was_interrupted_while_its_claim_was_unknown_gives_its_turn_t
 ) -> None:
     old, new = await send_all(store, "old", "new")
     lose_answer(
-        monkeypatch, lambda: admin.execute("UPDATE ostinato.runs SET cancel = %s WHERE id = %s", (INTERRUPTED, old))
+        monkeypatch,
+        lambda: admin.execute("UPDATE ostinato.runs SET cause = %s, cancel = %s WHERE id = %s", (*INTERRUPTED, old)),
     )
     assert ids((await store.runs.claim_runs(claim())).runs) == [new]
     shown = await store.runs.get_run(old)
     assert shown is not None
-    assert (shown.state, shown.reason) == (RunState.SUPERSEDED, INTERRUPTED)
+    assert (shown.state, shown.cause, shown.reason) == (RunState.SUPERSEDED, *INTERRUPTED)
     told = [(event.kind, event.run) for event in await events(store)]
     assert told == [("enqueued", old), ("enqueued", new), ("finished", old), ("started", new)]
 
@@ -254,7 +255,7 @@ async def test_a_cancel_whose_commit_is_unknown_says_what_it_ended(
 ) -> None:
     ids = await store.runs.insert_runs([new_run()])
     lose_answer(monkeypatch)
-    assert list((await store.runs.cancel_runs(ids, "enough", NOW)).ended) == ids
+    assert list((await store.runs.cancel_runs(ids, Ending(Cause.CANCELLED, "enough"), NOW)).ended) == ids
 
 
 @pytest.mark.parametrize("meanwhile", ["queued", "claimed", "cancelled"])
@@ -274,7 +275,7 @@ async def test_a_try_that_was_written_and_is_written_again_later_is_not_taken_fo
     if meanwhile == "claimed":
         await claim_one(store, now=NOW + HOUR)
     elif meanwhile == "cancelled":
-        await store.runs.cancel_runs([run.id], "enough", NOW)
+        await store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, "enough"), NOW)
     assert list((await store.runs.finish_runs([again])).lost) == []
     shown = await store.runs.get_run(run.id)
     assert shown is not None

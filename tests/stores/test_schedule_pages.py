@@ -11,7 +11,7 @@ import pytest
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import Hold, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store, Tally
 from tests.stores.builders import (
     HOUR,
@@ -116,7 +116,9 @@ async def populate(store: Store) -> None:
     for run in (await store.runs.claim_runs(claim(room=8))).runs[::2]:
         await store.runs.finish_runs([finish(run)])
     for id in (ids[1], ids[6]):
-        hold = Hold(since=NOW + (ids.index(id) % 4 + 5) * MINUTE, next_at=NOW + HOUR, reason="over budget")
+        hold = Hold(
+            since=NOW + (ids.index(id) % 4 + 5) * MINUTE, next_at=NOW + HOUR, cause=Cause.BUDGET, reason="over budget"
+        )
         assert await store.schedules.hold_schedule(id, 1, hold, NOW)
     for id in ids[3:20:8]:
         assert await store.schedules.change_schedule(id, 1, change(enabled=False, broken="boom", next_at=None), NOW)
@@ -357,7 +359,7 @@ async def test_an_edit_counts_only_if_nobody_changed_the_schedule_meanwhile(stor
 
 async def test_an_edit_of_the_timing_ends_a_hold_with_a_row_for_what_was_left_out(store: Store) -> None:
     id = await put(store)
-    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + HOUR, reason="over budget")
+    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + HOUR, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.hold_schedule(id, 1, hold, NOW)
     assert await store.schedules.edit_schedule(draft(timing="every 7m"), id, 1, NOW + 12 * MINUTE)
     edited = await store.schedules.get_schedule("report")

@@ -7,12 +7,24 @@ from typing import Any
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.run import RunFilter
+from ostinato.models.run import Ending, RunFilter
 from ostinato.models.session import Delivery, Mode, Sent, debounced
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, retry
-from tests.stores.mailbox import call, carry_on, message, outcome, payloads, row, run_all, send, send_all, session
+from tests.stores.mailbox import (
+    call,
+    carry_on,
+    ending,
+    message,
+    outcome,
+    payloads,
+    row,
+    run_all,
+    send,
+    send_all,
+    session,
+)
 from tests.stores.places import raw
 
 QUIET = SECOND
@@ -41,7 +53,7 @@ async def test_a_message_that_joined_has_a_row_that_names_its_run(store: Store) 
     burst = await send(store, 1, debounce=QUIET)
     await send(store, 2, debounce=QUIET, at=NOW + 5, key="s/m2")
     (own,) = [run for run in await store.runs.list_runs(RunFilter()) if run.id != burst.id]
-    assert (own.state, own.reason) == (RunState.SKIPPED, debounced(burst.id or own.id))
+    assert (own.state, ending(own)) == (RunState.SKIPPED, debounced(burst.id or own.id))
     assert (own.result, own.session, own.key) == ({"run": burst.id}, "s", "s/m2")
     assert (own.due_at, own.finished_at) == (from_micros(NOW + 5), from_micros(NOW + 5))
     assert payloads(own) == [2]
@@ -177,8 +189,8 @@ async def test_a_message_that_joins_says_how_many_may_go(store: Store) -> None:
 
 async def test_an_open_burst_that_is_cancelled_takes_all_its_payloads_along(store: Store) -> None:
     burst = await send_all(store, 1, 2, debounce=QUIET)
-    await store.runs.cancel_runs([burst[0]], "not needed", NOW)
-    assert await outcome(store, burst[0]) == (RunState.CANCELLED, "not needed")
+    await store.runs.cancel_runs([burst[0]], Ending(Cause.CANCELLED, "not needed"), NOW)
+    assert await outcome(store, burst[0]) == (RunState.CANCELLED, Ending(Cause.CANCELLED, "not needed"))
     assert (await send(store, 3, debounce=QUIET)).delivery is Delivery.QUEUED
     assert await run_all(store, now=NOW + MINUTE) == [[3]]
 

@@ -9,9 +9,9 @@ import pytest
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.run import INTERRUPTED
+from ostinato.models.run import INTERRUPTED, Ending
 from ostinato.models.session import DROPPED, REFUSED, STALE, Drop, Mode
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, plan, put, retry, scheduled_run
 from tests.stores.mailbox import call, carry_on, events, send, send_all
@@ -82,7 +82,7 @@ async def test_what_a_full_queue_loses_is_dropped(store: Store) -> None:
     one = await send(store, 1, cap=1)
     two = await send(store, 2, cap=1)
     assert brief(await events(store)) == [("enqueued", one.id), ("dropped", one.id), ("enqueued", two.id)]
-    assert (await said(store, one.id, EventKind.DROPPED))["reason"] == DROPPED
+    assert (await said(store, one.id, EventKind.DROPPED))["reason"] == DROPPED.reason
 
 
 async def test_a_refused_message_is_dropped_without_a_run(store: Store) -> None:
@@ -96,7 +96,7 @@ async def test_a_stale_message_is_dropped(store: Store) -> None:
     await store.sessions.stop("s", everything=True, now=NOW + 5)
     stale = await send(store, 1, arrives=NOW + 9)
     assert brief(await events(store)) == [("stopped", None), ("dropped", stale.id)]
-    assert (await said(store, stale.id, EventKind.DROPPED))["reason"] == STALE
+    assert (await said(store, stale.id, EventKind.DROPPED))["reason"] == STALE.reason
 
 
 async def test_what_an_interrupt_ends_is_finished_as_superseded(store: Store) -> None:
@@ -110,7 +110,11 @@ async def test_what_an_interrupt_ends_is_finished_as_superseded(store: Store) ->
         ("finished", running),
         ("started", new.id),
     ]
-    assert await said(store, queued, EventKind.FINISHED) == {"state": "superseded", "attempt": 0, "reason": INTERRUPTED}
+    assert await said(store, queued, EventKind.FINISHED) == {
+        "state": "superseded",
+        "attempt": 0,
+        **INTERRUPTED._asdict(),
+    }
 
 
 async def test_a_stop_is_told_with_what_it_did(store: Store) -> None:
@@ -143,7 +147,7 @@ async def test_what_expires_is_finished(store: Store) -> None:
 
 async def test_what_is_cancelled_or_cleared_is_finished(store: Store) -> None:
     one, two = await send_all(store, 1, 2)
-    await store.runs.cancel_runs([one], "not needed", NOW)
+    await store.runs.cancel_runs([one], Ending(Cause.CANCELLED, "not needed"), NOW)
     await store.lanes.clear_lane("main", NOW, None, 10)
     assert brief(await events(store))[2:] == [("finished", one), ("finished", two)]
 
@@ -228,7 +232,7 @@ async def test_the_turns_of_an_overlap_are_not_told(store: Store) -> None:
     first = await claim_one(store, now=DUE + HOUR)
     await store.runs.finish_runs([finish(first)])
     second = await claim_one(store, now=DUE + HOUR)
-    await store.runs.cancel_runs([RunId(second.id + 1)], "not needed", NOW)
+    await store.runs.cancel_runs([RunId(second.id + 1)], Ending(Cause.CANCELLED, "not needed"), NOW)
     assert await events(store, None) == []
 
 

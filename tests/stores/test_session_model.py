@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import INTERRUPTED, ClaimedRun, Finish, Run, RunFilter
+from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Finish, Run, RunFilter
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Store
 from tests.databases import LIGHT
 from tests.stores.builders import NOW, beat, claim, finish, retry
@@ -145,7 +145,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
         entry = self._draw(data, [*self.post.queued(), *self.post.running()])
-        self.do(self.store.runs.cancel_runs([self.ids[entry.number]], "by hand", self.now))
+        self.do(self.store.runs.cancel_runs([self.ids[entry.number]], Ending(Cause.CANCELLED, "by hand"), self.now))
         self.post.cancel(entry, "by hand", self.now)
 
     @rule(lane=st.sampled_from(["narrow", "narrow", "main"]), step=st.sampled_from([1, 2, 100]))
@@ -354,7 +354,7 @@ class Sessions(RuleBasedStateMachine):
             return self._try_again(entry, run, is_counted=how == "retry", delay=data.draw(times))
         throttled = data.draw(throttles)
         state = {"succeed": RunState.SUCCEEDED, "fail": RunState.FAILED}.get(how, RunState.CANCELLED)
-        if how == "stop" and entry.stop_reason == INTERRUPTED:
+        if how == "stop" and entry.stop_reason == INTERRUPTED.reason:
             state = RunState.SUPERSEDED
         self.post.finish(entry, state, how, self.now, throttled)
         return finish(run, state, finished_at=self.now, reason=how, throttled=throttled)
@@ -412,7 +412,7 @@ class Sessions(RuleBasedStateMachine):
         return run.session, run.state, run.reason, payloads(run), run.attempt, ready_at, finished_at
 
     def _expected(self, entry: Entry) -> Any:
-        reason = entry.reason if entry.carrier is None else debounced(self.ids[entry.carrier])
+        reason = entry.reason if entry.carrier is None else debounced(self.ids[entry.carrier]).reason
         ready_at = entry.ready_at if entry.is_queued else None
         return (
             entry.letter.session,

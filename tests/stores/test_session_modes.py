@@ -153,7 +153,7 @@ async def test_an_interrupt_goes_next(store: Store) -> None:
     await send_all(store, 2, 3)
     await send(store, 4, mode=Mode.INTERRUPT)
     assert await ready(store) == [], "what runs has not ended yet"
-    assert await carry_on(store, run, RunState.SUPERSEDED, reason=INTERRUPTED) == [[4]]
+    assert await carry_on(store, run, RunState.SUPERSEDED, **INTERRUPTED._asdict()) == [[4]]
 
 
 async def test_an_interrupt_does_not_wait_where_there_is_room_for_it(store: Store) -> None:

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Awaitable
 
 from ostinato.clock import SECOND
-from ostinato.models.run import INTERRUPTED, ClaimedRun, RunFilter
+from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, RunFilter
 from ostinato.models.session import Delivery, Drop, Mode, Sent
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
 from tests.stores.builders import MINUTE, NOW, claim, claim_one, finish, plan, put, retry, scheduled_run
 from tests.stores.mailbox import events, message, payloads, row, run_all, send, send_all, session
@@ -110,7 +110,10 @@ async def test_a_cancel_and_a_message_at_the_same_time_leave_nobody_waiting(firs
     for number in range(ROUNDS):
         sent = await send(first, 1, session=f"s{number}")
         assert sent.id is not None
-        await both(first.runs.cancel_runs([sent.id], "not needed", NOW), send(second, 2, session=f"s{number}"))
+        await both(
+            first.runs.cancel_runs([sent.id], Ending(Cause.CANCELLED, "not needed"), NOW),
+            send(second, 2, session=f"s{number}"),
+        )
         assert await run_all(first) == [[2]], number
 
 
@@ -253,7 +256,7 @@ async def test_an_interrupt_and_a_claim_at_the_same_time_leave_no_older_run_unto
         )
         for id in older:
             (state, cancel), *_ = await raw(first, f"SELECT state, cancel FROM runs WHERE id = {id}")
-            assert state == "superseded" or (state, cancel) == ("running", INTERRUPTED), number
+            assert state == "superseded" or (state, cancel) == ("running", INTERRUPTED.reason), number
         ends = [finish(run, RunState.SUPERSEDED) for run in runs if run.id != sent.id]
         ends += [finish(run) for run in runs if run.id == sent.id]
         await first.runs.finish_runs(ends)

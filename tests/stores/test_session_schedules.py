@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ostinato.clock import SECOND, from_micros
+from ostinato.models.run import Ending
 from ostinato.models.schedule import REMOVED
 from ostinato.models.session import Mode
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from tests.stores.builders import (
     HOUR,
@@ -137,7 +138,7 @@ async def test_a_run_whose_schedule_is_removed_is_told_to_stop_and_holds_its_tur
     run = await claim_one(store, now=DUE)
     await send(store, 1)
     await store.schedules.remove_schedule(id)
-    assert await told(store) == {run.id: REMOVED}
+    assert await told(store) == {run.id: Ending(Cause.REMOVED, REMOVED)}
     assert await ready(store) == []
     assert await carry_on(store, run, RunState.CANCELLED) == [[1]]
     assert (await row(store, run.id)).schedule is None
@@ -149,7 +150,7 @@ async def test_a_run_whose_schedule_is_removed_is_not_tried_again(store: Store) 
     run = await claim_one(store, now=DUE)
     await store.schedules.remove_schedule(id)
     assert list((await store.runs.finish_runs([retry(run)])).lost) == []
-    assert await outcome(store, run.id) == (RunState.CANCELLED, REMOVED)
+    assert await outcome(store, run.id) == (RunState.CANCELLED, Ending(Cause.REMOVED, REMOVED))
 
 
 async def test_a_repeated_run_waits_its_turn_in_its_session_again(store: Store) -> None:

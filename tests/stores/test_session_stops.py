@@ -30,6 +30,7 @@ from tests.stores.builders import (
 from tests.stores.mailbox import (
     call,
     carry_on,
+    ending,
     events,
     outcome,
     outcomes,
@@ -59,7 +60,7 @@ async def test_stop_tells_the_run_under_way_and_leaves_the_queue(store: Store) -
     run = await claim_one(store)
     assert await stop(store) == Stopped(cancelled=1, dropped=0)
     assert await told(store) == {run.id: STOPPED}
-    assert await carry_on(store, run, RunState.CANCELLED, reason=STOPPED) == [[2]]
+    assert await carry_on(store, run, RunState.CANCELLED, **STOPPED._asdict()) == [[2]]
     assert (await session(store)).queued == 1
 
 
@@ -175,7 +176,7 @@ async def test_a_fire_that_was_on_its_way_when_all_was_stopped_is_stale(store: S
         await stop_all(store, now=NOW + 5)
         assert await store.schedules.record_fires([plan(id, read_next_at=NOW, runs=(fire,))], began) == [id]
         (run,) = await store.runs.list_runs(RunFilter(schedule_id=id))
-        assert (run.state, run.reason) == (state, STALE if state is RunState.SKIPPED else None)
+        assert (run.state, ending(run)) == (state, STALE if state is RunState.SKIPPED else None)
 
 
 async def test_a_trigger_that_was_on_its_way_when_all_was_stopped_is_stale(store: Store) -> None:
@@ -326,8 +327,8 @@ async def test_stopped_work_still_gets_its_final_write(store: Store) -> None:
     await send(store, 1)
     run = await claim_one(store)
     await stop_all(store)
-    end = finish(run, RunState.CANCELLED, reason=STOPPED, result='"half"', output=said("tidied up"))
+    end = finish(run, RunState.CANCELLED, **STOPPED._asdict(), result='"half"', output=said("tidied up"))
     await store.runs.finish_runs([end])
     shown = await row(store, run.id)
-    assert (shown.state, shown.reason, shown.result) == (RunState.CANCELLED, STOPPED, "half")
+    assert (shown.state, ending(shown), shown.result) == (RunState.CANCELLED, STOPPED, "half")
     assert await printed(store, run.id) == "tidied up"

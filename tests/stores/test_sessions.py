@@ -13,8 +13,9 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import NodeId
+from ostinato.models.run import Ending
 from ostinato.models.session import Delivery, Drop, Mode, Sent
-from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.models.states import ENDS, Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.upkeep import PruneCursor
 from tests.stores.builders import (
@@ -84,7 +85,7 @@ async def test_every_end_of_a_run_under_way_gives_the_next_turn(store: Store, st
 
 async def test_a_queued_run_that_is_cancelled_gives_the_next_turn(store: Store) -> None:
     first, _ = await send_all(store, 1, 2)
-    await store.runs.cancel_runs([first], "not needed", NOW)
+    await store.runs.cancel_runs([first], Ending(Cause.CANCELLED, "not needed"), NOW)
     assert await ready(store) == [[2]]
 
 
@@ -97,7 +98,7 @@ async def test_a_queued_run_that_expires_gives_the_next_turn(store: Store) -> No
 async def test_one_that_ends_while_it_waits_gives_nobody_a_turn(store: Store) -> None:
     _, waiting, _ = await send_all(store, 1, 2, 3)
     run = await claim_one(store)
-    await store.runs.cancel_runs([waiting], "not needed", NOW)
+    await store.runs.cancel_runs([waiting], Ending(Cause.CANCELLED, "not needed"), NOW)
     assert await ready(store) == []
     assert await carry_on(store, run) == [[3]]
 

@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from ostinato.stores.sqlite.batches import ROWS
-from ostinato.stores.sqlite.finishes import _END
+from ostinato.stores.sqlite.finishes import _END, _NO_END
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.stores.builders import NOW, claim, claim_one, finish, new_run, put, scheduled_run
@@ -62,7 +62,7 @@ async def test_an_end_finds_its_row_by_the_id_whatever_statistics_say(in_file: S
 
     def plan(connection: apsw.Connection) -> list[str]:
         fetch(connection, "ANALYZE")
-        return [row[3] for row in fetch(connection, f"EXPLAIN QUERY PLAN {_END}", (None,) * ROWS * 10)]
+        return [row[3] for row in fetch(connection, f"EXPLAIN QUERY PLAN {_END}", _NO_END * ROWS)]
 
     steps = await in_file._database.submit(plan)
     assert "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)" in steps, steps

@@ -57,6 +57,7 @@ def _due(name: str, text: str, remaining: int | None, overdue: Micros) -> DueSch
         remaining=remaining,
         held_since=None,
         held_reason=None,
+        held_cause=None,
         active=(),
         waiting=(),
         **rest,  # type: ignore[arg-type]  # of several types

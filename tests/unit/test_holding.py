@@ -43,6 +43,7 @@ def held(timing: str = "every 1h", zone: str = "UTC", *, since: Micros = START +
         project=None,
         held_since=since,
         held_reason="budget: all of it is spent",
+        held_cause=None,
         active=(),
         waiting=(),
     )

@@ -37,8 +37,9 @@ def make_run(id: int, state: RunState = RunState.QUEUED, now: Micros = START) ->
     at = from_micros(now)
     ended = not TRANSITIONS[state]
     return ToldRun(
-        id=RunId(id), schedule=None, task="t", state=state, reason=None, cancelling=None, trigger=Trigger.API,
-        due_at=at, last_due_at=None, count=1, ready_at=at, started_at=None, finished_at=at if ended else None,
+        id=RunId(id), schedule=None, task="t", state=state, cause=None, reason=None, cancelling=None,
+        trigger=Trigger.API, due_at=at, last_due_at=None, count=1, ready_at=at, started_at=None,
+        finished_at=at if ended else None,
         attempt=0, totals={}, progress=None, error=None, lane="main", priority=0, session=None, project=None,
         key=str(id), node=None, schedule_id=None, zone=None,
     )  # fmt: skip

@@ -12,8 +12,9 @@ from ostinato.clock import SECOND
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy, check_session, load_policy, make_policy, policy_text
-from ostinato.models.run import INTERRUPTED, Finish, NewRun, cancelled, end_of_cancel
+from ostinato.models.run import CLEARED, INTERRUPTED, WAITED_TOO_LONG, Ending, Finish, NewRun, cancelled
 from ostinato.models.session import (
+    DROPPED,
     MESSAGE_KEYS,
     STALE,
     STOPPED,
@@ -26,7 +27,7 @@ from ostinato.models.session import (
     known_message,
     message_key,
 )
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 
 
 @pytest.mark.parametrize("key", ["dm:42", "a", "x" * 200, "two words", "gruppe:ä☃", "a/b?c=d&e", "schedules:x", "null"])
@@ -87,43 +88,46 @@ def test_a_policy_may_name_its_session() -> None:
 
 
 def test_a_message_that_joined_is_known_by_its_carrier() -> None:
-    known = known_message(RunId(5), RunState.SKIPPED, debounced(RunId(3)), carrier_text(RunId(3)))
+    known = known_message(RunId(5), Cause.DEBOUNCED, carrier_text(RunId(3)))
     assert known == Sent(Delivery.DEBOUNCED, RunId(3))
-    assert "run 3" in debounced(RunId(3))
+    assert "run 3" in debounced(RunId(3)).reason
 
 
-@pytest.mark.parametrize("state", [RunState.QUEUED, RunState.RUNNING, RunState.SUCCEEDED, RunState.SUPERSEDED])
+@pytest.mark.parametrize("cause", [None, Cause.RAISED, Cause.INTERRUPTED])
 @pytest.mark.parametrize("result", [None, '"a text"', "[1]", '{"run":3}'])
-def test_a_message_with_a_run_of_its_own_is_known_by_that(state: RunState, result: str | None) -> None:
-    assert known_message(RunId(5), state, None, result) == Sent(Delivery.QUEUED, RunId(5))
+def test_a_message_with_a_run_of_its_own_is_known_by_that(cause: Cause | None, result: str | None) -> None:
+    assert known_message(RunId(5), cause, result) == Sent(Delivery.QUEUED, RunId(5))
 
 
 def test_a_message_that_came_too_late_is_known_as_such() -> None:
-    assert known_message(RunId(5), RunState.SKIPPED, STALE, None) == Sent(Delivery.STALE, RunId(5))
+    assert known_message(RunId(5), Cause.STALE, None) == Sent(Delivery.STALE, RunId(5))
 
 
 @pytest.mark.parametrize(
-    ("reason", "state"),
+    ("ending", "state"),
     [
         (INTERRUPTED, RunState.SUPERSEDED),
-        (INTERRUPTED + " (attempt 2)", RunState.SUPERSEDED),
+        (Ending(Cause.INTERRUPTED, "in other words"), RunState.SUPERSEDED),
+        (Ending(Cause.CANCELLED, INTERRUPTED.reason), RunState.CANCELLED),
         (STOPPED, RunState.CANCELLED),
-        ("stopped; " + INTERRUPTED, RunState.CANCELLED),
-        ("", RunState.CANCELLED),
-        (None, RunState.CANCELLED),
+        (CLEARED, RunState.CANCELLED),
+        (STALE, RunState.SKIPPED),
+        (DROPPED, RunState.SKIPPED),
+        (WAITED_TOO_LONG, RunState.EXPIRED),
     ],
 )
-def test_only_what_a_newer_message_interrupted_is_superseded(reason: str | None, state: RunState) -> None:
-    assert end_of_cancel(reason) is state
+def test_the_cause_decides_how_a_run_ends_whatever_the_words_are(ending: Ending, state: RunState) -> None:
+    assert ending.state is state
 
 
-@pytest.mark.parametrize("reason", [INTERRUPTED, STOPPED])
-def test_a_try_that_somebody_wants_to_stop_becomes_an_end(reason: str) -> None:
+@pytest.mark.parametrize("ending", [INTERRUPTED, STOPPED])
+def test_a_try_that_somebody_wants_to_stop_becomes_an_end(ending: Ending) -> None:
     again = Finish(
         RunId(1), 2, RunState.QUEUED, 3, 4, error="boom", session="s", ready_at=9, attempt_state="failed", counted=False
     )
-    end = cancelled(again, reason)
-    assert (end.state, end.reason, end.ready_at, end.attempt_state) == (end_of_cancel(reason), reason, None, None)
+    end = cancelled(again, ending)
+    assert (end.state, end.cause, end.reason) == (ending.state, *ending)
+    assert (end.ready_at, end.attempt_state) == (None, None)
     assert (end.id, end.token, end.started_at, end.finished_at, end.session) == (RunId(1), 2, 3, 4, "s")
     assert (end.error, end.counted) == ("boom", True)
 

@@ -22,10 +22,10 @@ NOW = to_micros(START)
 
 def run(**values: Any) -> Run:
     fields: dict[str, Any] = {
-        "schedule": "nightly", "task": "t", "reason": None, "trigger": Trigger.SCHEDULE, "due_at": START,
-        "last_due_at": None, "count": 1, "ready_at": START, "started_at": None, "finished_at": None, "attempt": 0,
-        "attempts": (), "totals": {}, "progress": None, "result": None, "error": None, "lane": "cron", "priority": 0,
-        "session": None, "key": "7", "node": None, "work": Function("t"),
+        "schedule": "nightly", "task": "t", "cause": None, "reason": None, "trigger": Trigger.SCHEDULE,
+        "due_at": START, "last_due_at": None, "count": 1, "ready_at": START, "started_at": None, "finished_at": None,
+        "attempt": 0, "attempts": (), "totals": {}, "progress": None, "result": None, "error": None, "lane": "cron",
+        "priority": 0, "session": None, "key": "7", "node": None, "work": Function("t"),
     }  # fmt: skip
     return Run(id=RunId(7), state=RunState.QUEUED, **{**fields, **values})
 

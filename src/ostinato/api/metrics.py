@@ -115,7 +115,7 @@ def metrics_text(
 
 def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, state and node.")
-    skipped = Family("scheduler_task_skipped_total", "counter", "Due times that nothing was executed for.")
+    skipped = Family("scheduler_task_skipped_total", "counter", "Due times that nothing was executed for, by cause.")
     durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
     lateness = Family("scheduler_start_lateness_seconds", "histogram", "From when a run was ready to its start.")
     batches = Family("scheduler_commit_batch_size", "histogram", "Runs that one transaction finished.")
@@ -124,9 +124,9 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
         for task, states in counted.get("runs", {}).items():
             for state, count in states.items():
                 runs.add(count, task=task, status=state, node=node)
-        for task, reasons in counted.get("skipped", {}).items():
-            for reason, count in reasons.items():
-                skipped.add(count, task=task, reason=reason, node=node)
+        for task, causes in counted.get("skipped", {}).items():
+            for cause, count in causes.items():
+                skipped.add(count, task=task, cause=cause, node=node)
         for task, histogram in counted.get("durations", {}).items():
             durations.add_histogram(bounds.get("durations", ()), histogram, task=task, node=node)
         for family, name in ((lateness, "lateness"), (batches, "batches")):

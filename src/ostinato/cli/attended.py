@@ -15,6 +15,8 @@ from ostinato.cli.console import say, warn
 from ostinato.cli.ending import FORCED, end_by_force, end_now
 from ostinato.cli.output import OutputPrinter
 from ostinato.errors import Conflict
+from ostinato.models.run import Ending
+from ostinato.models.states import Cause
 from ostinato.signal_reader import signal_reader
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ class Attended:
         id = self._run
         if id is None or house.engine is None:
             return
-        if not house.engine.runner.cancel(id, reason):
+        if not house.engine.runner.cancel(id, Ending(Cause.CANCELLED, reason)):
             # It is not under way here: it waits for another try, or has just ended.
             self._stopping = asyncio.get_running_loop().create_task(_cancel(house, id, reason))
 

@@ -19,7 +19,6 @@ from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.opening import Visit, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
-from ostinato.cli.schedule_view import state_of
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 from ostinato.plurals import counted
 
@@ -221,7 +220,7 @@ def _given_up(visit: Visit) -> Iterator[Finding]:
 
 
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
-    states = {name: [one for one in schedules if state_of(one) == name] for name in ("broken", "orphaned")}
+    states = {name: [one for one in schedules if one.state == name] for name in ("broken", "orphaned")}
     for schedule in states["broken"][:NAMED]:
         fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
         yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -27,6 +28,7 @@ def ls(
     *,
     schedule: str | None = None,
     state: list[str] | None = None,
+    cause: list[str] | None = None,
     task: str | None = None,
     session: str | None = None,
     project: str | None = None,
@@ -41,6 +43,8 @@ def ls(
         Only runs of this schedule.
     state
         Only runs in this state, such as failed; may be given again.
+    cause
+        Only runs with this cause, such as timed_out or overlap; may be given again.
     task
         Only runs of this task.
     session
@@ -50,31 +54,24 @@ def ls(
     limit
         At most so many.
     """
-    list_runs(common, schedule=schedule, state=state, task=task, session=session, project=project, limit=limit)
+    of = {"schedule": schedule, "task": task, "session": session, "project": project}
+    list_runs(common, of, state=state, cause=cause, limit=limit)
 
 
 def list_runs(
-    common: Common,
-    *,
-    schedule: str | None = None,
-    state: list[str] | None,
-    task: str | None = None,
-    session: str | None = None,
-    project: str | None = None,
-    limit: int,
+    common: Common, of: Mapping[str, Any], *, state: list[str] | None, cause: list[str] | None, limit: int
 ) -> None:
     """The list of `run ls` and of `schedule runs`."""
     with opened(common) as visit:
-        wanted: dict[str, Any] = {"schedule": schedule, "task": task, "session": session, "project": project}
-        found = visit.ask(visit.services.runs.list(**wanted, state=state, limit=limit))
-        if not found and project is not None:
-            visit.ask(visit.services.projects.get(project))  # none: because there is no such project?
+        found = visit.ask(visit.services.runs.list(**of, state=state, cause=cause, limit=limit))
+        if not found and of.get("project") is not None:
+            visit.ask(visit.services.projects.get(of["project"]))  # none: because there is no such project?
         print_runs(visit, found, as_json=common.json)
 
 
 @app.command
 def show(id: int, /, *, common: Common = NO_COMMON) -> None:
-    """Show a run: state, reason, attempts, totals, progress, result and error.
+    """Show a run: state, cause, reason, attempts, totals, progress, result and error.
 
     Parameters
     ----------

@@ -78,6 +78,7 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
     pairs: list[tuple[str, Cell | None]] = [
         ("run", str(run.id)),
         ("state", state_cell(run.state)),
+        ("cause", run.cause),
         ("reason", run.reason),
         ("stopping", run.cancelling),
         ("schedule", run.schedule),

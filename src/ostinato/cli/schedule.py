@@ -188,6 +188,7 @@ def runs(
     /,
     *,
     state: list[str] | None = None,
+    cause: list[str] | None = None,
     limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
     common: Common = NO_COMMON,
 ) -> None:
@@ -199,7 +200,9 @@ def runs(
         The schedule.
     state
         Only runs in this state; may be given again.
+    cause
+        Only runs with this cause, such as timed_out or overlap; may be given again.
     limit
         At most so many.
     """
-    list_runs(common, schedule=name, state=state, limit=limit)
+    list_runs(common, {"schedule": name}, state=state, cause=cause, limit=limit)

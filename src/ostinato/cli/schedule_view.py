@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = [
     "print_schedule",
     "print_schedules",
-    "state_of",
     "tell_next",
     "unknown_task",
     "warn_of_no_engine",
@@ -27,14 +26,6 @@ __all__ = [
 ]
 
 _STYLES = {"on": "green", "off": "dim", "paused": "yellow", "broken": "red", "orphaned": "yellow", "finished": "dim"}
-
-
-def state_of(schedule: Schedule) -> str:
-    """on, off, paused, broken, orphaned or finished: the first word of why it does not run, if it does not."""
-    reason = (schedule.next_run_reason or "").partition(":")[0]
-    if schedule.next_run_at is not None:
-        return "paused" if reason == "paused" else "on"
-    return {"disabled": "off", "running": "on"}.get(reason, reason or "on")
 
 
 def tell_next(visit: Visit, schedule: Schedule) -> str:
@@ -88,7 +79,7 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
 
         emit_json([schedule_shape(schedule) for schedule in schedules])
         return
-    shown = [schedule for schedule in schedules if everything or state_of(schedule) != "finished"]
+    shown = [schedule for schedule in schedules if everything or schedule.state != "finished"]
     now, zone = visit.now, visit.zone
     columns = [Column(title) for title in ("NEXT", "LEFT", "LAST", "PASSED", "STATE")]
     columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True)]
@@ -96,7 +87,7 @@ def print_schedules(visit: Visit, schedules: Sequence[Schedule], *, as_json: boo
     rows: list[list[Cell]] = []
     for schedule in shown:
         next_at, last = schedule.next_run_at, schedule.last_run
-        state = state_of(schedule)
+        state = schedule.state
         last_at = None if last is None else last.finished_at or last.started_at or last.due_at
         rows.append(
             [
@@ -128,7 +119,7 @@ def print_schedule(visit: Visit, schedule: Schedule, *, as_json: bool) -> None:
         emit_json(schedule_shape(schedule))
         return
     zone, last = visit.zone, schedule.last_run
-    state = state_of(schedule)
+    state = schedule.state
     left = "" if schedule.next_run_at is None else span((schedule.next_run_at - visit.now).total_seconds())
     fields(
         [

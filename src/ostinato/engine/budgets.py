@@ -12,6 +12,7 @@ from ostinato.clock import Clock, Micros, Signal, from_micros, to_micros
 from ostinato.logs import get_logger
 from ostinato.models.budget import end_of_day, spent_up
 from ostinato.models.schedule import Hold, Schedule
+from ostinato.models.states import Cause
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
 
@@ -73,4 +74,4 @@ def _hold(schedule: Schedule, why: str, now: Micros) -> Hold | None:
         return None
     local = resumes.astimezone(tomorrow.tzinfo)
     reason = f"budget: {why}; it goes on at {local:%Y-%m-%d %H:%M} {schedule.zone}"
-    return Hold(to_micros(schedule.next_run_at), to_micros(resumes), reason)
+    return Hold(to_micros(schedule.next_run_at), to_micros(resumes), Cause.BUDGET, reason)

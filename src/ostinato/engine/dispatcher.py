@@ -17,10 +17,10 @@ import msgspec
 from ostinato.clock import SECOND, Clock, Micros, Signal
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
-from ostinato.execution.outcome import Outcome, OutcomeKind
+from ostinato.execution.outcome import Outcome, OutcomeKind, ended
 from ostinato.execution.runner import ActiveRun, Runner
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import ClaimedRun
+from ostinato.models.run import ClaimedRun, Ending
 from ostinato.stores.base import Claim, Claimed, RunStore
 
 __all__ = ["Dispatcher"]
@@ -62,7 +62,7 @@ class Dispatcher:
         self._claim_at: Micros | None = 0
         """When a claim is worth trying; None until somebody tells."""
         self._ask_again = False
-        self._cancelled: dict[RunId, str] = {}
+        self._cancelled: dict[RunId, Ending] = {}
         """What was to be stopped while a claim was under way that may have taken it."""
         self._next_ready_at: Micros | None = None
         self._is_fenced = False
@@ -150,7 +150,7 @@ class Dispatcher:
         late: list[Micros] = []
         for run in claimed.runs:
             if run.id in cancelled:
-                self._runner.refuse(run, Outcome(OutcomeKind.CANCELLED, cancelled[run.id]))
+                self._runner.refuse(run, ended(cancelled[run.id]))
                 continue
             if not self.is_open:  # others shall have it; it may even be what a force just put back
                 self._runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
@@ -210,16 +210,16 @@ class Dispatcher:
         self._held.clear()
         return held
 
-    def cancel_held(self, id: RunId, reason: str) -> None:
+    def cancel_held(self, id: RunId, ending: Ending) -> None:
         """End a run that was claimed ahead and has not started."""
         for entry in self._held:
             if entry[1] == id:
                 self._held.remove(entry)
                 heapq.heapify(self._held)
-                self._runner.refuse(entry[2].claimed, Outcome(OutcomeKind.CANCELLED, reason))
+                self._runner.refuse(entry[2].claimed, ended(ending))
                 return
         if self._is_claiming:
-            self._cancelled[id] = reason
+            self._cancelled[id] = ending
 
     def forget_held(self) -> int:
         """Others own what was held: start none of it."""

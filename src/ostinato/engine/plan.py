@@ -15,16 +15,17 @@ from ostinato.errors import NotLoadable
 from ostinato.models.holding import held_run, held_runs
 from ostinato.models.ids import RunId
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
-from ostinato.models.run import NewRun, StoredWork, queued_run
+from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import read_work
 from ostinato.timing import Timing, parse_timing
 
 __all__ = ["NOBODY", "plan_fires"]
 
 NOBODY = "no engine was running"
+_REPLACED = Ending(Cause.OVERLAP, "replaced by a newer due time (overlap is cancel_running)")
 
 
 def plan_fires(
@@ -103,7 +104,7 @@ def _plan_due(
     return replace(
         plan,
         cancel=cancel,
-        cancel_reason="replaced by a newer due time (overlap is cancel_running)" if cancel else None,
+        ending=_REPLACED if cancel else None,
         idle=not _is_busy(schedule) and policy.overlap is Overlap.SKIP and bool(due_runs),
     )
 
@@ -162,12 +163,13 @@ def _missed(
         previous = timing.previous(from_micros(before - 1))
         last = first if previous is None else max(first, to_micros(previous))
     count = 1 + timing.count_between(from_micros(first), from_micros(last))
-    reason = f"due while {absence}, and catch_up is {policy.catch_up}"
+    cause, reason = Cause.DOWNTIME, f"due while {absence}, and catch_up is {policy.catch_up}"
     if policy.catch_up is CatchUp.LATEST and before is not None:
         reason += ": only the latest due time is run"
     elif policy.catch_up is not CatchUp.NONE:
+        cause = Cause.OUTSIDE_WINDOW
         reason += ", but this was outside of its window or above its cap"
-    return schedule.left_out(RunState.MISSED, reason, first, last, count)
+    return schedule.left_out(RunState.MISSED, cause, reason, first, last, count)
 
 
 def _run(
@@ -229,7 +231,16 @@ def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[
         case _:
             assert_never(policy.overlap)
     skipped = [
-        replace(run, state=RunState.SKIPPED, reason=why, session=None, waiting=False, mode=None, expires_at=None)
+        replace(
+            run,
+            state=RunState.SKIPPED,
+            cause=Cause.OVERLAP,
+            reason=why,
+            session=None,
+            waiting=False,
+            mode=None,
+            expires_at=None,
+        )
         for run in dropped
     ]
     return sorted(skipped + kept, key=lambda run: run.due_at)

@@ -21,6 +21,7 @@ from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.states import Cause
 from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
@@ -128,7 +129,7 @@ class Rescuer:
         for task in {run.task for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
             reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
-            await self._runs.explain_queued(ids, reason)
+            await self._runs.explain_queued(ids, Cause.UNKNOWN_TASK, reason)
             log.error("%s: %s", counted(len(ids), "queued run waits", "queued runs wait"), reason)
         return len(unknown)
 
@@ -139,7 +140,7 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
         policy = load_policy(run.policy)
     except NotLoadable:
         policy = DEFAULT
-    outcome = Outcome(OutcomeKind.FAILED, reason, reason, blame=Blame.NODE)
+    outcome = Outcome(OutcomeKind.FAILED, reason, reason, cause=Cause.NODE_LOST, blame=Blame.NODE)
     finish = decide(run, policy, outcome, now, random.random)
     finish.abandoned = True
     if policy.budget is not None and run.schedule_id is not None:

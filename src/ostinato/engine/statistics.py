@@ -12,7 +12,7 @@ from typing import Any
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish, NewRun
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 
 __all__ = ["BATCH_BOUNDS", "DURATION_BOUNDS", "LATENESS_BOUNDS", "MOST_NAMES", "OTHER", "Histogram", "Statistics"]
 
@@ -62,7 +62,7 @@ class _Name:
 
     def __init__(self) -> None:
         self.states: dict[RunState, int] = {}
-        self.skipped: dict[RunState, int] = {}
+        self.skipped: dict[Cause, int] = {}
         self.durations = Histogram(DURATION_BOUNDS)
 
 
@@ -89,26 +89,26 @@ class Statistics:
 
     def ended(self, finishes: Iterable[Finish], lost: Sequence[RunId] = ()) -> None:
         """Count what ended; what goes back to the queue has not."""
-        alike: dict[tuple[str, RunState], list[Micros | None]] = {}
+        alike: dict[tuple[str, RunState, Cause | None], list[Micros | None]] = {}
         for finish in finishes:
             if finish.state is not RunState.QUEUED and not (lost and finish.id in lost):
                 took = None if finish.started_at is None else finish.finished_at - finish.started_at
-                alike.setdefault((finish.name, finish.state), []).append(took)
-        for (name, state), durations in alike.items():
+                alike.setdefault((finish.name, finish.state, finish.cause), []).append(took)
+        for (name, state, cause), durations in alike.items():
             counted = self._name(name)
             counted.states[state] = counted.states.get(state, 0) + len(durations)
-            if state is RunState.SKIPPED:
-                counted.skipped[state] = counted.skipped.get(state, 0) + len(durations)
+            if state is RunState.SKIPPED and cause is not None:
+                counted.skipped[cause] = counted.skipped.get(cause, 0) + len(durations)
             else:
                 counted.durations.add(took for took in durations if took is not None)
 
     def left_out(self, schedule: str, runs: Iterable[NewRun]) -> None:
         """Count due times of a schedule that nothing was executed for."""
         for run in runs:
-            if run.state is not RunState.QUEUED:
+            if run.state is not RunState.QUEUED and run.cause is not None:
                 name = self._name(run.task or schedule)
                 name.states[run.state] = name.states.get(run.state, 0) + 1
-                name.skipped[run.state] = name.skipped.get(run.state, 0) + run.count
+                name.skipped[run.cause] = name.skipped.get(run.cause, 0) + run.count
 
     def _name(self, name: str) -> _Name:
         if name not in self._names and len(self._names) >= MOST_NAMES:

@@ -50,9 +50,9 @@ class Waker:
                     self._ticker.expect(glance.next_at)
                 if glance.ready_at is not None:
                     self._dispatcher.expect(glance.ready_at)
-                for id, reason in glance.cancel:
-                    if not self._runner.cancel(id, reason):
-                        self._dispatcher.cancel_held(id, reason)
+                for id, ending in glance.cancel:
+                    if not self._runner.cancel(id, ending):
+                        self._dispatcher.cancel_held(id, ending)
                 if glance.drain is not None and node == self._dispatcher.node:  # not what an old name was asked
                     self._drain(glance.drain)
                 await watch.changed()

@@ -25,6 +25,7 @@ from ostinato.execution.context import RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.output import readable, storable
 from ostinato.models.run import ClaimedRun
+from ostinato.models.states import Cause
 
 __all__: list[str] = []
 
@@ -96,6 +97,7 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
             OutcomeKind.ABORTED,
             f"its process cannot import {where}: {outcome.reason}; define the task at the top of a module",
             outcome.error,
+            cause=Cause.NOT_STARTED,
         )
     args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
     try:
@@ -145,6 +147,7 @@ def main() -> None:
     send(
         {
             "kind": outcome.kind.name,
+            "cause": outcome.cause,
             "reason": outcome.reason and storable(outcome.reason),
             "error": outcome.error and storable(outcome.error),
             "result": outcome.result,

@@ -23,6 +23,7 @@ from ostinato.execution.resources import starved
 from ostinato.execution.secrets import Mask
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.policy import Gate
+from ostinato.models.states import Cause
 
 __all__ = ["Passed", "ask_gate"]
 
@@ -91,7 +92,7 @@ def _judge(line: bytes, mask: Mask) -> Passed | Outcome:
         return _failed(f'its last line has no "wake" that is true or false: {shown}')
     if not wake:
         why = f": {mask.shortened(reason, _SHOWN)}" if isinstance(reason := said.get("reason"), str) else ""
-        return Outcome(OutcomeKind.SKIPPED, f"the gate said no{why}")
+        return Outcome(OutcomeKind.SKIPPED, f"the gate said no{why}", cause=Cause.GATE)
     data = said.get("data")
     if (size := len(msgspec.json.encode(data))) > MOST_DATA:
         # It goes into one variable, or one argument: the system has no room for more.
@@ -141,4 +142,4 @@ class _Answer:
 
 
 def _failed(why: str) -> Outcome:
-    return Outcome(OutcomeKind.SKIPPED, f"the gate failed: {why}", blame=Blame.WORK)
+    return Outcome(OutcomeKind.SKIPPED, f"the gate failed: {why}", cause=Cause.GATE, blame=Blame.WORK)

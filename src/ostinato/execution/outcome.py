@@ -14,8 +14,10 @@ import msgspec
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
+from ostinato.models.run import Ending
+from ostinato.models.states import Cause
 
-__all__ = ["Blame", "Outcome", "OutcomeKind", "one_line", "raised", "returned"]
+__all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "one_line", "raised", "returned"]
 
 _ERROR_CAP = 16_000
 
@@ -52,12 +54,14 @@ class Blame(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One end of one execution. `reason` is a line for people, `error` the whole story."""
+    """One end of one execution. `cause` is for programs, `reason` a line for people, `error` the whole story."""
 
     kind: OutcomeKind
     reason: str | None = None
     error: str | None = None
     result: str | None = None
+    cause: Cause | None = None
+    """None for what its kind says."""
     delay: timedelta | None = None
     """How long to wait before the next try: of a snooze, or what the other side asked for."""
     blame: Blame | None = None
@@ -66,6 +70,29 @@ class Outcome:
     """The id of the conversation that it leaves behind."""
     recorded: Callable[[], None] | None = None
     """Called once the ledger has it: what was kept until then can go."""
+
+
+_CAUSES = {
+    OutcomeKind.RETURNED: None,
+    OutcomeKind.FAILED: Cause.RAISED,
+    OutcomeKind.ABORTED: Cause.ABORTED,
+    OutcomeKind.SNOOZED: Cause.SNOOZED,
+    OutcomeKind.CANCELLED: Cause.CANCELLED,
+    OutcomeKind.SKIPPED: Cause.GATE,
+    OutcomeKind.CUT_OFF: Cause.CUT_OFF,
+    OutcomeKind.PUT_BACK: Cause.CUT_OFF,
+    OutcomeKind.PUT_OFF: Cause.POSTPONED,
+}
+
+
+def cause_of(outcome: Outcome) -> Cause | None:
+    """Its own, or that of its kind."""
+    return outcome.cause or _CAUSES[outcome.kind]
+
+
+def ended(ending: Ending) -> Outcome:
+    """It was told to stop, and did."""
+    return Outcome(OutcomeKind.CANCELLED, ending.reason, cause=ending.cause)
 
 
 RETURNED_NOTHING = Outcome(OutcomeKind.RETURNED)

@@ -30,7 +30,7 @@ from ostinato.models.budget import MICRO, Reservation, grant
 from ostinato.models.policy import Policy
 from ostinato.models.project import Ground
 from ostinato.models.run import ClaimedRun
-from ostinato.models.states import Trigger
+from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, Http, Shell, Work
 from ostinato.stores.base import ProjectStore
 
@@ -85,7 +85,7 @@ class Preparation:
     async def _prepare(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Outcome | None:
         if _is_checked(claimed, policy) and (failures := await self._registry.failed_checks(policy.checks)):
             listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
-            return Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}")
+            return Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}", cause=Cause.CHECK)
         if not isinstance(call.work, Function) or policy.gate is not None:
             found = await self._surround(claimed, policy, call)
             if isinstance(found, Outcome):
@@ -131,6 +131,7 @@ class Preparation:
                 OutcomeKind.FAILED,
                 f"nothing was heard of {folder}, or of a file: of its secrets, in "
                 f"{self._folder_seconds:g}s: look at the file system that it is on",
+                cause=Cause.NOT_STARTED,
             )
         if isinstance(found, Outcome):
             return found
@@ -183,12 +184,14 @@ class Preparation:
 def _refused(claimed: ClaimedRun, why: str, *, is_final: bool) -> Outcome:
     """What a run does that its budget does not let start. One that was tried before has failed."""
     if not is_final:
-        return Outcome(OutcomeKind.PUT_OFF, f"budget: {why}", delay=_WAIT)
+        return Outcome(OutcomeKind.PUT_OFF, f"budget: {why}", cause=Cause.BUDGET, delay=_WAIT)
     if claimed.attempt > 1:
         return Outcome(
-            OutcomeKind.ABORTED, f"attempt {claimed.attempt - 1} failed, and the budget lets it try no more: {why}"
+            OutcomeKind.ABORTED,
+            f"attempt {claimed.attempt - 1} failed, and the budget lets it try no more: {why}",
+            cause=Cause.BUDGET,
         )
-    return Outcome(OutcomeKind.SKIPPED, f"budget: {why}")
+    return Outcome(OutcomeKind.SKIPPED, f"budget: {why}", cause=Cause.BUDGET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,4 +262,4 @@ def _hand_over(verdict: Passed, surroundings: Surroundings, call: Call) -> None:
 
 
 def _impossible(reason: str) -> Outcome:
-    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}")
+    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}", cause=Cause.NOT_STARTED)

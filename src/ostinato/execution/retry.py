@@ -8,12 +8,12 @@ from typing import assert_never
 
 from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
-from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of, one_line
 from ostinato.execution.output import storable
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
-from ostinato.models.run import ClaimedRun, Finish, end_of_cancel
-from ostinato.models.states import RunState, Trigger, check_transition
+from ostinato.models.run import ClaimedRun, Ending, Finish
+from ostinato.models.states import Cause, RunState, Trigger, check_transition
 from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
@@ -42,7 +42,7 @@ def decide(
     errors: float = 0,
 ) -> Finish:
     """What is recorded for this outcome. `errors` is what the work counted under that name."""
-    finish = _finish(run, RunState.SUCCEEDED, now, outcome.reason)
+    finish = _finish(run, RunState.SUCCEEDED, now, cause_of(outcome), outcome.reason)
     finish.error = outcome.error and storable(outcome.error)
     finish.result = outcome.result and storable(outcome.result)
     match outcome.kind:
@@ -67,7 +67,7 @@ def decide(
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(max(now + delay, run.ready_at), LATEST), None, counted=False)
         case OutcomeKind.CANCELLED:
-            finish.state = end_of_cancel(finish.reason)
+            finish.state = Ending(finish.cause or Cause.CANCELLED, "").state
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
             if outcome.blame is Blame.WORK:
@@ -83,18 +83,20 @@ def decide(
 
 def undecided(run: ClaimedRun, error: Exception, now: Micros) -> Finish:
     """The end of a run whose real one cannot be told: rather this than a run that is under way for ever."""
-    finish = _finish(run, RunState.FAILED, now, f"its outcome could not be recorded: {one_line(error)}")
+    reason = f"its outcome could not be recorded: {one_line(error)}"
+    finish = _finish(run, RunState.FAILED, now, Cause.NOT_RECORDED, reason)
     finish.cost, finish.abandoned = UNKNOWN, True
     return finish
 
 
-def _finish(run: ClaimedRun, state: RunState, now: Micros, reason: str | None) -> Finish:
+def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, reason: str | None) -> Finish:
     return Finish(
         id=run.id,
         token=run.token,
         state=state,
         started_at=run.started_at,
         finished_at=now,
+        cause=cause,
         reason=reason and storable(reason),
         schedule_id=run.schedule_id,
         schedule=run.schedule,

@@ -36,7 +36,8 @@ from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy
-from ostinato.models.run import ClaimedRun, Finish, Report
+from ostinato.models.run import ClaimedRun, Ending, Finish, Report
+from ostinato.models.states import Cause
 from ostinato.models.work import Agent, Function, Http, Shell, read_work
 from ostinato.stores.base import ProjectStore
 
@@ -61,13 +62,13 @@ class ActiveRun:
         "call",
         "claimed",
         "context",
+        "ending",
         "executor",
         "policy",
         "preparing",
         "refusal",
         "runner",
         "stop",
-        "stop_reason",
         "timer",
     )
 
@@ -84,7 +85,8 @@ class ActiveRun:
         self.executor: Executor | None = None
         self.timer: Timer | None = None
         self.stop: Stop | None = None
-        self.stop_reason = ""
+        self.ending = Ending(Cause.CANCELLED, "cancelled")
+        """Why it was told to stop, if it was."""
 
     def done(self, outcome: Outcome) -> None:
         """Its call has ended."""
@@ -152,7 +154,8 @@ class Runner:
             work = read_work(claimed.work, claimed.kind)
             definition = self._registry.task(work.task) if isinstance(work, Function) else None
         except (NotLoadable, NotFound) as error:
-            active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}")
+            cause = Cause.UNKNOWN_TASK if isinstance(error, NotFound) else Cause.NOT_LOADABLE
+            active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}", cause=cause)
         except Exception as error:  # the others of the same claim go on
             active.refusal = _not_started(error)
         else:
@@ -178,19 +181,19 @@ class Runner:
         """Record a claimed run that is not to be started at all."""
         self._record(decide(claimed, DEFAULT_POLICY, outcome, self._clock.now(), random.random))
 
-    def cancel(self, id: RunId, reason: str) -> bool:
+    def cancel(self, id: RunId, ending: Ending) -> bool:
         """Tell a run to stop; False if it is not under way here."""
         active = self._active.get(id)
         if active is None:
             return False
-        self._stop(active, Stop.CANCELLED, reason)
+        self._stop(active, Stop.CANCELLED, ending)
         return True
 
     def cut_off(self, *, at_once: bool = False) -> None:
         """The node's grace is over: what runs has ended, and is tried again elsewhere if its retry allows it."""
         how = "its node was stopped by force while it ran" if at_once else "its node was stopped while it ran"
         for active in list(self._active.values()):
-            self._stop(active, Stop.CUT_OFF, how)
+            self._stop(active, Stop.CUT_OFF, Ending(Cause.CUT_OFF, how))
             if at_once:
                 self._end_now(active)
 
@@ -206,7 +209,7 @@ class Runner:
             if active.policy.on_lost_lease is OnLostLease.STOP and active.stop is None
         ]
         for active in stopped:
-            self._stop(active, Stop.UNLEASED, reason)
+            self._stop(active, Stop.UNLEASED, Ending(Cause.NODE_LOST, reason))
         return len(stopped)
 
     def abandon(self) -> list[RunId]:
@@ -286,13 +289,14 @@ class Runner:
 
     def _time_out(self, active: ActiveRun) -> None:
         assert active.policy.timeout is not None
-        self._stop(active, Stop.TIMED_OUT, f"timed out after {duration_text(active.policy.timeout)}")
+        reason = f"timed out after {duration_text(active.policy.timeout)}"
+        self._stop(active, Stop.TIMED_OUT, Ending(Cause.TIMED_OUT, reason))
 
-    def _stop(self, active: ActiveRun, stop: Stop, reason: str) -> None:
+    def _stop(self, active: ActiveRun, stop: Stop, ending: Ending) -> None:
         """Ask the work to end; record without it if it does not end soon."""
         if active.stop is not None:
             return
-        active.stop, active.stop_reason = stop, reason
+        active.stop, active.ending = stop, ending
         _disarm(active)
         _halt(active)
         grace = self._stop_seconds if active.executor is None else active.executor.stop_seconds
@@ -375,7 +379,8 @@ def _halt(active: ActiveRun, *, now: bool = False) -> None:
 def _not_started(error: BaseException) -> Outcome:
     if is_exhausted(error):
         return starved(one_line(error))
-    return Outcome(OutcomeKind.FAILED, f"it could not be started: {one_line(error)}", raised(error).error)
+    reason = f"it could not be started: {one_line(error)}"
+    return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED)
 
 
 def _disarm(active: ActiveRun) -> None:
@@ -393,14 +398,14 @@ def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
 
 
 def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
-    reason = active.stop_reason
+    cause, reason = active.ending
     if not ended:
         reason += "; it did not end when told to and may still be running"
         if isinstance(active.executor, ThreadFunctions):
             reason += " (isolation='process' can be killed)"
     match active.stop:
         case Stop.TIMED_OUT:
-            return Outcome(OutcomeKind.FAILED, reason)
+            return Outcome(OutcomeKind.FAILED, reason, cause=cause)
         case Stop.CUT_OFF if active.executor is None:
             return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")
         case Stop.UNLEASED if active.executor is None:
@@ -408,9 +413,9 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
         case Stop.CUT_OFF:
             return Outcome(OutcomeKind.PUT_BACK if _goes_back(active) else OutcomeKind.CUT_OFF, reason)
         case Stop.UNLEASED:
-            return Outcome(OutcomeKind.FAILED, reason, blame=Blame.NODE)
+            return Outcome(OutcomeKind.FAILED, reason, cause=cause, blame=Blame.NODE)
         case _:
-            return Outcome(OutcomeKind.CANCELLED, reason)
+            return Outcome(OutcomeKind.CANCELLED, reason, cause=cause)
 
 
 def _goes_back(active: ActiveRun) -> bool:

@@ -13,7 +13,7 @@ from ostinato.logs import get_logger
 from ostinato.models.policy import load_policy
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, ScheduleDraft
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.timing import Timing, parse_timing
 
 __all__ = ["due_again", "ends_hold", "held_run", "held_runs"]
@@ -32,7 +32,9 @@ def held_run(schedule: DueSchedule, until: Micros) -> NewRun | None:
         return None
     reason = schedule.held_reason or "it was held"
     count = 1 + timing.count_between(from_micros(since), previous)
-    return schedule.left_out(RunState.SKIPPED, reason, since, to_micros(previous), count)
+    return schedule.left_out(
+        RunState.SKIPPED, schedule.held_cause or Cause.BUDGET, reason, since, to_micros(previous), count
+    )
 
 
 def held_runs(schedules: Iterable[DueSchedule], now: Micros) -> list[NewRun]:

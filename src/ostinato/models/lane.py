@@ -11,12 +11,10 @@ from ostinato.clock import Micros, micros_of
 from ostinato.durations import duration_text, parse_duration
 from ostinato.errors import InvalidInput
 
-__all__ = ["CLEARED", "DEFAULT_LANES", "FALLBACK_LANE", "JUMPED", "Bucket", "Lane", "Rate", "parse_rate"]
+__all__ = ["DEFAULT_LANES", "FALLBACK_LANE", "JUMPED", "Bucket", "Lane", "Rate", "parse_rate"]
 
 DEFAULT_LANES: dict[str, int] = {"main": 30, "subagent": 50, "team": 100, "cron": 30}
 FALLBACK_LANE = "main"
-CLEARED = "lane cleared"
-"""The reason of runs that ended because their lane was cleared."""
 
 JUMPED: Micros = 60 * 1_000_000
 """Clocks of nodes differ by less than this, and a claim waits no longer; what is further ahead is a clock set back."""

@@ -15,7 +15,7 @@ from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Progress
-from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.models.states import ENDS, Cause, RunState, Trigger
 
 __all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Mark", "ToldRun"]
 
@@ -41,6 +41,7 @@ class ToldRun(msgspec.Struct, frozen=True, gc=False):
     schedule: str | None
     task: str | None
     state: RunState
+    cause: Cause | None
     reason: str | None
     cancelling: str | None
     trigger: Trigger

@@ -16,13 +16,16 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
-from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.models.states import ENDS, Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work, work_text
 
 __all__ = [
+    "CLEARED",
     "INTERRUPTED",
+    "WAITED_TOO_LONG",
     "Attempt",
     "ClaimedRun",
+    "Ending",
     "Finish",
     "NewRun",
     "Progress",
@@ -31,7 +34,6 @@ __all__ = [
     "RunFilter",
     "StoredWork",
     "cancelled",
-    "end_of_cancel",
     "queued_run",
     "stored_work",
     "tells",
@@ -67,7 +69,11 @@ class Run:
     schedule: str | None
     task: str | None
     state: RunState
+    cause: Cause | None
+    """Why it did not simply succeed, for programs; of one that waits, why it goes back to the queue, and of one that
+    runs, why it was asked to stop."""
     reason: str | None
+    """The same in words."""
     trigger: Trigger
     due_at: datetime
     last_due_at: datetime | None
@@ -129,6 +135,7 @@ class NewRun:
     ready_at: Micros
     lane: str
     state: RunState = RunState.QUEUED
+    cause: Cause | None = None
     reason: str | None = None
     schedule_id: ScheduleId | None = None
     last_due_at: Micros | None = None
@@ -226,6 +233,7 @@ class Finish:
     state: RunState
     started_at: Micros | None
     finished_at: Micros
+    cause: Cause | None = None
     reason: str | None = None
     error: str | None = None
     result: str | None = None
@@ -265,19 +273,41 @@ class Finish:
     """Called by the recorder when this is written, or is nobody's business any more."""
 
 
-INTERRUPTED = "interrupted by a newer message of its session"
-"""The reason of a cancel that ends in `superseded`."""
+class Ending(NamedTuple):
+    """Why a run is ended from outside: the cause decides how, and the reason tells it."""
+
+    cause: Cause
+    reason: str
+
+    @property
+    def state(self) -> RunState:
+        """What becomes of the run."""
+        return _ENDED_AS.get(self.cause, RunState.CANCELLED)
 
 
-def end_of_cancel(reason: str | None) -> RunState:
-    """How a run ends that was told to stop for this reason."""
-    return RunState.SUPERSEDED if reason is not None and reason.startswith(INTERRUPTED) else RunState.CANCELLED
+_ENDED_AS = {
+    Cause.INTERRUPTED: RunState.SUPERSEDED,
+    Cause.DROPPED: RunState.SKIPPED,
+    Cause.STALE: RunState.SKIPPED,
+    Cause.DEBOUNCED: RunState.SKIPPED,
+    Cause.EXPIRED: RunState.EXPIRED,
+}
+INTERRUPTED = Ending(Cause.INTERRUPTED, "interrupted by a newer message of its session")
+CLEARED = Ending(Cause.LANE_CLEARED, "lane cleared")
+WAITED_TOO_LONG = Ending(Cause.EXPIRED, "waited longer than its max age before it could start")
 
 
-def cancelled(finish: Finish, reason: str) -> Finish:
+def cancelled(finish: Finish, ending: Ending) -> Finish:
     """The same finish, if the run was to be tried again and somebody wants it to stop."""
-    state = end_of_cancel(reason)
-    return replace(finish, state=state, reason=reason, ready_at=None, attempt_state=None, counted=True)
+    return replace(
+        finish,
+        state=ending.state,
+        cause=ending.cause,
+        reason=ending.reason,
+        ready_at=None,
+        attempt_state=None,
+        counted=True,
+    )
 
 
 def unstorable(finish: Finish, why: str) -> Finish:
@@ -288,6 +318,7 @@ def unstorable(finish: Finish, why: str) -> Finish:
         state=RunState.FAILED,
         started_at=finish.started_at,
         finished_at=finish.finished_at,
+        cause=Cause.NOT_RECORDED,
         reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
         schedule_id=finish.schedule_id,
         session=finish.session,
@@ -327,6 +358,7 @@ class RunFilter:
     lane: str | None = None
     trigger: Trigger | None = None
     states: tuple[RunState, ...] = ()
+    causes: tuple[Cause, ...] = ()
     due_from: Micros | None = None
     due_until: Micros | None = None
     before_id: RunId | None = None

@@ -15,8 +15,8 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import Policy, load_policy
-from ostinato.models.run import NewRun, Run
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.run import Ending, NewRun, Run
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
 
 __all__ = [
@@ -79,6 +79,21 @@ class Schedule:
     updated_at: datetime
     anchor_at: datetime
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
+    awaits_finish: bool = False
+    """Whether its next due time is set when what is active of it ends."""
+
+    @property
+    def state(self) -> ScheduleState:
+        """One of on, off, paused, broken, orphaned and finished."""
+        if self.broken is not None:
+            return ScheduleState.BROKEN
+        if self.orphaned:
+            return ScheduleState.ORPHANED
+        if self.next_run_at is not None:
+            return ScheduleState.PAUSED if self.held_since is not None else ScheduleState.ON
+        if self.remaining == 0 or (self.enabled and not self.awaits_finish):
+            return ScheduleState.FINISHED
+        return ScheduleState.ON if self.enabled else ScheduleState.OFF
 
     @property
     def paused(self) -> bool:
@@ -131,13 +146,14 @@ class ScheduleChange:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A schedule that stays on but does not run for a while: its budget is used up.
+    """A schedule that stays on but does not run for a while: its budget is used up, or it is being removed.
 
     Its due times from `since` on become one skipped row when the hold ends: at `next_at`, or before.
     """
 
     since: Micros
     next_at: Micros
+    cause: Cause
     reason: str
 
 
@@ -228,6 +244,7 @@ class DueSchedule:
     project: str | None
     held_since: Micros | None
     held_reason: str | None
+    held_cause: Cause | None
     active: tuple[RunId, ...]
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]
@@ -235,7 +252,7 @@ class DueSchedule:
     given_up: tuple[RunId, ...] = ()
     """Runs of its name that were given up and whose code goes on, oldest first."""
 
-    def left_out(self, state: RunState, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
+    def left_out(self, state: RunState, cause: Cause, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
         """One row for due times from `first` to `last` that nothing is executed for."""
         return NewRun(
             kind=self.kind,
@@ -247,6 +264,7 @@ class DueSchedule:
             ready_at=first,
             lane=load_policy(self.policy).lane,
             state=state,
+            cause=cause,
             reason=reason,
             schedule_id=self.id,
             last_due_at=last,
@@ -271,4 +289,5 @@ class FirePlan:
     """It was planned as if nothing of the schedule were active: not written if that no longer holds."""
     cancel: tuple[RunId, ...] = ()
     """Active runs that the newer one replaces."""
-    cancel_reason: str | None = None
+    ending: Ending | None = None
+    """Why those end."""

@@ -1,7 +1,6 @@
 """Sessions: keys whose runs go one after the other, each a durable mailbox.
 
-`Message` goes in, `Sent` comes back, `Session` is what people read. The reasons below are the words that the ledger
-says, and what a waiting sender is told by.
+`Message` goes in, `Sent` comes back, `Session` is what people read.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy
-from ostinato.models.run import NewRun
-from ostinato.models.states import RunState
+from ostinato.models.run import Ending, NewRun
+from ostinato.models.states import Cause, RunState
 from ostinato.models.work import Agent, Work
 
 __all__ = [
@@ -44,10 +43,10 @@ __all__ = [
     "with_turn",
 ]
 
-DROPPED = "dropped: its session's queue was full and a newer message came"
+DROPPED = Ending(Cause.DROPPED, "dropped: its session's queue was full and a newer message came")
 REFUSED = "refused: its session's queue is full"
-STALE = "stale: it was sent before its session was stopped"
-STOPPED = "its session was stopped"
+STALE = Ending(Cause.STALE, "stale: it was sent before its session was stopped")
+STOPPED = Ending(Cause.SESSION_STOPPED, "its session was stopped")
 MESSAGE_KEYS = "message:"
 """What the keys of messages begin with; others may not."""
 
@@ -65,9 +64,9 @@ def message_key(session: str, message_id: str) -> str:
     return f"{MESSAGE_KEYS}{len(session)}:{session}:{message_id}"
 
 
-def debounced(into: RunId) -> str:
-    """The reason of a message whose payload another run carries."""
-    return f"debounced: its payload goes with run {into}"
+def debounced(into: RunId) -> Ending:
+    """What becomes of a message whose payload another run carries."""
+    return Ending(Cause.DEBOUNCED, f"debounced: its payload goes with run {into}")
 
 
 class _Carrier(msgspec.Struct):
@@ -180,16 +179,24 @@ def queued_message(message: Message, now: Micros) -> NewRun:
     )
 
 
-def skipped_message(message: Message, reason: str, now: Micros) -> NewRun:
+def skipped_message(message: Message, ending: Ending, now: Micros) -> NewRun:
     """The row of a message that gets no run of its own."""
-    return replace(message.run, state=RunState.SKIPPED, reason=reason, ready_at=now, expires_at=None, mode=message.mode)
+    return replace(
+        message.run,
+        state=RunState.SKIPPED,
+        cause=ending.cause,
+        reason=ending.reason,
+        ready_at=now,
+        expires_at=None,
+        mode=message.mode,
+    )
 
 
-def known_message(id: RunId, state: str, reason: str | None, result: str | None) -> Sent:
+def known_message(id: RunId, cause: str | None, result: str | None) -> Sent:
     """What was answered to a message that is sent a second time, by its row."""
-    if state == RunState.SKIPPED and result is not None:
+    if cause == Cause.DEBOUNCED and result is not None:
         return Sent(Delivery.DEBOUNCED, RunId(msgspec.json.decode(result, type=_Carrier).run))
-    return Sent(Delivery.STALE if reason == STALE else Delivery.QUEUED, id)
+    return Sent(Delivery.STALE if cause == Cause.STALE else Delivery.QUEUED, id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The states of a run, and the one table of moves between them; docs/lifecycle.md draws it."""
+"""The states of a run, the causes of its end, and the one table of moves; docs/lifecycle.md draws it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ostinato.errors import IllegalTransition
 
-__all__ = ["ACTIVE", "ENDS", "STARTS", "TRANSITIONS", "RunState", "Trigger", "check_transition"]
+__all__ = ["ACTIVE", "ENDS", "STARTS", "TRANSITIONS", "Cause", "RunState", "Trigger", "check_transition"]
 
 
 class RunState(StrEnum):
@@ -41,6 +41,77 @@ class Trigger(StrEnum):
     CATCH_UP = "catch_up"
     API = "api"
     MESSAGE = "message"
+
+
+class Cause(StrEnum):
+    """Why a run did not simply succeed: what programs decide by, where `reason` is what people read."""
+
+    OVERLAP = "overlap"
+    """Another run of its schedule was active, or took its place."""
+    CHECK = "check"
+    """One of its checks failed."""
+    GATE = "gate"
+    """Its gate said no, or failed."""
+    BUDGET = "budget"
+    """The budget of its schedule, or its own, is used up."""
+    DEBOUNCED = "debounced"
+    """Another run carries its payload."""
+    DROPPED = "dropped"
+    """The queue of its session was full, and a newer message came."""
+    STALE = "stale"
+    """It was sent before its session was stopped."""
+    INTERRUPTED = "interrupted"
+    """A newer message of its session took its place."""
+    SESSION_STOPPED = "session_stopped"
+    """Its session was stopped."""
+    LANE_CLEARED = "lane_cleared"
+    """Its lane was cleared."""
+    DOWNTIME = "downtime"
+    """It was due while no engine ran or could work."""
+    OUTSIDE_WINDOW = "outside_window"
+    """The same, and it was too long ago, or one too many, to be caught up."""
+    EXPIRED = "expired"
+    """It waited longer than its max age."""
+    RAISED = "raised"
+    """The function raised an exception."""
+    ABORTED = "aborted"
+    """The work said that trying again would not help, or returned what cannot be stored."""
+    CRASHED = "crashed"
+    """The process of the function ended without an answer."""
+    EXIT_STATUS = "exit_status"
+    """The command ended with another status than 0, or by a signal."""
+    HTTP_STATUS = "http_status"
+    """The answer had another status than expected."""
+    NO_ANSWER = "no_answer"
+    """The request got no answer: no connection, or a broken one."""
+    REQUEST_REFUSED = "request_refused"
+    """The request was not sent, or its answer not taken: an address or a redirect that is not allowed, say."""
+    AGENT_ERROR = "agent_error"
+    """The agent reported an error, or gave no result."""
+    LOGGED_OUT = "logged_out"
+    """The agent is not logged in."""
+    TIMED_OUT = "timed_out"
+    """It ran longer than its timeout."""
+    NODE_LOST = "node_lost"
+    """Its node was lost while it ran, or could not renew its lease."""
+    CUT_OFF = "cut_off"
+    """Its node was stopped while it ran."""
+    CANCELLED = "cancelled"
+    """Somebody cancelled it."""
+    REMOVED = "removed"
+    """Its schedule was being removed."""
+    UNKNOWN_TASK = "unknown_task"
+    """No running node knows its task."""
+    NOT_LOADABLE = "not_loadable"
+    """What the ledger says of it cannot be read."""
+    NOT_STARTED = "not_started"
+    """Something that it needs is not there: its program, folder, project, user or secrets."""
+    NOT_RECORDED = "not_recorded"
+    """Its outcome could not be stored."""
+    SNOOZED = "snoozed"
+    """The work asked to be run again later."""
+    POSTPONED = "postponed"
+    """Its node could not start it just then: no room, no database, or it was being stopped."""
 
 
 _Q, _R = RunState.QUEUED, RunState.RUNNING

@@ -14,9 +14,9 @@ from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
-from ostinato.models.run import RunFilter
+from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Hold, Schedule
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.service.drafts import Code
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
@@ -24,7 +24,7 @@ from ostinato.timing import parse_timing
 __all__ = ["Removal"]
 
 _LOOK_SECONDS = 0.05
-_REASON = "its schedule is to be removed"
+_ENDING = Ending(Cause.REMOVED, "its schedule is to be removed")
 _PAUSED = "it is being removed: nothing starts while what runs of it is waited for"
 
 
@@ -103,10 +103,10 @@ class Removal:
     async def _cancel(self, schedule: Schedule, running: Sequence[RunId]) -> None:
         """Tell these to stop, and cancel all that is queued, page by page."""
         if running:
-            await self._store.runs.cancel_runs(running, _REASON, self._clock.now())
+            await self._store.runs.cancel_runs(running, _ENDING, self._clock.now())
         wanted = _of(schedule, RunState.QUEUED)
         while queued := [run.id for run in await self._store.runs.list_runs(wanted)]:
-            await self._store.runs.cancel_runs(queued, _REASON, self._clock.now())
+            await self._store.runs.cancel_runs(queued, _ENDING, self._clock.now())
             wanted = replace(wanted, before_id=queued[-1])
 
 
@@ -120,7 +120,9 @@ def _hold(schedule: Schedule, until: Micros) -> Hold | None:
         return None
     timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
     resumes = from_micros(until) if timing.after_finish else timing.next_after(from_micros(until))
-    return None if resumes is None else Hold(to_micros(schedule.next_run_at), to_micros(resumes), _PAUSED)
+    if resumes is None:
+        return None
+    return Hold(to_micros(schedule.next_run_at), to_micros(resumes), Cause.REMOVED, _PAUSED)
 
 
 def _still_running(name: str, running: Sequence[RunId], given_up: Sequence[GivenUp], seconds: float) -> Conflict:

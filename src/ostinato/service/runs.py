@@ -7,7 +7,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from enum import StrEnum
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from ostinato.clock import Clock, Micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
@@ -16,9 +17,9 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
 from ostinato.models.policy import Policy, check_choice, check_key, make_policy, policy_text
-from ostinato.models.run import NewRun, Run, RunFilter, StoredWork, queued_run
-from ostinato.models.session import MESSAGE_KEYS, STALE, Delivery, Message, Sent, with_turn
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
+from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
@@ -33,6 +34,7 @@ from ostinato.stores.base import Store
 
 __all__ = ["EnqueueSpec", "LinesPage", "RunService", "RunsWanted", "check_run_key", "fresh"]
 
+Choice = TypeVar("Choice", bound=StrEnum)
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
 _LONGEST_FOLLOW = 0.25
 """Between two looks at output: a node writes what is new twice a second."""
@@ -70,6 +72,7 @@ class RunsWanted(TypedDict, total=False):
     lane: str | None
     trigger: Trigger | str | None
     state: RunState | str | Iterable[RunState | str] | None
+    cause: Cause | str | Iterable[Cause | str] | None
     since: datetime | None
     until: datetime | None
 
@@ -215,7 +218,8 @@ class RunService:
             project=project,
             lane=wanted.get("lane"),
             trigger=None if trigger is None else check_choice(Trigger, "trigger", trigger),
-            states=_states(wanted.get("state")),
+            states=_choices(RunState, "state", wanted.get("state")),
+            causes=_choices(Cause, "cause", wanted.get("cause")),
             due_from=_instant("since", wanted.get("since")),
             due_until=_instant("until", wanted.get("until")),
         )
@@ -266,7 +270,7 @@ class RunService:
         """End it if it is queued, ask its node to stop it if it runs; a Conflict if it has ended."""
         run = await self.get(id)
         if not run.ended:
-            await self._store.runs.cancel_runs([run.id], reason, self._clock.now())
+            await self._store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, reason), self._clock.now())
             run = await self.get(id)
         if run.ended and run.state is not RunState.CANCELLED:
             raise Conflict(f"run {id} has ended already: {run.state}")
@@ -321,7 +325,7 @@ def _new_runs(
 
 def fresh(run: Run) -> Run:
     """The run, unless its session was stopped while it was on its way into the queue."""
-    if run.reason == STALE:
+    if run.cause is Cause.STALE:
         raise MessageStale(f"session {run.session!r} was stopped while this was on its way: it is not queued")
     return run
 
@@ -382,12 +386,12 @@ def _instant(field: str, moment: datetime | None) -> Micros | None:
     return None if moment is None else to_micros(moment)
 
 
-def _states(state: RunState | str | Iterable[RunState | str] | None) -> tuple[RunState, ...]:
-    if state is None:
+def _choices(kind: type[Choice], field: str, given: str | Iterable[str] | None) -> tuple[Choice, ...]:
+    """One word, or some."""
+    if given is None:
         return ()
-    names = [state] if isinstance(state, str) else list(state)
+    names = [given] if isinstance(given, str) else list(given)
     for name in names:
-        if name not in list(RunState):
-            known = ", ".join(RunState)
-            raise InvalidInput(f"there is no state {name!r}", field="state", hint=f"the states are {known}")
-    return tuple(RunState(name) for name in names)
+        if name not in list(kind):
+            raise InvalidInput(f"there is no {field} {name!r}", field=field, hint=f"the {field}s are {', '.join(kind)}")
+    return tuple(kind(name) for name in names)

@@ -13,7 +13,7 @@ from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, Timi
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
-from ostinato.models.run import Run, RunFilter, queued_run, stored_work
+from ostinato.models.run import Ending, Run, RunFilter, queued_run, stored_work
 from ostinato.models.schedule import (
     Revision,
     Schedule,
@@ -24,7 +24,7 @@ from ostinato.models.schedule import (
     ScheduleState,
 )
 from ostinato.models.session import in_turn, with_turn
-from ostinato.models.states import ACTIVE, Trigger
+from ostinato.models.states import ACTIVE, Cause, Trigger
 from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
 from ostinato.service.backfill import Backfill, backfill_runs, due_between
@@ -406,8 +406,8 @@ class ScheduleService:
 
     async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
         active = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, states=tuple(ACTIVE), limit=1_000))
-        reason = "replaced by a manual run (overlap is cancel_running)"
-        await self._store.runs.cancel_runs([run.id for run in active], reason, now)
+        ending = Ending(Cause.OVERLAP, "replaced by a manual run (overlap is cancel_running)")
+        await self._store.runs.cancel_runs([run.id for run in active], ending, now)
 
     @audited("schedule.backfill", about=lambda given, _: None if given.get("dry_run") else given.pop("name"))
     async def backfill(

@@ -10,11 +10,10 @@ from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId
-from ostinato.models.lane import CLEARED
 from ostinato.models.policy import Policy, check_choice, check_key, check_session, check_whole, policy_text
 from ostinato.models.run import NewRun, Run, StoredWork, queued_run
-from ostinato.models.session import DROPPED, STALE, Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
-from ostinato.models.states import Trigger
+from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
+from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function, payload_text, payload_work
 from ostinato.service.audit import audited
 from ostinato.service.drafts import Code, TaskLike, policy_for_enqueue
@@ -109,11 +108,11 @@ class SessionService:
         """Wait until the run of a message has ended; raises what kept it from starting: QueueDropped, LaneCleared,
         MessageStale."""
         run = await self._runs.wait(id, timeout=timeout)
-        if run.reason == DROPPED:
+        if run.cause is Cause.DROPPED:
             raise QueueDropped(f"the message of run {id} was dropped: the queue of session {run.session!r} was full")
-        if run.reason == CLEARED:
+        if run.cause is Cause.LANE_CLEARED:
             raise LaneCleared(f"the message of run {id} was dropped: lane {run.lane!r} was cleared")
-        if run.reason == STALE:
+        if run.cause is Cause.STALE:
             raise MessageStale(f"the message of run {id} was sent before session {run.session!r} was stopped")
         return run
 

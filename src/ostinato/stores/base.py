@@ -17,6 +17,7 @@ from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node, NodeBeat
 from ostinato.models.project import Ground, Project
+from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Tally
@@ -83,7 +84,7 @@ class Glance:
 
     next_at: Micros | None
     ready_at: Micros | None
-    cancel: Sequence[tuple[RunId, str]]
+    cancel: Sequence[tuple[RunId, Ending]]
     drain: bool | None = None
     """Whether somebody asks this node to take no more work; None if the node is not there."""
 

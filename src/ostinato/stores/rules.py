@@ -14,7 +14,7 @@ from string import Template
 from ostinato.models.access import Role
 from ostinato.models.event import EventKind
 from ostinato.models.session import Mode
-from ostinato.models.states import ENDS, RunState, Trigger
+from ostinato.models.states import ENDS, Cause, RunState, Trigger
 
 __all__ = [
     "GROWING",
@@ -233,6 +233,7 @@ _RUN = ", ".join(
     (
         # What has ended keeps its end; what has not is over now, and says why.
         f"reason = CASE WHEN {_ENDED} THEN reason ELSE $why END",
+        f"cause = CASE WHEN {_ENDED} THEN cause ELSE '{Cause.NOT_LOADABLE}' END",
         _else("state", _ENDED, "'failed'"),
         f"finished_at = CASE WHEN {_ENDED} AND {_within('finished_at', -_FAR, _FAR)} THEN finished_at ELSE $now END",
         # By hand, where its due time cannot be kept: a schedule has one row for each.

@@ -11,8 +11,8 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Finish, NewRun, Report, Run, RunFilter
-from ostinato.models.states import RunState
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.states import Cause, RunState
 
 __all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Tally"]
 
@@ -128,7 +128,7 @@ class RunStore(Protocol):
 
     async def report_runs(self, reports: Sequence[Report]) -> None: ...
 
-    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled: ...
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled: ...
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
         """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
@@ -139,7 +139,7 @@ class RunStore(Protocol):
         """Queued runs that have been ready since before then and whose task no living node knows."""
         ...
 
-    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
         """Say on queued runs why they are not started."""
         ...
 

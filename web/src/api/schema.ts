@@ -1184,6 +1184,12 @@ export interface components {
             reason?: string | null;
         };
         /**
+         * Cause
+         * @description Why a run did not simply succeed: what programs decide by, where `reason` is what people read.
+         * @enum {string}
+         */
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "timed_out" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
+        /**
          * Cleared
          * @description How many queued runs were ended.
          */
@@ -2615,6 +2621,8 @@ export interface components {
              * @description Why it was asked to stop, while it has not yet stopped.
              */
             cancelling: string | null;
+            /** @description Why it did not simply succeed, as one word; reason says it to people. */
+            cause: components["schemas"]["Cause"] | null;
             /** Count */
             count: number;
             /**
@@ -2764,6 +2772,11 @@ export interface components {
              * @description The timing in English.
              */
             sentence: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "on" | "off" | "paused" | "broken" | "orphaned" | "finished";
             /**
              * Timing
              * @description Its text form.
@@ -4969,6 +4982,8 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
@@ -6892,6 +6907,8 @@ export interface operations {
     list_runs_of_schedule: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
@@ -7557,6 +7574,8 @@ export interface operations {
     list_messages: {
         parameters: {
             query?: {
+                /** @description May be repeated. */
+                cause?: components["schemas"]["Cause"][];
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */

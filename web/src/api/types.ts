@@ -8,6 +8,7 @@ type Schemas = components["schemas"];
 export type Run = Schemas["Run"];
 export type RunState = Run["state"];
 export type Trigger = Run["trigger"];
+export type Cause = Schemas["Cause"];
 export type Attempt = Schemas["Attempt"];
 export type Progress = Schemas["Progress"];
 export type RecentRun = Schemas["RecentRun"];

@@ -8,6 +8,7 @@ export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   schedule_id: 1,
   task: null,
   state: "running",
+  cause: null,
   reason: null,
   cancelling: null,
   trigger: "schedule",
@@ -95,6 +96,7 @@ export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   updated_at: "2026-11-01T00:00:00Z",
   running: 0,
   ...changes,
+  state: changes.state ?? (changes.broken != null ? "broken" : changes.enabled === false ? "off" : "on"),
 });
 
 export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({

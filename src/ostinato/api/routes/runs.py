@@ -82,6 +82,7 @@ def run_answer(run: RunModel, house: ApiHouse, status: int = 200) -> Response:
 
 async def runs_answer(query: RunsOfQuery, house: ApiHouse, **of: Unpack[RunsWanted]) -> Response:
     """A page of runs."""
-    of |= {"trigger": query.trigger, "state": query.state, "since": query.from_, "until": query.until}
+    of |= {"trigger": query.trigger, "state": query.state, "cause": query.cause}
+    of |= {"since": query.from_, "until": query.until}
     found = await house.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
     return json_answer({"items": [run_shape(run, house.settings.tz) for run in found.items], "next": found.next})

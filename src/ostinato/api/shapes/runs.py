@@ -10,6 +10,7 @@ from ostinato.api.shapes.base import Answer, Asked, Cursor, Moment, Sought, Text
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork, Work
 from ostinato.durations import parse_duration
+from ostinato.models.states import Cause
 from ostinato.service.runs import check_run_key
 
 __all__ = ["Cancel", "Lines", "NewRun", "RecentRun", "Run", "RunPage", "RunQuery", "RunsOfQuery", "State", "Trigger"]
@@ -44,6 +45,9 @@ class Run(Answer):
     schedule_id: int | None
     task: str | None
     state: State
+    cause: Annotated[
+        Cause | None, Field(description="Why it did not simply succeed, as one word; reason says it to people.")
+    ]
     reason: str | None
     cancelling: Annotated[str | None, Field(description="Why it was asked to stop, while it has not yet stopped.")]
     trigger: Trigger
@@ -109,6 +113,7 @@ class RunsOfQuery(Sought):
     """Which runs of a schedule or a session to list, the newest first."""
 
     state: Annotated[list[State], Field(default_factory=list, description="May be repeated.")]
+    cause: Annotated[list[Cause], Field(default_factory=list, description="May be repeated.")]
     trigger: Trigger | None = None
     from_: Annotated[Moment | None, Field(alias="from", description="Due at this time or after it.")] = None
     until: Annotated[Moment | None, Field(description="Due at this time or before it.")] = None

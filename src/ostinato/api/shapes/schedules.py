@@ -47,6 +47,7 @@ class Schedule(Answer):
     policy: Policy
     project: str | None
     owner: str
+    state: Literal["on", "off", "paused", "broken", "orphaned", "finished"]
     enabled: bool
     broken: Annotated[str | None, Field(description="Why it does not run, or null.")]
     orphaned: Annotated[bool, Field(description="Its code no longer declares it.")]

@@ -24,6 +24,7 @@ from ostinato.execution.executors.pipes import Ear
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import starved
+from ostinato.models.states import Cause
 from ostinato.models.work import Function
 from ostinato.tuning import Tuning
 
@@ -44,6 +45,7 @@ class _Answer(msgspec.Struct):
     """The child's last message."""
 
     kind: str
+    cause: Cause | None
     reason: str | None
     error: str | None
     result: str | None
@@ -52,7 +54,7 @@ class _Answer(msgspec.Struct):
     @property
     def outcome(self) -> Outcome:
         delay = None if self.delay is None else timedelta(microseconds=self.delay)
-        return Outcome(OutcomeKind[self.kind], self.reason, self.error, self.result, delay)
+        return Outcome(OutcomeKind[self.kind], self.reason, self.error, self.result, self.cause, delay)
 
 
 class _Child(ProcessCall):
@@ -91,15 +93,16 @@ class _Child(ProcessCall):
             return STOPPED
         if self._nonsense is not None:
             reason = f"its process could not be understood: {one_line(self._nonsense)}"
-            return Outcome(OutcomeKind.FAILED, reason, raised(self._nonsense).error)
+            return Outcome(OutcomeKind.FAILED, reason, raised(self._nonsense).error, cause=Cause.CRASHED)
         return self._answer or Outcome(
-            OutcomeKind.FAILED, reason=f"its process {end_of(status)} before the function returned"
+            OutcomeKind.FAILED, f"its process {end_of(status)} before the function returned", cause=Cause.CRASHED
         )
 
     def _not_started(self, error: NotStarted) -> Outcome:
         if error.may_pass:
             return starved(str(error))
-        return Outcome(OutcomeKind.ABORTED, f"its process could not be started: {error}")
+        reason = f"its process could not be started: {error}"
+        return Outcome(OutcomeKind.ABORTED, reason, cause=Cause.NOT_STARTED)
 
     def _heard(self, data: bytes) -> None:
         """Pass on what the child reports, and keep its answer."""

@@ -13,6 +13,7 @@ from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import is_exhausted, starved
+from ostinato.models.states import Cause
 from ostinato.tuning import Tuning
 
 __all__ = ["ProcessCall", "ProcessExecutor"]
@@ -60,7 +61,9 @@ class ProcessCall(ABC):
             if self._group is None and is_exhausted(error):
                 outcome = starved(one_line(error))
             else:
-                outcome = Outcome(OutcomeKind.FAILED, f"{self.lost}: {one_line(error)}", raised(error).error)
+                outcome = Outcome(
+                    OutcomeKind.FAILED, f"{self.lost}: {one_line(error)}", raised(error).error, cause=Cause.CRASHED
+                )
         self._done(outcome)
 
     async def _start(self, command: list[str], **places: Any) -> ProcessGroup:
@@ -72,7 +75,9 @@ class ProcessCall(ABC):
         return self._group
 
     def _not_started(self, error: NotStarted) -> Outcome:
-        return starved(str(error)) if error.may_pass else Outcome(OutcomeKind.ABORTED, str(error))
+        if error.may_pass:
+            return starved(str(error))
+        return Outcome(OutcomeKind.ABORTED, str(error), cause=Cause.NOT_STARTED)
 
     def _done(self, outcome: Outcome) -> None:
         self._call.done(outcome)

@@ -22,6 +22,7 @@ from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.starting import look_for
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.output import readable
+from ostinato.models.states import Cause
 from ostinato.models.work import Shell
 from ostinato.tuning import Tuning
 
@@ -81,7 +82,7 @@ class _Command(ProcessCall):
         if self._is_stopping:
             return STOPPED
         if status == UNKNOWN:
-            return Outcome(OutcomeKind.FAILED, end_of(status))
+            return Outcome(OutcomeKind.FAILED, end_of(status), cause=Cause.EXIT_STATUS)
         # As shells say it: 128 and the number of the signal.
         code = status if status >= 0 else 128 - status
         result = f'{{"exit_code":{code}}}'
@@ -92,7 +93,7 @@ class _Command(ProcessCall):
             reason += f": it used up its {_whole_seconds(self._work.cpu)} s of processor time"
         elif last := self._last.text:
             reason += f": {last}"
-        return Outcome(OutcomeKind.FAILED, reason, result=result)
+        return Outcome(OutcomeKind.FAILED, reason, result=result, cause=Cause.EXIT_STATUS)
 
 
 class LastLine:

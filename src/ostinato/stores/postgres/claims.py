@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from ostinato.models.ids import RunId
 from ostinato.models.lane import JUMPED
-from ostinato.models.run import end_of_cancel
-from ostinato.models.states import RunState
+from ostinato.models.run import WAITED_TOO_LONG, Ending
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.ends import lock_ends
@@ -22,7 +21,7 @@ from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.query import Connection, LongStatement, fetch, texts
 from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
 from ostinato.stores.postgres.writer import Answer
-from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed, load_ending
 from ostinato.stores.sql.ends import end_queued
 
 __all__ = ["ClaimAnswer", "give_back", "lock_claims", "send_claim", "settle_now", "unsettled_sessions"]
@@ -93,12 +92,12 @@ share AS (
 ),
 taken AS (
     UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = %(node)s, started_at = %(now)s,
-                    reason = NULL, error = NULL, burst = false
+                    cause = NULL, reason = NULL, error = NULL, burst = false
     WHERE id = ANY (ARRAY(
         SELECT c.id FROM share s JOIN candidate c ON c.position = s.position WHERE c.place <= s.taken
     ))
     RETURNING id, token, kind, task, work, policy, trigger, due_at, ready_at, attempt, schedule_id, session, key,
-              count, node, NULL::bigint AS started_at, project, lane, priority, state, reason, mode
+              count, node, NULL::bigint AS started_at, project, lane, priority, state, cause, reason, mode
 ),
 started AS ({telling("%(now)s", "'started'", "taken")}),
 spent AS (
@@ -126,10 +125,10 @@ _CLAIMED = "state = 'running' AND node = %(node)s AND started_at = %(now)s"
 _GIVE_BACK = f"""
 WITH back AS (
     UPDATE runs SET state = 'queued', node = NULL, started_at = NULL, attempt = attempt - 1
-    WHERE {_CLAIMED} RETURNING id, cancel
+    WHERE {_CLAIMED} RETURNING id, cause, cancel
 ),
 untold AS (DELETE FROM events WHERE at = %(now)s AND kind = 'started' AND run_id IN (SELECT id FROM back))
-SELECT id, cancel FROM back WHERE cancel IS NOT NULL
+SELECT id, cause, cancel FROM back WHERE cancel IS NOT NULL
 """
 _EXPIRED = "SELECT id, session FROM runs WHERE state = 'queued' AND expires_at <= %s LIMIT 1000"
 
@@ -179,11 +178,11 @@ async def give_back(connection: Connection, claim: Claim) -> Answer[None]:
     rows = await fetch(connection, f"SELECT id FROM runs WHERE {_CLAIMED} AND cancel IS NOT NULL", claimed)
     await lock_ends(connection, [RunId(id) for (id,) in rows])
     # What somebody wanted to stop meanwhile must not be claimed again.
-    asked: dict[str, list[RunId]] = {}
-    for id, reason in await fetch(connection, _GIVE_BACK, claimed):
-        asked.setdefault(reason, []).append(RunId(id))
-    for reason, ids in asked.items():
-        await end_queued(connection, PARTS, ids, RunState(end_of_cancel(reason)), reason, claim.now)
+    asked: dict[Ending, list[RunId]] = {}
+    for id, cause, reason in await fetch(connection, _GIVE_BACK, claimed):
+        asked.setdefault(load_ending(cause, reason), []).append(RunId(id))
+    for ending, ids in asked.items():
+        await end_queued(connection, PARTS, ids, ending, claim.now)
 
     async def nothing() -> None:
         return None
@@ -204,6 +203,5 @@ async def settle_now(connection: Connection, claim: Claim) -> None:
     """
     rows = await fetch(connection, _EXPIRED, (claim.now,))
     if rows:
-        reason = "waited longer than its max age before it could start"
-        await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], RunState.EXPIRED, reason, claim.now)
+        await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
     await give_late_turns(connection, claim.horizon)

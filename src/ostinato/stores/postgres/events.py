@@ -13,7 +13,7 @@ from ostinato.stores.postgres.query import Connection, fetch, fetch_value
 
 __all__ = ["TOLD_BY", "last_event", "telling"]
 
-TOLD_BY = "id, session, mode, state, attempt, reason"
+TOLD_BY = "id, session, mode, state, attempt, cause, reason"
 """The columns of a run that its event is made of."""
 
 
@@ -22,7 +22,7 @@ def telling(at: str, kind: str, runs: str) -> str:
     return f"""
     INSERT INTO events (at, kind, session, run_id, data)
     SELECT {at}::bigint, {kind}::text, session, id,
-           json_build_object('state', state, 'attempt', attempt, 'reason', reason)::text
+           json_build_object('state', state, 'attempt', attempt, 'cause', cause, 'reason', reason)::text
     FROM {runs} WHERE mode IS NOT NULL ORDER BY id"""
 
 

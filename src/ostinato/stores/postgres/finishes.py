@@ -21,18 +21,19 @@ __all__ = ["are_plain", "end_rows", "lock_schedules", "send_ends"]
 # The state is written so that no index on what runs fits it: each row is to be found by its id, however few the
 # planner believes are running.
 _WRITE = """
-UPDATE runs r SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, r.started_at),
-                  finished_at = f.finished_at, error = f.error, result = f.result,
-                  totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
-FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[], %s::text[],
-            %s::text[], %s::text[])
-     f (id, token, state, reason, started_at, finished_at, error, result, totals, progress)
+UPDATE runs r SET state = f.state, cause = f.cause, reason = f.reason,
+                  started_at = coalesce(f.started_at, r.started_at), finished_at = f.finished_at,
+                  error = f.error, result = f.result, totals = coalesce(f.totals, r.totals),
+                  progress = coalesce(f.progress, r.progress)
+FROM unnest(%s::bigint[], %s::bigint[], %s::text[], %s::text[], %s::text[], %s::bigint[], %s::bigint[], %s::text[],
+            %s::text[], %s::text[], %s::text[])
+     f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress)
 WHERE r.id = f.id AND r.token = f.token AND r.state || '' = 'running' RETURNING
 """
 _END = f"{_WRITE} r.id"
 # In the same statement, so that an end that was written before (see _lost) is not told again.
 _END_AND_TELL = f"""
-WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.reason, r.finished_at),
+WITH ended AS ({_WRITE} r.id, r.session, r.mode, r.state, r.attempt, r.cause, r.reason, r.finished_at),
 told AS ({telling("finished_at", "'finished'", "ended")})
 SELECT id FROM ended
 """
@@ -83,6 +84,7 @@ def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:
         numbers([finish.id for finish in ended]),
         numbers([finish.token for finish in ended]),
         texts([finish.state for finish in ended]),
+        texts([finish.cause for finish in ended]),
         texts([finish.reason for finish in ended]),
         numbers([finish.started_at for finish in ended]),
         numbers([finish.finished_at for finish in ended]),

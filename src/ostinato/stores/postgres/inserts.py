@@ -61,6 +61,7 @@ _OF_ALL = {
 _COLUMNS = _Columns(
     _OF_ALL
     | {
+        "cause": "text",
         "reason": "text",
         "schedule_id": "bigint",
         "last_due_at": "bigint",
@@ -190,6 +191,7 @@ def _is_plain(run: NewRun) -> bool:
         and run.session is None
         and run.key is None
         and run.expires_at is None
+        and run.cause is None
         and run.reason is None
         and run.last_due_at is None
         and run.count == 1

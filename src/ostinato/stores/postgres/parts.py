@@ -11,7 +11,6 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.models.session import STALE
-from ostinato.models.states import RunState
 from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.ends import count_from_finish, lock_ends
 from ostinato.stores.postgres.events import last_event
@@ -42,7 +41,7 @@ class PostgresParts:
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
         if mailboxes and (closed := await cut_off(db, mailboxes, now)):
             ids = await insert_due_late(db, [run for run in runs if run.session in closed])
-            await end_queued(db, self, ids, RunState.SKIPPED, STALE, now)
+            await end_queued(db, self, ids, STALE, now)
             runs = [run for run in runs if run.session not in closed]
             mailboxes -= closed
         if not runs:

@@ -114,8 +114,8 @@ class PostgresSchedules(Schedules[Connection]):
             moved = {ScheduleId(id) for (id,) in await fetch(connection, _MOVE, values)}
             fired = [plan for plan in sorted_plans if plan.schedule_id in moved]
             for plan in fired:
-                if plan.cancel:
-                    await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
+                if plan.ending is not None:
+                    await cancel_now(connection, self._parts, plan.cancel, plan.ending, now)
             await self._parts.insert_fires(connection, [run for plan in fired for run in plan.runs], now)
             return [id for id in first if id in moved]
 

@@ -9,7 +9,6 @@ from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.session import STALE, is_stale
-from ostinato.models.states import RunState
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note_runs
@@ -57,7 +56,7 @@ async def cut_off(db: Connection, sessions: Iterable[str], now: Micros) -> set[s
 async def let_in(db: C, parts: Parts[C], session: str, ids: Sequence[RunId], now: Micros) -> None:
     """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
     if await cut_off(db, [session], now):
-        await end_queued(db, parts, ids, RunState.SKIPPED, STALE, now)
+        await end_queued(db, parts, ids, STALE, now)
         return
     await remember(db, {session: now})
     await note_runs(db, EventKind.ENQUEUED, ids, now)

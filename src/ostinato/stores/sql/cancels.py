@@ -7,28 +7,25 @@ from typing import TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
-from ostinato.models.states import RunState
+from ostinato.models.run import Ending
 from ostinato.stores.base import Cancelled
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
-__all__ = ["cancel_now", "tell_to_stop"]
+__all__ = ["cancel_now"]
 
 C = TypeVar("C", bound=Connection)
 
 _TELL = """
-UPDATE runs SET cancel = :reason WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
+UPDATE runs SET cause = :cause, cancel = :reason
+WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
 """
 
 
-async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones."""
-    ended = await end_queued(db, parts, ids, RunState.CANCELLED, reason, now)
-    return Cancelled(ended, await tell_to_stop(db, ids, reason))
-
-
-async def tell_to_stop(db: Connection, ids: Sequence[RunId], reason: str) -> list[RunId]:
-    """Ask the nodes of running ones; who was asked before keeps the first reason."""
-    rows = await db.fetch(_TELL, {"ids": sorted(ids), "reason": reason})
-    return sorted(RunId(id) for (id,) in rows)
+    ended = await end_queued(db, parts, ids, ending, now)
+    # Who was asked before keeps the first reason.
+    rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict()})
+    return Cancelled(ended, sorted(RunId(id) for (id,) in rows))

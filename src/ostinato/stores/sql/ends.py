@@ -13,6 +13,7 @@ from typing import TypeVar
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Ending
 from ostinato.models.states import RunState, check_transition
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.events import note_runs
@@ -23,7 +24,7 @@ __all__ = ["end_queued", "wait_for_finish"]
 C = TypeVar("C", bound=Connection)
 
 _END = """
-UPDATE runs SET state = :state, reason = :reason, finished_at = :now, waiting = FALSE
+UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = :now, waiting = FALSE
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
 _LOCK = "SELECT id FROM schedules WHERE id = :id AND after_finish IS NOT NULL FOR NO KEY UPDATE"
@@ -34,20 +35,18 @@ WHERE id = :id AND after_finish IS NOT NULL AND held_since IS NULL AND next_at >
 """
 
 
-async def end_queued(
-    db: C, parts: Parts[C], ids: Sequence[RunId], state: RunState, reason: str, now: Micros
-) -> list[RunId]:
+async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
     """End those of the runs that are still queued."""
-    check_transition(RunState.QUEUED, state)
+    check_transition(RunState.QUEUED, ending.state)
     if not ids:
         return []
     await parts.lock_ends(db, ids)
-    rows = await db.fetch(_END, {"ids": sorted(ids), "state": state, "reason": reason, "now": now})
+    rows = await db.fetch(_END, {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now})
     ended = sorted(RunId(id) for id, _, _ in rows)
     await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
     sessions = {session for _, _, session in rows if session is not None}
     if sessions:
-        await note_runs(db, EventKind.DROPPED if state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
+        await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
         await parts.give_turns(db, sessions)
     return ended
 

@@ -20,9 +20,10 @@ INSERT INTO events (at, kind, session, run_id, data)
 SELECT coalesce(:at::bigint, finished_at), :kind::text, session, id, {}
 FROM runs WHERE id = ANY (:ids::bigint[]) AND mode IS NOT NULL ORDER BY id
 """
+_SAID = "'state', state, 'attempt', attempt, 'cause', cause, 'reason', reason"
 _OF_RUNS: dict[Dialect, str] = {
-    "sqlite": _NOTE_RUNS.format("json_object('state', state, 'attempt', attempt, 'reason', reason)"),
-    "postgres": _NOTE_RUNS.format("json_build_object('state', state, 'attempt', attempt, 'reason', reason)::text"),
+    "sqlite": _NOTE_RUNS.format(f"json_object({_SAID})"),
+    "postgres": _NOTE_RUNS.format(f"json_build_object({_SAID})::text"),
 }
 
 

@@ -13,6 +13,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
 from ostinato.stores.access_rows import REMOVED_AFTER_RUN
+from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.given_up import mark_given_up
@@ -27,7 +28,7 @@ Written = tuple[list[RunId], list[ScheduleId]]
 """The runs whose token no longer held, and the schedules whose breaker tripped."""
 
 # Locked, so that whoever asks from here on waits, and then finds the run queued.
-_ASKED = "SELECT id, cancel FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+_ASKED = "SELECT id, cause, cancel FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
 _AS_WRITTEN = "SELECT id, token, state, finished_at FROM runs WHERE id = ANY (:ids::bigint[])"
 # The state is written so that no index on what runs fits it: each row is to be found by its id.
 _KEEP_ATTEMPT = """
@@ -40,13 +41,13 @@ JOIN runs r ON r.id = f.id AND r.token = f.token AND r.state || '' = 'running'
 WHERE f.attempt_state IS NOT NULL
 """
 _REQUEUE = """
-UPDATE runs AS r SET state = 'queued', reason = f.reason, error = f.error, ready_at = f.ready_at,
+UPDATE runs AS r SET state = 'queued', cause = f.cause, reason = f.reason, error = f.error, ready_at = f.ready_at,
                      attempt = r.attempt - CASE WHEN f.counted THEN 0 ELSE 1 END, started_at = NULL, node = NULL,
                      cancel = NULL, expires_at = CASE WHEN f.attempt_state IS NOT NULL THEN NULL ELSE r.expires_at END,
                      totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
-FROM unnest(:ids::bigint[], :tokens::bigint[], :reasons::text[], :errors::text[], :ready::bigint[],
-            :counted::boolean[], :attempt_states::text[], :totals::text[], :progress::text[])
-     f (run_id, run_token, reason, error, ready_at, counted, attempt_state, totals, progress)
+FROM unnest(:ids::bigint[], :tokens::bigint[], :causes::text[], :reasons::text[], :errors::text[],
+            :ready::bigint[], :counted::boolean[], :attempt_states::text[], :totals::text[], :progress::text[])
+     f (run_id, run_token, cause, reason, error, ready_at, counted, attempt_state, totals, progress)
 WHERE r.id = f.run_id AND r.token = f.run_token AND r.state || '' = 'running' RETURNING id
 """
 # By the row as it was left, or, if that has gone on since, by its attempt: a rescue has another error.
@@ -114,7 +115,8 @@ async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[
     again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
     if not again:
         return finishes
-    asked = {id: reason for id, reason in await db.fetch(_ASKED, {"ids": again}) if reason is not None}
+    rows = await db.fetch(_ASKED, {"ids": again})
+    asked = {id: load_ending(cause, reason) for id, cause, reason in rows if reason is not None}
     return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 
 
@@ -136,6 +138,7 @@ async def _requeue(db: Connection, again: Sequence[Finish]) -> set[RunId]:
     values = {
         "ids": [finish.id for finish in again],
         "tokens": [finish.token for finish in again],
+        "causes": [finish.cause for finish in again],
         "reasons": [finish.reason for finish in again],
         "errors": [finish.error for finish in again],
         "ready": [finish.ready_at for finish in again],

@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
-from ostinato.models.lane import CLEARED, Lane, Rate
-from ostinato.models.states import RunState
+from ostinato.models.lane import Lane, Rate
+from ostinato.models.run import CLEARED
 from ostinato.stores.base import Cleared
 from ostinato.stores.rows import load_all, load_lane
 from ostinato.stores.sql.connection import Connection, Database
@@ -107,7 +107,7 @@ class Lanes(Generic[C]):
         last, rows = await self._database.read(look)
         ids = [RunId(id) for id, _ in rows]
         ended = await self._database.write(
-            lambda db: end_queued(db, self._parts, ids, RunState.CANCELLED, CLEARED, now),
+            lambda db: end_queued(db, self._parts, ids, CLEARED, now),
             wakes=True,
             sessions={session for _, session in rows if session is not None},
         )

@@ -12,7 +12,15 @@ from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
 from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
-from ostinato.stores.rows import EVENT_COLUMNS, known_words, load_all, load_event, load_progress, load_totals
+from ostinato.stores.rows import (
+    EVENT_COLUMNS,
+    known_cause,
+    known_words,
+    load_all,
+    load_event,
+    load_progress,
+    load_totals,
+)
 from ostinato.stores.sql.connection import Connection, Values
 
 __all__ = ["look"]
@@ -22,9 +30,9 @@ AT_ONCE = 200
 
 # Without what may be large and is not told.
 _TOLD_COLUMNS = (
-    "r.id, s.name, r.task, r.state, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, r.ready_at, "
-    "r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, r.project, "
-    "r.key, r.node, r.schedule_id, s.zone"
+    "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
+    "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, "
+    "r.project, r.key, r.node, r.schedule_id, s.zone"
 )
 _CHANGED_COLUMNS = "s.id, s.name, s.version, s.enabled, s.broken, s.updated_at"
 # The verb as a literal: a prepared query does not know that the index audit_removed holds all of these.
@@ -101,11 +109,12 @@ async def _broken(db: Connection, values: Values) -> dict[ScheduleId, str]:
 def _told(row: Sequence[Any]) -> ToldRun:
     """A run, from _TOLD_COLUMNS; of one that is not under way nobody wants any more that it stops."""
     # fmt: off
-    (id, schedule, task, state, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at, finished_at,
-     attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id, zone) = row
+    (id, schedule, task, state, cause, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at,
+     finished_at, attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id,
+     zone) = row
     state, trigger, reason = known_words(state, trigger, reason)
     return ToldRun(
-        RunId(id), schedule, task, state, reason, cancel if state == "running" else None, trigger,
+        RunId(id), schedule, task, state, known_cause(cause), reason, cancel if state == "running" else None, trigger,
         from_micros(due_at), _moment(last_due_at), count, from_micros(ready_at), _moment(started_at),
         _moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
         project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,

@@ -32,7 +32,7 @@ from ostinato.models.session import (
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import PAYLOADS_END
 from ostinato.stores.sql.arrivals import cutoffs_of, remember
-from ostinato.stores.sql.cancels import tell_to_stop
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Answer, Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note, note_runs
@@ -61,7 +61,7 @@ SELECT {_COLUMNS} FROM runs WHERE id = (SELECT max(id) FROM (
 _CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = :key) AS cutoff_at"
 _LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
 _LOOK_AT_NEWEST = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_NEWEST}) a ON true"
-_KNOWN = "SELECT id, state, reason, result FROM runs WHERE key = :key"
+_KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key"
 _JOIN = f"""
 UPDATE runs SET work = substr(work, 1, length(work) - {len(PAYLOADS_END)}) || ',' || :payload::text || '{PAYLOADS_END}',
                 ready_at = :closes_at
@@ -203,7 +203,7 @@ async def _look(db: Connection, message: Message) -> tuple[Sent | None, Micros |
 
 async def _send_stale(db: C, parts: Parts[C], message: Message, now: Micros) -> Inserted:
     skipped = skipped_message(message, STALE, now)
-    said = {"state": skipped.state, "attempt": 0, "reason": skipped.reason}
+    said = {"state": skipped.state, "attempt": 0, "cause": skipped.cause, "reason": skipped.reason}
     return await parts.send_skipped(db, skipped, now, EventKind.DROPPED, said)
 
 
@@ -222,8 +222,7 @@ async def _join(db: Connection, message: Message, active: Sequence[_Active], now
 
 async def _interrupt(db: C, parts: Parts[C], ids: Sequence[RunId], now: Micros) -> Sequence[RunId]:
     """End what is queued and stop what is under way; answers the latter."""
-    await end_queued(db, parts, ids, RunState.SUPERSEDED, INTERRUPTED, now)
-    return await tell_to_stop(db, ids, INTERRUPTED)
+    return (await cancel_now(db, parts, ids, INTERRUPTED, now)).asked
 
 
 async def _make_room(
@@ -239,4 +238,4 @@ async def _make_room(
         return ()
     if message.drop is Drop.NEW:
         return None
-    return await end_queued(db, parts, queue[:excess], RunState.SKIPPED, DROPPED, now)
+    return await end_queued(db, parts, queue[:excess], DROPPED, now)

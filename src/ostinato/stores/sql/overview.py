@@ -112,6 +112,9 @@ async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
         elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
             # Found by the partial indexes of what is active, not among all that ever ended.
             clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
+    if wanted.causes:
+        clauses.append("r.cause = ANY (:causes::text[])")
+        values["causes"] = wanted.causes
     where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
     return await find_runs(db, where, values, wanted.limit, brief=wanted.brief)
 
@@ -128,7 +131,7 @@ async def find_runs(
         return load_all(load_brief, rows)
     # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
     earlier: dict[int, list[Any]] = {}
-    tried = [row[0] for row in rows if row[12] or row[4]]
+    tried = [row[0] for row in rows if row[13] or row[5]]
     for row in await db.fetch(_ATTEMPTS, {"ids": tried}) if tried else ():
         earlier.setdefault(row[0], []).append(load_attempt(row))
     return load_all(lambda row: load_run(row, earlier.get(row[0], ())), rows, "run")

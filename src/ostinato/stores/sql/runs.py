@@ -14,7 +14,8 @@ from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.live import Changes, Mark
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, NewRun, Report, Run, RunFilter
+from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run, RunFilter
+from ostinato.models.states import Cause
 from ostinato.stores.base import Cancelled, RunCounts, Tally
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
@@ -75,7 +76,7 @@ WHERE r.state = 'queued' AND r.waiting = FALSE AND r.ready_at < :ready_before AN
 LIMIT 1000
 """
 _EXPLAIN = """
-UPDATE runs SET reason = :reason
+UPDATE runs SET cause = :cause, reason = :reason
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' AND reason IS DISTINCT FROM :reason
 """
 
@@ -174,9 +175,9 @@ class Runs(ABC, Generic[C]):
 
         await self._database.write(report, once=False)
 
-    async def cancel_runs(self, ids: Sequence[RunId], reason: str, now: Micros) -> Cancelled:
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
         return await self._database.write(
-            lambda db: cancel_now(db, self._parts, ids, reason, now),
+            lambda db: cancel_now(db, self._parts, ids, ending, now),
             wakes=True,
             sessions=await self._sessions_of(ids),
         )
@@ -197,8 +198,9 @@ class Runs(ABC, Generic[C]):
 
         return [load_claimed(row) for row in await self._database.read(query)]
 
-    async def explain_queued(self, ids: Sequence[RunId], reason: str) -> None:
-        await self._database.write(lambda db: db.run(_EXPLAIN, {"ids": ids, "reason": reason}), once=False)
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
+        values = {"ids": ids, "cause": cause, "reason": reason}
+        await self._database.write(lambda db: db.run(_EXPLAIN, values), once=False)
 
     async def get_run(self, id: RunId) -> Run | None:
         found = await self._database.read(lambda db: find_runs(db, "WHERE r.id = :id", {"id": id}, 1))

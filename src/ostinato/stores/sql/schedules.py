@@ -27,6 +27,7 @@ from ostinato.models.schedule import (
     ScheduleSort,
     ScheduleState,
 )
+from ostinato.models.states import Cause
 from ostinato.stores.base import Tally
 from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, merged
 from ostinato.stores.rows import DUE_COLUMNS, load_due
@@ -98,8 +99,8 @@ WHERE id = :id AND version = :version RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
 _HOLD = """
-UPDATE schedules SET next_at = :next_at, held_since = coalesce(held_since, :since), held_reason = :reason,
-                     updated_at = :now
+UPDATE schedules SET next_at = :next_at, held_since = coalesce(held_since, :since), held_cause = :cause,
+                     held_reason = :reason, updated_at = :now
 WHERE id = :id AND version = :version AND next_at = :since AND enabled AND broken IS NULL AND NOT orphaned
 RETURNING id
 """
@@ -108,7 +109,8 @@ DELETE FROM runs WHERE schedule_id = :id AND state = 'queued' AND trigger = 'sch
 RETURNING session
 """
 _DETACH = """
-UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, :reason)
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, :reason),
+                cause = CASE WHEN cancel IS NULL THEN :cause ELSE cause END
 WHERE schedule_id = :id AND state = 'running' AND mode IS NOT NULL
 """
 _OTHERS_RUN = """
@@ -211,7 +213,7 @@ class Schedules(Generic[C]):
     async def remove_schedule(
         self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
-        values: Values = {"id": id, "spared": spared, "reason": REMOVED}
+        values: Values = {"id": id, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
 
         async def remove(db: C) -> bool:
             # A run that is put in meanwhile is seen by the next statement, or finds no schedule.

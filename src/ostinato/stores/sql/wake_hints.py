@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ostinato.models.ids import NodeId, RunId
 from ostinato.stores.base import Glance
+from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.connection import Connection
 
 __all__ = ["glance"]
@@ -26,9 +27,10 @@ SELECT (SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL),
             UNION ALL
             SELECT min(ready_at) FROM runs WHERE later = TRUE AND waiting = TRUE AND state = 'queued'
         ) ready),
-       (SELECT drain FROM nodes WHERE id = :node), c.id, c.cancel
+       (SELECT drain FROM nodes WHERE id = :node), c.id, c.cause, c.cancel
 FROM (SELECT 1) always
-LEFT JOIN (SELECT id, cancel FROM runs WHERE node = :node AND state = 'running' AND cancel IS NOT NULL) c ON true
+LEFT JOIN (SELECT id, cause, cancel FROM runs WHERE node = :node AND state = 'running' AND cancel IS NOT NULL) c
+     ON true
 """
 
 
@@ -36,5 +38,5 @@ async def glance(db: Connection, node: NodeId) -> Glance:
     """One cheap look."""
     rows = await db.fetch(_GLANCE, {"node": node})
     next_at, ready_at, drain = rows[0][:3]
-    asked = [(RunId(id), reason) for *_, id, reason in rows if id is not None]
+    asked = [(RunId(id), load_ending(*ending)) for _, _, _, id, *ending in rows if id is not None]
     return Glance(next_at, ready_at, asked, None if drain is None else bool(drain))

@@ -12,8 +12,7 @@ from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.lane import Bucket, Rate
-from ostinato.models.run import ClaimedRun
-from ostinato.models.states import RunState
+from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.ends import end_queued
@@ -50,8 +49,8 @@ SELECT ready_at FROM runs WHERE state = 'queued' AND waiting = 0 AND burst = 1 A
    AND lane NOT IN (SELECT name FROM lanes WHERE paused) ORDER BY ready_at LIMIT 1
 """
 _TAKE = """
-UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?, reason = NULL,
-                error = NULL, burst = 0
+UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, node = ?, started_at = ?,
+                cause = NULL, reason = NULL, error = NULL, burst = 0
 WHERE id IN (SELECT value FROM json_each(?))
 """
 _IS_LOST = "SELECT 1 FROM nodes WHERE id = ? AND lost_at IS NOT NULL"
@@ -138,5 +137,4 @@ async def _expire(connection: Connection, now: Micros) -> None:
     """End what waited longer than its max age."""
     rows = fetch(connection, "SELECT id FROM runs WHERE state = 'queued' AND expires_at <= ? LIMIT 1000", (now,))
     if rows:
-        reason = "waited longer than its max age before it could start"
-        await end_queued(connection, PARTS, [RunId(id) for (id,) in rows], RunState.EXPIRED, reason, now)
+        await end_queued(connection, PARTS, [RunId(id) for (id,) in rows], WAITED_TOO_LONG, now)

@@ -17,15 +17,16 @@ __all__ = ["end_rows"]
 # The plus keeps the index on what runs away: each row is to be found by its id, however few the planner believes are
 # running.
 _END = f"""
-WITH f (id, token, state, reason, started_at, finished_at, error, result, totals, progress) AS (
-    VALUES {placeholders(10)}
+WITH f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress) AS (
+    VALUES {placeholders(11)}
 )
-UPDATE runs SET state = f.state, reason = f.reason, started_at = coalesce(f.started_at, runs.started_at),
-                finished_at = f.finished_at, error = f.error, result = f.result,
-                totals = coalesce(f.totals, runs.totals), progress = coalesce(f.progress, runs.progress)
+UPDATE runs SET state = f.state, cause = f.cause, reason = f.reason,
+                started_at = coalesce(f.started_at, runs.started_at), finished_at = f.finished_at,
+                error = f.error, result = f.result, totals = coalesce(f.totals, runs.totals),
+                progress = coalesce(f.progress, runs.progress)
 FROM f WHERE runs.id = f.id AND runs.token = f.token AND +runs.state = 'running'
 """
-_NO_END = (None,) * 10
+_NO_END = (None,) * 11
 """Fills a statement up: it has no run's id."""
 
 
@@ -36,6 +37,7 @@ def end_rows(connection: Connection, ended: Sequence[Finish]) -> set[RunId]:
             finish.id,
             finish.token,
             finish.state,
+            finish.cause,
             finish.reason,
             finish.started_at,
             finish.finished_at,

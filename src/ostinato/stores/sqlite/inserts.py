@@ -13,11 +13,12 @@ from ostinato.stores.sqlite.query import Connection, fetch
 __all__ = ["insert_all", "insert_due", "insert_due_one", "insert_one"]
 
 _INTO = """
-INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, reason, schedule_id, last_due_at,
-                  count, priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at)
+INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
+                  last_due_at, count, priority, expires_at, session, waiting, mode, burst, later, key, project,
+                  finished_at)
 """
-_INSERT = f"{_INTO} VALUES {placeholders(23, 1)}"
-_INSERT_BATCH = f"{_INTO} VALUES {placeholders(23)}"
+_INSERT = f"{_INTO} VALUES {placeholders(24, 1)}"
+_INSERT_BATCH = f"{_INTO} VALUES {placeholders(24)}"
 
 
 def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
@@ -76,6 +77,7 @@ def _values(run: NewRun) -> tuple[Any, ...]:
         run.ready_at,
         run.lane,
         run.state,
+        run.cause,
         run.reason,
         run.schedule_id,
         run.last_due_at,

@@ -81,8 +81,8 @@ class SqliteSchedules(Schedules[Connection]):
                     runs.extend(plan.runs)
                     if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
                         changed.append(plan.schedule_id)
-                    if plan.cancel:
-                        await cancel_now(connection, self._parts, plan.cancel, plan.cancel_reason or "cancelled", now)
+                    if plan.ending is not None:
+                        await cancel_now(connection, self._parts, plan.cancel, plan.ending, now)
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             await self._parts.insert_fires(connection, runs, now)

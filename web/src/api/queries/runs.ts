@@ -6,7 +6,7 @@ import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
 import { type RunPages, freshPage } from "@/api/queries/freshPages";
 import { pagesOf } from "@/api/queries/pages";
-import type { Lines, Run, RunState, Trigger } from "@/api/types";
+import type { Cause, Lines, Run, RunState, Trigger } from "@/api/types";
 import { instantOf } from "@/state/since";
 
 export interface RunFilter {
@@ -17,6 +17,7 @@ export interface RunFilter {
   lane?: string;
   trigger?: Trigger;
   state?: RunState[];
+  cause?: Cause[];
   /** How far back, in a word of state/since. */
   since?: string;
   limit?: number;

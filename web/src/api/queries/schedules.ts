@@ -144,7 +144,10 @@ function useToggle<V extends { ref: string }>(send: (variables: V) => Promise<Sc
     mutationFn: send,
     onMutate: ({ ref }: V) => {
       const before = cache.getQueryData<Schedule>(keys.schedule(ref));
-      if (before !== undefined) cache.setQueryData(keys.schedule(ref), { ...before, enabled });
+      if (before !== undefined) {
+        const state = before.broken !== null ? "broken" : enabled ? "on" : "off";
+        cache.setQueryData<Schedule>(keys.schedule(ref), { ...before, enabled, state });
+      }
       return { before };
     },
     onError: (_error, { ref }, held) => {

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { Run } from "@/api/types";
 import { Time } from "@/components/Time";
+import { causeText } from "@/pages/runs/causes";
 
 const TRIGGERS: Record<Run["trigger"], string> = {
   schedule: "its schedule",
@@ -18,6 +19,7 @@ function triggerText(trigger: Run["trigger"]): string {
 /** The rest of the row, in words. */
 export function RunDetails({ run }: { run: Run }) {
   const facts: [string, ReactNode][] = [
+    ["Cause", run.cause === null ? null : causeText(run.cause)],
     ["Started by", triggerText(run.trigger)],
     ["Due", <Time key="due" at={run.due_at} zone={run.zone} seconds />],
     ["Last due", run.last_due_at === null ? null : <Time key="last" at={run.last_due_at} zone={run.zone} seconds />],

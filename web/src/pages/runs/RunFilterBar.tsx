@@ -10,6 +10,7 @@ import { SearchField } from "@/components/SearchField";
 import { Select } from "@/components/Select";
 import { STATES } from "@/components/stateLook";
 import { SINCE } from "@/state/since";
+import { CAUSES, causeText } from "./causes";
 import { NO_FILTERS, type RunFilters, TRIGGERS, isFiltered } from "./runFilters";
 
 interface Props {
@@ -21,7 +22,8 @@ const namesOf = (items: readonly { name: string }[] | undefined, chosen: string)
   ...new Set([...(items ?? []).map((item) => item.name), chosen].filter(Boolean)),
 ];
 
-const REST = ["since", "task", "project", "lane", "session"] as const;
+const WHY = CAUSES.map((value) => ({ value, label: causeText(value) }));
+const REST = ["since", "cause", "task", "project", "lane", "session"] as const;
 const isRest = (name: string): boolean => REST.some((each) => each === name);
 
 export function RunFilterBar({ filters, onChange }: Props) {
@@ -36,6 +38,7 @@ export function RunFilterBar({ filters, onChange }: Props) {
   const bySession = useCallback((session: string) => onChange({ session }), [onChange]);
   const choices = [
     { name: "state", label: "State", any: "Any state", options: states },
+    { name: "cause", label: "Cause", any: "Any cause", options: WHY },
     { name: "trigger", label: "Trigger", any: "Any trigger", options: TRIGGERS },
     { name: "since", label: "Due", any: "Any time", options: SINCE.slice(1) },
     { name: "task", label: "Task", any: "Any task", options: tasks },

@@ -55,12 +55,14 @@ describe("the page of all runs", () => {
     expect(screen.queryByText("there is no schedule 'nigh'")).toBeNull();
   });
 
-  it("leaves words that are no state or trigger out of what it asks", () => {
-    expect(queryOf(filtersOf({ state: "failed,expired,odd", trigger: "cat", schedule: "a" }))).toEqual({
+  it("leaves words that are no state, cause or trigger out of what it asks", () => {
+    expect(queryOf(filtersOf({ state: "failed,expired,odd", cause: "timed_out", trigger: "cat", schedule: "a" }))).toEqual({
       limit: 50,
       state: ["failed", "expired"],
+      cause: ["timed_out"],
       schedule: "a",
     });
+    expect(queryOf(filtersOf({ cause: "odd" }))).toEqual({ limit: 50 });
     expect(queryOf(NO_FILTERS)).toEqual({ limit: 50 });
   });
 

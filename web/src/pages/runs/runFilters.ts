@@ -3,8 +3,19 @@
 import type { RunFilter } from "@/api/queries/runs";
 import type { Trigger } from "@/api/types";
 import { STATES } from "@/components/stateLook";
+import { CAUSES } from "./causes";
 
-export const RUN_FILTERS = ["state", "schedule", "task", "project", "lane", "trigger", "session", "since"] as const;
+export const RUN_FILTERS = [
+  "state",
+  "cause",
+  "schedule",
+  "task",
+  "project",
+  "lane",
+  "trigger",
+  "session",
+  "since",
+] as const;
 export type RunFilters = Record<(typeof RUN_FILTERS)[number], string>;
 
 export const TRIGGERS: readonly { value: Trigger; label: string }[] = [
@@ -23,13 +34,15 @@ export function filtersOf(search: Record<string, string>): RunFilters {
 
 export const isFiltered = (filters: RunFilters): boolean => RUN_FILTERS.some((name) => filters[name] !== "");
 
-/** `state` may be several, `failed,expired`. A word that is no state or trigger is left out. */
+/** `state` may be several, `failed,expired`. A word that is no state, cause or trigger is left out. */
 export function queryOf(filters: RunFilters): RunFilter {
-  const { state, trigger, ...names } = filters;
+  const { state, cause, trigger, ...names } = filters;
   const states = state.split(",");
   const query: RunFilter = { limit: 50 };
   const wanted = STATES.filter((each) => states.includes(each));
   if (wanted.length > 0) query.state = wanted;
+  const why = CAUSES.filter((each) => each === cause);
+  if (why.length > 0) query.cause = why;
   const known = TRIGGERS.find((each) => each.value === trigger);
   if (known !== undefined) query.trigger = known.value;
   for (const name of ["schedule", "task", "project", "lane", "session", "since"] as const) {

@@ -45,7 +45,7 @@ describe("the page of a schedule", () => {
   it("that is off says why and is enabled from there", async () => {
     const asked = stubServer({
       ...answers,
-      "GET /api/schedules/backup": { ...schedule, enabled: false, off_note: "moving house", next_run_at: null },
+      "GET /api/schedules/backup": { ...schedule, state: "off", enabled: false, off_note: "moving house", next_run_at: null },
       "POST /api/schedules/backup/enable": schedule,
     });
     open();
@@ -57,7 +57,7 @@ describe("the page of a schedule", () => {
   });
 
   it("is paused with a reason, by a button or, where there is no room for it, in the menu", async () => {
-    const asked = stubServer({ ...answers, "POST /api/schedules/backup/disable": { ...schedule, enabled: false } });
+    const asked = stubServer({ ...answers, "POST /api/schedules/backup/disable": { ...schedule, state: "off", enabled: false } });
     open();
     const button = await screen.findByRole("button", { name: "Pause…" });
     expect(button.className).toContain("max-md:hidden");
@@ -182,6 +182,7 @@ describe("the page of a schedule", () => {
   it("tells why it is broken and gives both ways back", async () => {
     const broken = {
       ...schedule,
+      state: "broken",
       enabled: false,
       broken: "3 scheduled runs failed in a row; the last: \u001b[31mdisk full\u001b[0m",
       next_run_at: null,

@@ -16,7 +16,7 @@ import { StateBadge } from "@/components/StateBadge";
 import { Countdown, Time } from "@/components/Time";
 import { useUrlState } from "@/state/urlState";
 import { ScheduleSwitch } from "../schedules/ScheduleSwitch";
-import { reasonText, scheduleState, stateLook } from "../schedules/scheduleState";
+import { reasonText, stateLook } from "../schedules/scheduleState";
 import { type Turning, useTurning } from "../schedules/useTurning";
 import { BrokenBanner } from "./BrokenBanner";
 import { HistoryCard } from "./HistoryCard";
@@ -43,7 +43,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
   const [search, setSearch] = useUrlState();
   const may = useMay("operator");
   const turning = useTurning();
-  const state = scheduleState(schedule);
+  const state = schedule.state;
   const showRuns = (open: boolean) => setSearch({ runs: open ? "1" : undefined });
   return (
     <>
@@ -112,7 +112,7 @@ function Description({ schedule }: { schedule: Schedule }) {
 /** Why it is not due although nothing is broken. */
 function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   if (schedule.broken !== null) return null;
-  const state = scheduleState(schedule);
+  const state = schedule.state;
   if (state === "paused") return <Banner tone="warn" title={`Paused: ${reasonText(schedule.next_run_reason)}`} />;
   if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares it, so it is not due." />;
   return state === "off" ? <OffBanner schedule={schedule} turning={turning} /> : null;

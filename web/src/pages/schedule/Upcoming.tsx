@@ -6,14 +6,14 @@ import { Card } from "@/components/Card";
 import { QueryView } from "@/components/QueryView";
 import { SkeletonRows } from "@/components/Skeleton";
 import { Countdown, Time } from "@/components/Time";
-import { reasonText, scheduleState } from "../schedules/scheduleState";
+import { reasonText } from "../schedules/scheduleState";
 
 const FEW = 5;
 const MANY = 20;
 
 function whyNone(schedule: Schedule, reason: string | null): string {
   if (schedule.broken !== null) return "Not before it is fixed and enabled again.";
-  if (scheduleState(schedule) === "off") return "None while it is off.";
+  if (schedule.state === "off") return "None while it is off.";
   return reasonText(reason ?? schedule.next_run_reason) || "It is not due any more.";
 }
 

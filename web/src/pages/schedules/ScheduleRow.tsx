@@ -10,7 +10,7 @@ import { classes } from "@/components/classes";
 import { useRowFocus } from "@/state/rowKeys";
 import { formatDuration, formatTime } from "@/time/format";
 import { ScheduleSwitch } from "./ScheduleSwitch";
-import { brokenText, reasonText, scheduleState, stateLook } from "./scheduleState";
+import { brokenText, reasonText, stateLook } from "./scheduleState";
 import type { Turn } from "./useTurning";
 
 export const COLUMNS =
@@ -40,7 +40,7 @@ function Row(props: Props) {
     onDrawn(page, true);
     return () => onDrawn(page, false);
   }, [page, onDrawn]);
-  const state = scheduleState(schedule);
+  const state = schedule.state;
   const { tone, icon } = stateLook(state);
   return (
     <div

@@ -5,7 +5,7 @@ import { plainText } from "@/components/output/ansi";
 import type { IconName } from "@/components/Icon";
 import type { Tone } from "@/components/stateLook";
 
-export type ScheduleState = "on" | "off" | "paused" | "broken" | "orphaned" | "finished";
+export type ScheduleState = Schedule["state"];
 
 const LOOKS: Record<ScheduleState, { tone: Tone; icon: IconName }> = {
   on: { tone: "good", icon: "check" },
@@ -15,14 +15,6 @@ const LOOKS: Record<ScheduleState, { tone: Tone; icon: IconName }> = {
   orphaned: { tone: "warn", icon: "unplug" },
   finished: { tone: "quiet", icon: "check" },
 };
-
-/** The first word of why it does not run, if it does not. */
-export function scheduleState(schedule: Schedule): ScheduleState {
-  if (schedule.broken !== null) return "broken";
-  const word = (schedule.next_run_reason ?? "").split(":")[0];
-  if (word === "paused" || word === "orphaned" || word === "finished") return word;
-  return schedule.enabled ? "on" : "off";
-}
 
 export function stateLook(state: ScheduleState): { tone: Tone; icon: IconName } {
   return LOOKS[state];

@@ -34,6 +34,7 @@ from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.output import storable
 from ostinato.execution.resources import starved
+from ostinato.models.states import Cause
 from ostinato.models.work import Agent
 
 __all__ = ["Agents"]
@@ -215,6 +216,7 @@ class _AgentCall(ProcessCall):
             OutcomeKind.ABORTED,
             f"the agent {self._work.cli!r} cannot be started: {error}; "
             f"{install}set command under [agents.{self._work.cli}] in ostinato.toml",
+            cause=Cause.NOT_STARTED,
         )
 
 
@@ -244,7 +246,7 @@ def _impossible(work: Agent, settings: Settings) -> Outcome:
     else:
         known = ", ".join(sorted(settings.agent_clis))
         reason = f"there is no agent {work.cli!r}, only {known}: set its command under {table}"
-    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}")
+    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}", cause=Cause.NOT_STARTED)
 
 
 def _conversation(ended: _Ended) -> str | None:

@@ -10,6 +10,7 @@ import re
 from ostinato.execution.executors.agent.heard import LAST_LINES, Heard, bounded
 from ostinato.execution.executors.group import end_of
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
+from ostinato.models.states import Cause
 
 __all__ = ["has_vanished", "judge"]
 
@@ -53,26 +54,28 @@ def judge(agent: str, heard: Heard, status: int, allowance: float | None = None)
     if _is_logged_out(heard):
         said = _short(heard, text or _last(heard))
         return Outcome(
-            OutcomeKind.ABORTED, f"{agent} is not logged in ({said}): {_login_hint(agent)}", blame=Blame.SETUP
+            OutcomeKind.ABORTED,
+            f"{agent} is not logged in ({said}): {_login_hint(agent)}",
+            cause=Cause.LOGGED_OUT,
+            blame=Blame.SETUP,
         )
     if heard.subtype in _OVER_BUDGET:
         limit = "" if allowance is None else f" of ${allowance:g}"
         reason = f"the budget{limit} of this run is used up, and {agent} stopped: give it a larger one, or less to do"
-        return Outcome(OutcomeKind.ABORTED, reason, _story(text))
+        return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.BUDGET)
     if heard.subtype in _OVER_TURNS:
         said = _short(heard, text) or "max turns"
         reason = f"{agent} stopped after as many turns as it may take ({said}): give it less to do"
-        return Outcome(OutcomeKind.ABORTED, reason, _story(text))
+        return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.AGENT_ERROR)
     if heard.is_error:
-        return Outcome(
-            OutcomeKind.FAILED, _short(heard, text) or f"{agent} failed ({heard.subtype or 'no reason'})", _story(text)
-        )
+        reason = _short(heard, text) or f"{agent} failed ({heard.subtype or 'no reason'})"
+        return Outcome(OutcomeKind.FAILED, reason, _story(text), cause=Cause.AGENT_ERROR)
     ended = f"{agent} {end_of(status)}"
     if heard.is_plain:
         return _failed(ended, heard)
     if not heard.answered:
         return _failed(f"{ended} and gave no result", heard)
-    return Outcome(OutcomeKind.FAILED, f"{agent} gave a result, but {end_of(status)}")
+    return Outcome(OutcomeKind.FAILED, f"{agent} gave a result, but {end_of(status)}", cause=Cause.AGENT_ERROR)
 
 
 def _has_failed(heard: Heard, status: int) -> bool:
@@ -81,9 +84,8 @@ def _has_failed(heard: Heard, status: int) -> bool:
 
 def _failed(reason: str, heard: Heard) -> Outcome:
     last = _last(heard)
-    return Outcome(
-        OutcomeKind.FAILED, _short(heard, f"{reason}: {last}") if last else reason, _story("\n".join(heard.last_lines))
-    )
+    said = _short(heard, f"{reason}: {last}") if last else reason
+    return Outcome(OutcomeKind.FAILED, said, _story("\n".join(heard.last_lines)), cause=Cause.AGENT_ERROR)
 
 
 def _is_logged_out(heard: Heard) -> bool:

@@ -29,6 +29,7 @@ from ostinato.execution.executors.http.request import Refusal, Trouble, first_re
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.threads import WorkerThreads
+from ostinato.models.states import Cause
 from ostinato.models.work import Http
 
 __all__ = ["HttpCalls", "retry_after"]
@@ -97,11 +98,11 @@ class HttpCalls:
             if line.is_stopped or isinstance(error, Stopped):
                 return STOPPED
             if isinstance(error, Refusal):
-                return Outcome(OutcomeKind.ABORTED, str(error))
+                return Outcome(OutcomeKind.ABORTED, str(error), cause=Cause.REQUEST_REFUSED)
             if is_exhausted(error) and not line.was_open:
                 return starved(str(error))
             if isinstance(error, Trouble):
-                return Outcome(OutcomeKind.FAILED, str(error))
+                return Outcome(OutcomeKind.FAILED, str(error), cause=Cause.NO_ANSWER)
             return raised(error)
 
 
@@ -140,8 +141,9 @@ def _judged(work: Http, answer: Answer, body: Body, now: Callable[[], Micros]) -
     reason = f"HTTP {answer.status} {answer.phrase}".rstrip()
     reason = f"{reason} from {answer.target.shown} (expected {wanted})" + (f": {body.gist}" if body.gist else "")
     if answer.status in _MAY_BE_WELL_LATER or answer.status >= 500:
-        return Outcome(OutcomeKind.FAILED, reason, result=result, delay=retry_after(answer.headers, now))
-    return Outcome(OutcomeKind.ABORTED, reason, result=result)
+        delay = retry_after(answer.headers, now)
+        return Outcome(OutcomeKind.FAILED, reason, result=result, cause=Cause.HTTP_STATUS, delay=delay)
+    return Outcome(OutcomeKind.ABORTED, reason, result=result, cause=Cause.HTTP_STATUS)
 
 
 def retry_after(headers: Message, now: Callable[[], Micros]) -> timedelta | None:

@@ -1,0 +1,145 @@
+"""Why a run did not simply succeed, as a word: written, migrated from what older versions left, and listed by."""
+
+from __future__ import annotations
+
+import pytest
+
+from ostinato.models.run import INTERRUPTED, Ending, RunFilter
+from ostinato.models.states import Cause, RunState
+from ostinato.stores.base import Store
+from tests.stores.builders import NOW, claim, claim_one, finish, new_run, retry
+from tests.stores.places import StorePlace, raw
+from tests.stores.test_migrations import OLD_RUN, OLD_SCHEDULE, bring_to
+
+OLD = [
+    ("missed", "function", "due while no engine was running, and catch_up is none", "downtime"),
+    ("missed", "function", "due while no engine was running, and catch_up is all, but this was outside of its window "
+     "or above its cap", "outside_window"),
+    ("expired", "function", "waited longer than its max age before it could start", "expired"),
+    ("superseded", "function", "interrupted by a newer message of its session", "interrupted"),
+    ("skipped", "function", "run 3 was still active (overlap is skip)", "overlap"),
+    ("skipped", "function", "check failed: disk: full", "check"),
+    ("skipped", "function", "the gate said no: nothing new", "gate"),
+    ("skipped", "agent", "budget: $1 of $1 is spent", "budget"),
+    ("skipped", "function", "debounced: its payload goes with run 3", "debounced"),
+    ("skipped", "function", "dropped: its session''s queue was full and a newer message came", "dropped"),
+    ("skipped", "function", "stale: it was sent before its session was stopped", "stale"),
+    ("cancelled", "function", "cancelled by a person", "cancelled"),
+    ("cancelled", "function", "lane cleared", "lane_cleared"),
+    ("cancelled", "function", "its session was stopped; it did not end when told to and may still be running",
+     "session_stopped"),
+    ("cancelled", "function", "replaced by a newer due time (overlap is cancel_running)", "overlap"),
+    ("cancelled", "function", "its schedule is to be removed", "removed"),
+    ("failed", "function", "ValueError: boom (attempt 3)", "raised"),
+    ("failed", "function", "returned a set that is not JSON", "aborted"),
+    ("failed", "function", "timed out after 5m", "timed_out"),
+    ("failed", "function", "node n1 was lost while it ran this (attempt 2)", "node_lost"),
+    ("failed", "function", "its node was stopped while it ran", "cut_off"),
+    ("failed", "function", "this run cannot be executed: task ''x'' is not registered here; known tasks: none",
+     "unknown_task"),
+    ("failed", "function", "its process exited with status 1 before the function returned", "crashed"),
+    ("failed", "shell", "exited with status 1: no such file", "exit_status"),
+    ("failed", "shell", "there is no program ''nothing''", "not_started"),
+    ("failed", "http", "HTTP 500 Internal Server Error from http://x/ (expected 200)", "http_status"),
+    ("failed", "http", "no connection to http://x/", "no_answer"),
+    ("failed", "agent", "claude is not logged in (run /login): log in", "logged_out"),
+    ("failed", "agent", "claude exited with status 1", "agent_error"),
+    ("succeeded", "function", "", None),
+]  # fmt: skip
+
+
+async def test_old_rows_get_their_cause_by_what_they_say(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 9)
+    error = {"raised": "'Traceback'"}
+    shared_place.execute(
+        "".join(
+            "INSERT INTO runs (kind, work, policy, state, trigger, due_at, ready_at, lane, finished_at, reason, error) "
+            f"VALUES ('{kind}', '{{}}', '{{}}', '{state}', 'api', 1, 1, 'main', 2, '{reason}', "
+            f"{error.get(cause or '', 'NULL')});"
+            for state, kind, reason, cause in OLD
+        )
+    )
+    store = shared_place.store()
+    await store.open()
+    try:
+        rows = await raw(store, "SELECT state, kind, cause FROM runs ORDER BY id")
+        assert rows == [(state, kind, cause) for state, kind, _, cause in OLD]
+        assert await store.upkeep.check() == []
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize(("words", "state"), [(INTERRUPTED.reason, "superseded"), ("enough", "cancelled")])
+async def test_what_an_older_version_told_to_stop_ends_as_it_meant(
+    shared_place: StorePlace, words: str, state: str
+) -> None:
+    bring_to(shared_place, 9)
+    yes = "1" if shared_place.kind == "sqlite" else "true"
+    shared_place.execute(
+        OLD_SCHEDULE.replace("{yes}", yes)
+        + OLD_RUN % ("running", 1, "'node-1'", 1, 1, 1)
+        + f"UPDATE runs SET cancel = '{words}';"
+    )
+    store = shared_place.store()
+    await store.open()
+    try:
+        (run,) = await store.runs.stale_runs([], NOW)
+        await store.runs.finish_runs([retry(run)])
+        (shown,) = await store.runs.list_runs(RunFilter())
+        assert (shown.state, shown.reason) == (state, words)
+    finally:
+        await store.close()
+
+
+async def test_the_words_of_an_interrupt_do_not_make_one(store: Store) -> None:
+    await store.runs.insert_runs([new_run(), new_run()])
+    words = Ending(Cause.CANCELLED, f"{INTERRUPTED.reason}, as one wrote")
+    run = await claim_one(store, room=1)
+    await store.runs.cancel_runs([run.id], words, NOW)
+    await store.runs.finish_runs([retry(run)])
+    (queued,) = await store.runs.list_runs(RunFilter(states=(RunState.QUEUED,)))
+    await store.runs.cancel_runs([queued.id], words, NOW)
+    assert [(one.state, one.cause) for one in await store.runs.list_runs(RunFilter())] == [
+        (RunState.CANCELLED, Cause.CANCELLED)
+    ] * 2
+
+
+async def test_a_run_keeps_its_cause_until_it_starts_anew_and_a_success_has_none(store: Store) -> None:
+    await store.runs.insert_runs([new_run()])
+    run = await claim_one(store)
+    await store.runs.finish_runs([retry(run, ready_at=NOW, cause=Cause.TIMED_OUT, reason="timed out")])
+    (waits,) = await store.runs.list_runs(RunFilter())
+    assert (waits.state, waits.cause) == (RunState.QUEUED, Cause.TIMED_OUT)
+    again = await claim_one(store)
+    (runs,) = await store.runs.list_runs(RunFilter())
+    assert (runs.state, runs.cause, runs.reason) == (RunState.RUNNING, None, None)
+    await store.runs.finish_runs([finish(again)])
+    (done,) = await store.runs.list_runs(RunFilter())
+    assert (done.state, done.cause) == (RunState.SUCCEEDED, None)
+
+
+async def test_runs_are_listed_by_their_causes(store: Store) -> None:
+    await store.runs.insert_runs([new_run() for _ in range(4)])
+    runs = (await store.runs.claim_runs(claim(room=4))).runs
+    causes = (Cause.TIMED_OUT, None, Cause.RAISED, Cause.TIMED_OUT)
+    states = [RunState.SUCCEEDED if cause is None else RunState.FAILED for cause in causes]
+    ends = [finish(run, state, cause=cause) for run, state, cause in zip(runs, states, causes, strict=True)]
+    await store.runs.finish_runs(ends)
+    ids = [run.id for run in runs]
+
+    async def listed(*wanted: Cause, **more: RunState) -> list[int]:
+        found = await store.runs.list_runs(RunFilter(causes=wanted, states=tuple(more.values())))
+        return [ids.index(run.id) for run in found]
+
+    assert await listed(Cause.TIMED_OUT) == [3, 0]
+    assert await listed(Cause.TIMED_OUT, Cause.RAISED) == [3, 2, 0]
+    assert await listed(Cause.TIMED_OUT, state=RunState.CANCELLED) == []
+    assert await listed(Cause.OVERLAP) == []
+
+
+async def test_a_cause_that_this_version_does_not_know_hides_no_run(store: Store) -> None:
+    await store.runs.insert_runs([new_run()])
+    await store.runs.finish_runs([finish(await claim_one(store), RunState.FAILED, reason="in other words")])
+    await raw(store, "UPDATE runs SET cause = 'of_tomorrow'")
+    (run,) = await store.runs.list_runs(RunFilter())
+    assert (run.state, run.cause, run.reason) == (RunState.FAILED, Cause.NOT_LOADABLE, "in other words")
