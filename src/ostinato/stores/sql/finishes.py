@@ -12,8 +12,8 @@ from typing import TypeVar
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.states import RunState
-from ostinato.stores.access_rows import REMOVED_AFTER_RUN
 from ostinato.stores.rows import load_ending
+from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.given_up import mark_given_up

@@ -11,7 +11,6 @@ from typing import Any
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Mark, ToldRun
-from ostinato.stores.access_rows import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.rows import (
     EVENT_COLUMNS,
     known_cause,
@@ -21,6 +20,7 @@ from ostinato.stores.rows import (
     load_progress,
     load_totals,
 )
+from ostinato.stores.sql.access import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.sql.connection import Connection, Values
 
 __all__ = ["look"]

@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
-from ostinato.stores.access_rows import REQUEST_KEPT
 from ostinato.stores.invariants import INVARIANTS, broken
 from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
+from ostinato.stores.sql.access import REQUEST_KEPT
 from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.upkeep import PruneCursor, Pruned, Status
 
