@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ostinato.clock import Micros
-from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.output import OutputPart
-from ostinato.models.run import Finish, NewRun
+from ostinato.models.ids import RunId
+from ostinato.models.run import NewRun
 from ostinato.models.session import STALE
-from ostinato.stores.postgres.commits import Inserted
 from ostinato.stores.postgres.ends import count_from_finish, lock_ends
 from ostinato.stores.postgres.events import last_event
 from ostinato.stores.postgres.finishes import end_rows, lock_schedules
@@ -37,6 +34,18 @@ __all__ = ["PARTS", "PostgresParts"]
 class PostgresParts:
     """Answers stores.sql.parts.Parts."""
 
+    insert_all = staticmethod(insert_all)
+    send_arrivals = staticmethod(send_arrivals)
+    send_skipped = staticmethod(send_skipped)
+    add_output = staticmethod(add_output)
+    end_runs = staticmethod(end_rows)
+    count_from_finish = staticmethod(count_from_finish)
+    lock_schedules = staticmethod(lock_schedules)
+    lock_ends = staticmethod(lock_ends)
+    lock_sessions = staticmethod(lock_sessions)
+    last_event = staticmethod(last_event)
+    give_turns = staticmethod(give_turns)
+
     async def insert_fires(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> None:
         mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
         if mailboxes and (closed := await cut_off(db, mailboxes, now)):
@@ -55,53 +64,12 @@ class PostgresParts:
             await insert_due(db, runs)
         await give_turns(db, {run.session for run in runs if run.session is not None})
 
-    async def insert_all(self, db: Connection, runs: Sequence[NewRun]) -> list[RunId]:
-        return await insert_all(db, runs)
-
     async def insert_new(self, db: Connection, run: NewRun) -> RunId:
         (id,) = await (await send_insert(db, [run])).ids()
         return id
 
-    async def send_arrivals(self, db: Connection, runs: Sequence[NewRun], now: Micros) -> Inserted:
-        return await send_arrivals(db, runs, now)
-
-    async def send_skipped(
-        self,
-        db: Connection,
-        run: NewRun,
-        now: Micros,
-        kind: EventKind,
-        data: Mapping[str, object],
-        result: str | None = None,
-    ) -> Inserted:
-        return await send_skipped(db, run, now, kind, data, result)
-
-    async def add_output(self, db: Connection, said: Sequence[tuple[RunId, int, Sequence[OutputPart]]]) -> None:
-        await add_output(db, said)
-
-    async def end_runs(self, db: Connection, ended: Sequence[Finish]) -> set[RunId]:
-        return await end_rows(db, ended)
-
-    async def count_from_finish(self, db: Connection, finished: Mapping[ScheduleId, Micros]) -> None:
-        await count_from_finish(db, finished)
-
-    async def lock_schedules(self, db: Connection, finishes: Sequence[Finish]) -> None:
-        await lock_schedules(db, finishes)
-
-    async def lock_ends(self, db: Connection, ids: Sequence[RunId]) -> None:
-        await lock_ends(db, ids)
-
-    async def lock_sessions(self, db: Connection, sessions: Iterable[str]) -> None:
-        await lock_sessions(db, sessions)
-
-    async def last_event(self, db: Connection) -> int:
-        return await last_event(db)
-
     async def fetch_row(self, db: Connection, statement: str, values: Values) -> dict[str, Any] | None:
         return await db.fetch_row(f"{statement} FOR UPDATE", values)
-
-    async def give_turns(self, db: Connection, sessions: Iterable[str]) -> None:
-        await give_turns(db, sessions)
 
 
 PARTS = PostgresParts()
