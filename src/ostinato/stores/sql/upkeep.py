@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
@@ -121,8 +121,8 @@ class Upkeep(ABC, Generic[C]):
         async def look(db: C) -> Status:
             url, size = await self._size(db)
             schedules = await db.fetch_value("SELECT count(*) FROM schedules")
-            runs = {state: count for state, count in await db.fetch(_STATES)}  # noqa: C416 - rows are no pairs to mypy
-            return Status(url, await self._version(db), self.latest, size, schedules, runs)
+            runs: list[Any] = await db.fetch(_STATES)
+            return Status(url, await self._version(db), self.latest, size, schedules, dict(runs))
 
         return await self._database.read(look)
 
