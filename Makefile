@@ -48,9 +48,10 @@ lint: $(STAMP) ## Check lint, format, types and the direction of imports
 page: $(STAMP) ## Build the web page into the package, if its sources changed
 	$(call section,page,$(BIN)/python hatch_build.py)
 
-types: $(STAMP) page ## Write web/openapi.json and the page's types of it anew, after a change of the API
+types: $(STAMP) page ## Write web/openapi.json, the page's types of it and its table of policies anew, after a change of the API
 	$(call section,openapi,$(BIN)/python -m ostinato.api > web/openapi.json.new && mv web/openapi.json.new web/openapi.json)
 	$(call section,types,$(NPM) run types --prefix web)
+	$(call section,policies,$(BIN)/python -m ostinato.api.policy_form > web/policies.new && mv web/policies.new web/src/api/policies.ts)
 
 screenshots: $(STAMP) $(CHROMIUM) page ## Write docs/images anew: every page, light and dark, wide and as on a phone
 	$(call section,screenshots,$(BIN)/python -m tests.browser.screenshots)

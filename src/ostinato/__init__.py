@@ -8,23 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ostinato.app import Ostinato
+    from ostinato.config import Settings
     from ostinato.errors import (
         Abort,
         Draining,
+        InvalidInput,
         LaneCleared,
         MessageStale,
         NotExecuted,
+        NotFound,
         OstinatoError,
         QueueDropped,
         QueueFull,
         Snooze,
         TimingError,
+        WaitTimeout,
     )
     from ostinato.execution.context import RunContext, current_run
     from ostinato.models.budget import Budget
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
-    from ostinato.models.policy import CatchUp, Gate, Keep, Overlap, Retry
+    from ostinato.models.node import Node
+    from ostinato.models.policy import CatchUp, Gate, Keep, OnLostLease, Overlap, PolicyOptions, Retry
     from ostinato.models.project import Project
     from ostinato.models.run import Run
     from ostinato.models.schedule import Schedule
@@ -32,7 +37,8 @@ if TYPE_CHECKING:
     from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.work import Agent, Function, Http, Shell
     from ostinato.service.drafts import ScheduleSpec
-    from ostinato.timing import At, Cron, DailyAt, Every, Monthly, Timing, Weekly, parse_timing
+    from ostinato.tasks import RunHandle, Task
+    from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
 __all__ = [
     "Abort",
@@ -46,33 +52,44 @@ __all__ = [
     "Draining",
     "Event",
     "Every",
+    "Except",
     "Function",
     "Gate",
     "Http",
+    "InvalidInput",
     "Keep",
     "Lane",
     "LaneCleared",
     "MessageStale",
     "Monthly",
+    "Node",
     "NotExecuted",
+    "NotFound",
+    "OnLostLease",
+    "Or",
     "Ostinato",
     "OstinatoError",
     "Overlap",
+    "PolicyOptions",
     "Project",
     "QueueDropped",
     "QueueFull",
     "Retry",
     "Run",
     "RunContext",
+    "RunHandle",
     "RunState",
     "Schedule",
     "ScheduleSpec",
     "Session",
+    "Settings",
     "Shell",
     "Snooze",
+    "Task",
     "Timing",
     "TimingError",
     "Trigger",
+    "WaitTimeout",
     "Weekly",
     "current_run",
     "parse_timing",
@@ -80,23 +97,28 @@ __all__ = [
 
 _HOMES = {
     "ostinato.app": ("Ostinato",),
+    "ostinato.config": ("Settings",),
     "ostinato.errors": (
         "Abort",
         "Draining",
+        "InvalidInput",
         "LaneCleared",
         "MessageStale",
         "NotExecuted",
+        "NotFound",
         "OstinatoError",
         "QueueDropped",
         "QueueFull",
         "Snooze",
         "TimingError",
+        "WaitTimeout",
     ),
     "ostinato.execution.context": ("RunContext", "current_run"),
     "ostinato.models.budget": ("Budget",),
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),
-    "ostinato.models.policy": ("CatchUp", "Gate", "Keep", "Overlap", "Retry"),
+    "ostinato.models.node": ("Node",),
+    "ostinato.models.policy": ("CatchUp", "Gate", "Keep", "OnLostLease", "Overlap", "PolicyOptions", "Retry"),
     "ostinato.models.project": ("Project",),
     "ostinato.models.run": ("Run",),
     "ostinato.models.schedule": ("Schedule",),
@@ -104,7 +126,19 @@ _HOMES = {
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
     "ostinato.models.work": ("Agent", "Function", "Http", "Shell"),
     "ostinato.service.drafts": ("ScheduleSpec",),
-    "ostinato.timing": ("At", "Cron", "DailyAt", "Every", "Monthly", "Timing", "Weekly", "parse_timing"),
+    "ostinato.tasks": ("RunHandle", "Task"),
+    "ostinato.timing": (
+        "At",
+        "Cron",
+        "DailyAt",
+        "Every",
+        "Except",
+        "Monthly",
+        "Or",
+        "Timing",
+        "Weekly",
+        "parse_timing",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
 
 from ostinato.clock import Clock, SystemClock
 from ostinato.config import Settings, load_settings, without_password
@@ -38,8 +38,9 @@ from ostinato.faces import (
 )
 from ostinato.home import Home
 from ostinato.logs import get_logger
+from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
-from ostinato.models.policy import check_key
+from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
 from ostinato.service.why import Why
@@ -119,7 +120,7 @@ class Ostinato:
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> TaskDecorator: ...
 
     def task(
@@ -131,7 +132,7 @@ class Ostinato:
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Any:
         """Register a function as a task, with its policy and, if it has one, its schedule.
 
@@ -285,7 +286,7 @@ class Ostinato:
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> RunHandle:
         """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
         id = self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
@@ -297,18 +298,13 @@ class Ostinato:
         *,
         project: str | None = None,
         printed: Callable[[OutputLine], None] = lambda _: None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Run:
         """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
 
         `printed` gets its lines as they come, on the engine's loop.
         """
-
-        async def execute(house: House) -> Run:
-            draft = await house.services.runs.draft(work, project=project, **policy)
-            return await house.execute(draft, printed=printed)
-
-        return self._home.run(execute)
+        return self._home.run(lambda house: _execute(house, work, project, printed, policy))
 
     # Asking
 
@@ -348,6 +344,34 @@ class Aio:
     async def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database."""
         await self._app._home.aleave(partial(_stop_engine, grace=_seconds(grace)), House.close)
+
+    async def force(self) -> None:
+        """While a stop drains: wait for running work no longer."""
+        self._app.force()
+
+    async def enqueue(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        key: str | None = None,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> RunId:
+        """Run a Shell, an Agent, an Http or a task soon, on any node; answers the number of the run."""
+        return await self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
+
+    async def execute(
+        self,
+        work: WorkLike,
+        *,
+        project: str | None = None,
+        printed: Callable[[OutputLine], None] = lambda _: None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Run:
+        """Run this work here and now and wait for its end; see Ostinato.execute."""
+        return await self._app._home.arun(lambda house: _execute(house, work, project, printed, policy))
 
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
@@ -398,6 +422,17 @@ async def _leave_open(_: House) -> None:
 def _force(house: House) -> None:
     if house.engine is not None:
         house.engine.force()
+
+
+async def _execute(
+    house: House,
+    work: WorkLike,
+    project: str | None,
+    printed: Callable[[OutputLine], None],
+    policy: PolicyOptions,
+) -> Run:
+    draft = await house.services.runs.draft(work, project=project, **policy)
+    return await house.execute(draft, printed=printed)
 
 
 async def _health(house: House) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
-from ostinato.models.policy import MOST
+from ostinato.models.policy_values import MOST
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places

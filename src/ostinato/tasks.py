@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
@@ -13,6 +13,7 @@ from ostinato.execution.binding import bind_context
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import TaskDefinition
 from ostinato.models.ids import RunId
+from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
 from ostinato.service.runs import EnqueueSpec
 
@@ -95,7 +96,7 @@ class Calls(Generic[P]):
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Calls[P]:
         """The same task with a key (unique while active), a delay or time, or another lane, priority, retry, …"""
         spec = replace(self._spec, key=key, delay=delay, at=at, options={**self._spec.options, **policy})

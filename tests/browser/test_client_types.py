@@ -1,4 +1,6 @@
-"""The page's types are generated: web/openapi.json from the code, and src/api/schema.ts from that."""
+"""What the page knows of the server is generated: web/openapi.json from the code, src/api/schema.ts from that, and
+src/api/policies.ts from the table of policies.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ostinato.api.policy_form import policy_form
 from tests.browser.scenario import NODE
 
 WEB = Path(__file__).parents[2] / "web"
@@ -19,6 +22,10 @@ def test_the_openapi_document_of_the_page_is_that_of_the_code() -> None:
     ).stdout
     assert json.loads((WEB / "openapi.json").read_text()) == json.loads(printed), MEND
     assert (WEB / "openapi.json").read_text() == printed, MEND
+
+
+def test_the_policies_of_the_page_are_those_of_the_table() -> None:
+    assert (WEB / "src/api/policies.ts").read_text() == policy_form(), MEND
 
 
 def test_the_types_of_the_page_are_those_of_the_document(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ import ostinato
 from ostinato import Ostinato, Shell, errors
 from ostinato.config import Settings, load_settings
 from ostinato.models.policy import Policy, make_policy
+from ostinato.models.policy_fields import POLICIES, PolicyField
 from tests.engine.stand_in import StandIn
 
 ROOT = Path(__file__).parents[2]
@@ -233,6 +234,15 @@ def test_the_policy_page_names_every_field_with_its_default() -> None:
     assert make_policy(shown) == Policy()
 
 
+@pytest.mark.parametrize("field", POLICIES.values(), ids=lambda field: field.name)
+def test_the_policy_page_says_what_the_table_says(field: PolicyField) -> None:
+    text = (REFERENCE / "policy.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| \[`{field.name}`\]\(#.*$", text, re.MULTILINE)
+    assert row.endswith(f" | {field.about.help} |")
+    for value in field.about.choices:
+        assert f"| `{value}` |" in text
+
+
 def _value(cell: str) -> Any:
     """A default as it stands in a table: a Python literal, or text."""
     text = cell.strip("`")
@@ -262,7 +272,9 @@ def test_the_command_line_page_names_every_command_and_flag() -> None:
     text = (REFERENCE / "cli.md").read_text(encoding="utf-8")
     missing = [" ".join(path) for path, _ in _commands(app) if not re.search(rf"\b{' '.join(path)}\b", text)]
     assert missing == []
-    flags = {flag for _, command in _commands(app) for flag in _flags(command)}
+    # The flag of a policy has its name, under which it is on the page on policies.
+    policies = {f"--{name.replace('_', '-')}" for name in POLICIES}
+    flags = {flag for _, command in _commands(app) for flag in _flags(command)} - policies
     assert sorted(flag for flag in flags if flag not in text) == []
 
 

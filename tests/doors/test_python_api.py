@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,7 @@ from ostinato import (
     RunContext,
     RunState,
     ScheduleSpec,
+    Shell,
     TimingError,
     current_run,
 )
@@ -67,7 +69,7 @@ def test_a_task_gets_its_context_by_annotation_or_by_asking(app: Ostinato) -> No
 
 def test_a_wrong_policy_is_told_where_the_task_is_declared(app: Ostinato) -> None:
     with pytest.raises(InvalidInput, match="there is no policy 'retrys'"):
-        app.task("job", retrys=3)(lambda: None)
+        app.task("job", retrys=3)(lambda: None)  # type: ignore[call-overload]
 
 
 def test_two_functions_cannot_have_one_name(app: Ostinato) -> None:
@@ -318,12 +320,29 @@ def test_the_async_forms_answer_the_same_as_the_sync_ones(app: Ostinato, clock: 
 
 
 def test_every_sync_verb_has_its_coroutine() -> None:
-    from ostinato.faces import AioNodes, AioRuns, AioSchedules, Nodes, Runs, Schedules
+    app = Ostinato("sqlite://:memory:")
+    declaring = {"task", "check", "throttle"}  # they touch no database, so there is nothing to wait for
+    services = [name for name in vars(app) if name in vars(app.aio) and not name.startswith("_")]
+    assert len(services) >= 6
+    for sync, aio in ((app, app.aio), *((getattr(app, name), getattr(app.aio, name)) for name in services)):
+        verbs = {name for name, verb in inspect.getmembers(sync, inspect.ismethod) if not name.startswith("_")}
+        found = {name: verb for name, verb in inspect.getmembers(aio, inspect.ismethod) if not name.startswith("_")}
+        assert verbs - declaring == set(found)
+        assert [name for name, verb in found.items() if not inspect.iscoroutinefunction(verb)] == []
 
-    for sync, aio in ((Schedules, AioSchedules), (Runs, AioRuns), (Nodes, AioNodes)):
-        verbs = {name for name in vars(sync) if not name.startswith("_")}
-        assert verbs == {name for name in vars(aio) if not name.startswith("_")}
-        assert all(asyncio.iscoroutinefunction(vars(aio)[name]) for name in verbs)
+
+def test_work_without_a_schedule_has_its_coroutines(app: Ostinato) -> None:
+    async def main() -> None:
+        lines: list[str] = []
+        run = await app.aio.execute(Shell("echo here"), printed=lambda line: lines.append(line.text), timeout="1m")
+        assert (run.state, run.trigger, lines) == ("succeeded", "manual", ["here"])
+        id = await app.aio.enqueue(Shell("echo soon"), key="soon", priority=3)
+        assert await app.aio.enqueue(Shell("echo soon"), key="soon") == id
+        await app.aio.force()  # nothing drains: it changes nothing
+        assert (await app.aio.runs.get(id)).priority == 3
+        await app.aio.stop()
+
+    asyncio.run(main())
 
 
 def test_many_threads_may_use_one_app(app: Ostinato) -> None:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ostinato import Abort, Cause, Function, Ostinato, RunState, Shell, Snooze, Trigger
+from ostinato import Abort, Cause, Function, Ostinato, Overlap, RunState, Shell, Snooze, Trigger
 from ostinato.errors import AlreadyActive, Conflict, InvalidInput, NotFound, WaitTimeout
 from ostinato.testing import drain, simulate
 from tests.doors.conftest import at
@@ -43,8 +43,8 @@ def test_a_trigger_while_a_run_is_active_is_refused_unless_forced(app: Ostinato)
     assert len(app.runs.list()) == 2
 
 
-@pytest.mark.parametrize(("overlap", "accepted"), [("queue_one", 2), ("queue_all", 5), ("allow", 5)])
-def test_a_trigger_obeys_the_overlap_policy(app: Ostinato, overlap: str, accepted: int) -> None:
+@pytest.mark.parametrize(("overlap", "accepted"), [(Overlap.QUEUE_ONE, 2), (Overlap.QUEUE_ALL, 5), (Overlap.ALLOW, 5)])
+def test_a_trigger_obeys_the_overlap_policy(app: Ostinato, overlap: Overlap, accepted: int) -> None:
     app.task("job")(lambda: None)
     app.schedules.add("job", "every 1h", "job", overlap=overlap)
     made = 0

@@ -191,7 +191,7 @@ def test_enabling_what_has_run_out_counts_anew(app: Ostinato) -> None:
 # Overlap: a run is inside the gate when the next due time comes.
 
 
-def started_at_the_gate(app: Ostinato, gate: Gate, clock: FakeClock, overlap: str) -> None:
+def started_at_the_gate(app: Ostinato, gate: Gate, clock: FakeClock, overlap: Overlap) -> None:
     @app.task("job")
     def job() -> None:
         gate.wait()
@@ -209,7 +209,7 @@ def pass_minutes(app: Ostinato, clock: FakeClock, minutes: int) -> None:
 
 
 def test_overlap_skip_records_what_it_skipped_and_why(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, "skip")
+    started_at_the_gate(app, gate, fake_clock, Overlap.SKIP)
     pass_minutes(app, fake_clock, 2)
     assert states(app) == ["running", "skipped", "skipped"]
     skipped = app.runs.list(schedule="job", state="skipped")[0]
@@ -222,7 +222,7 @@ def test_overlap_skip_records_what_it_skipped_and_why(app: Ostinato, fake_clock:
 
 
 def test_overlap_queue_one_keeps_one_and_skips_the_rest(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, "queue_one")
+    started_at_the_gate(app, gate, fake_clock, Overlap.QUEUE_ONE)
     pass_minutes(app, fake_clock, 3)
     assert states(app) == ["running", "queued", "skipped", "skipped"]
     gate.open()
@@ -232,7 +232,7 @@ def test_overlap_queue_one_keeps_one_and_skips_the_rest(app: Ostinato, fake_cloc
 
 
 def test_overlap_queue_all_runs_all_one_after_the_other(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, "queue_all")
+    started_at_the_gate(app, gate, fake_clock, Overlap.QUEUE_ALL)
     pass_minutes(app, fake_clock, 3)
     assert states(app) == ["running", "queued", "queued", "queued"]
     gate.open()
@@ -242,7 +242,7 @@ def test_overlap_queue_all_runs_all_one_after_the_other(app: Ostinato, fake_cloc
 
 
 def test_overlap_allow_runs_them_side_by_side(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, "allow")
+    started_at_the_gate(app, gate, fake_clock, Overlap.ALLOW)
     pass_minutes(app, fake_clock, 2)
     gate.entered(2)
     assert states(app) == ["running"] * 3
@@ -312,7 +312,7 @@ def test_a_backward_jump_fires_nothing_twice(app: Ostinato, fake_clock: FakeCloc
 
 
 def test_a_backward_jump_leaves_a_running_run_alone(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, "skip")
+    started_at_the_gate(app, gate, fake_clock, Overlap.SKIP)
     fake_clock.move_to("2025-12-31T12:00:00Z")
     gate.open()
     drain(app)

@@ -1,4 +1,7 @@
-"""Flags that many commands share: only their names and types. `opening.py` and `policy.py` read what they mean."""
+"""Flags that many commands share: only their names and types. `opening.py` reads what they mean.
+
+Those of a policy are made of its table, in `policy.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ __all__ = [
     "NO_COMMON",
     "NO_ENGINE",
     "NO_MESSAGE",
-    "NO_POLICY",
     "NO_TLS",
     "NO_WORK",
     "AgentFlags",
@@ -19,7 +21,6 @@ __all__ = [
     "EngineFlags",
     "HttpFlags",
     "MessageFlags",
-    "PolicyFlags",
     "ProcessFlags",
     "ShellFlags",
     "TaskFlags",
@@ -32,7 +33,6 @@ _SHELL = Group("Shell", sort_key=2)
 _AGENT = Group("Agent", sort_key=3)
 _PROCESS = Group("Shell and agent", sort_key=4)
 _HTTP = Group("HTTP", sort_key=5)
-_POLICY = Group("Policy", sort_key=6)
 _COMMON = Group("Common", sort_key=10)
 
 Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
@@ -174,55 +174,6 @@ class WorkFlags:
     of_http: HttpFlags = HttpFlags()
 
 
-@Parameter(name="*", group=_POLICY)
-@dataclass(frozen=True)
-class PolicyFlags:
-    """How to treat a schedule and its runs; 'none' takes a limit away."""
-
-    overlap: Literal["skip", "queue_one", "queue_all", "cancel_running", "allow"] | None = None
-    """When it is due and its last run still is under way. [default: skip]"""
-    catch_up: Literal["none", "latest", "all"] | None = None
-    """Which due times of a downtime are run afterwards. [default: latest]"""
-    catch_up_window: str | None = None
-    """How far back catch-up looks. [default: 24h]"""
-    catch_up_cap: int | None = None
-    """How many due times 'all' catches up at most, the newest. [default: 1000]"""
-    retry: str | None = None
-    """How many more attempts, such as 5, or 5,base=1s,longest=1m. [default: 3]"""
-    timeout: str | None = None
-    """How long an attempt may take, such as 5m. [default: shell 5m, agent 30m, http 1m, task none]"""
-    max_age: str | None = None
-    """A run that waited longer than this is expired. [default: none]"""
-    break_after: int | None = None
-    """So many failures in a row disable the schedule. [default: 3]"""
-    lane: str | None = None
-    """The lane that its runs go through. [default: cron]"""
-    priority: int | None = None
-    """Higher goes first in its lane. [default: 0]"""
-    session: str | None = None
-    """Its runs wait their turn in this session, such as dm:42. [default: none]"""
-    check: list[str] | None = None
-    """A check that must pass before it is enabled and before each run; may be given again."""
-    gate: Text = None
-    """A command before each run, whose last line {"wake": false} skips it; or a JSON array. [default: none]"""
-    gate_timeout: str | None = None
-    """How long the gate may take. [default: 30s]"""
-    budget: str | None = None
-    """What it may cost, such as per_run_usd=1,per_day_usd=5,per_day_runs=20. [default: none]"""
-    notify: list[str] | None = None
-    """Who is told of it, by the name of a channel; may be given again."""
-    keep: str | None = None
-    """How long ended runs stay: an age, a count, or both: 30d,1000. [default: 30d,1000]"""
-    once: bool = False
-    """Run once, then it is finished."""
-    remaining: str | None = None
-    """Run so many times, then it is finished. [default: none]"""
-    delete_after_run: Annotated[bool | None, Parameter(negative="--no-delete-after-run")] = None
-    """Remove the schedule after its last run, if that succeeded."""
-    on_lost_lease: Literal["stop", "continue"] | None = None
-    """When its node cannot renew its lease, and others may start the run anew. [default: stop]"""
-
-
 @Parameter(name="*")
 @dataclass(frozen=True)
 class MessageFlags:
@@ -254,5 +205,4 @@ NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
 NO_TLS = TlsFlags()
 NO_MESSAGE = MessageFlags()
-NO_POLICY = PolicyFlags()
 NO_WORK = WorkFlags()

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import field as flag
+from dataclasses import make_dataclass
+from datetime import timedelta
+from enum import EnumType
+from typing import Annotated, Any, Literal, TypeVar
 
-from ostinato.cli.options import PolicyFlags
+from cyclopts import Group, Parameter
+
+from ostinato.cli.options import Text
 from ostinato.cli.work import NOTHING, as_command, whole
+from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from ostinato.models.policy import Gate
+from ostinato.models.policy_fields import POLICIES, PolicyField
+from ostinato.models.policy_values import Budget, Gate, Keep, Retry
 
 __all__ = [
+    "NO_POLICY",
+    "PolicyFlags",
     "budget_option",
     "gate_option",
     "lane_limits",
@@ -21,49 +30,106 @@ __all__ = [
     "retry_option",
 ]
 
-_BUDGET = {"per_run_usd": float, "per_day_usd": float, "per_day_runs": int}
+T = TypeVar("T")
+
+_BUDGET = {part.name: part for part in POLICIES["budget"].parts}
+
+
+def _with_flags(cls: type[T]) -> type[T]:
+    """The class with the flags of each policy of the table."""
+    flags = [(name, kind, flag(default=None, metadata={"help": help})) for name, kind, help in _flags()]
+    about = {"__doc__": cls.__doc__, "__module__": cls.__module__}
+    return make_dataclass(cls.__name__, flags, bases=(cls,), frozen=True, namespace=about)
+
+
+def _flags() -> Iterator[tuple[str, Any, str]]:
+    """The name, type and help of each flag."""
+    for field in POLICIES.values():
+        if field.name == "remaining":
+            yield "once", Annotated[bool | None, Parameter(negative=())], "Run once, then it is finished."
+        yield _flag(field), _type(field), _help(field)
+        if field.type is Gate:
+            timeout = field.parts[1]
+            yield "gate_timeout", str | None, _help(timeout)
+
+
+def _flag(field: PolicyField) -> str:
+    return field.about.flag or field.name
+
+
+def _type(field: PolicyField) -> Any:
+    """What is written for it; 'none' may be written for what may be None, so that is text."""
+    if isinstance(field.type, EnumType):
+        return Literal[tuple(map(str, field.type))] | None
+    if field.type is bool:
+        return Annotated[bool | None, Parameter(negative=f"--no-{_flag(field).replace('_', '-')}")]
+    if field.type is int and not field.is_nullable:
+        return int | None
+    if isinstance(field.default, tuple):
+        return list[str] | None
+    return Text if field.type is Gate else str | None
+
+
+def _help(field: PolicyField) -> str:
+    again = "; may be given again" if isinstance(field.default, tuple) else ""
+    help = f"{field.about.help.removesuffix('.')}{field.about.written}{again}."
+    return help if again or field.type is bool else f"{help} [default: {_default(field)}]"
+
+
+def _default(field: PolicyField) -> str:
+    """What holds without the flag, as it would be written."""
+    match field.default:
+        case None if field.about.of_kinds:
+            return ", ".join(f"{kind} {limit}" for kind, limit in {**field.about.of_kinds, "task": NOTHING}.items())
+        case None:
+            return NOTHING
+        case timedelta():
+            return duration_text(field.default)
+        case Retry(max=most):
+            return str(most)
+        case Keep(age=timedelta() as age, count=count):
+            return f"{duration_text(age)},{count}"
+        case _:
+            return str(field.default)
+
+
+@Parameter(name="*", group=Group("Policy", sort_key=6))
+@_with_flags
+class PolicyFlags:
+    """How to treat a schedule and its runs; 'none' takes a limit away."""
+
+
+NO_POLICY = PolicyFlags()
 
 
 def policy_options(flags: PolicyFlags, gate: Gate | None = None) -> dict[str, Any]:
     """The policy fields that were given, and only those. `gate` is the one that is there already."""
-    plain = {
-        "overlap": flags.overlap,
-        "catch_up": flags.catch_up,
-        "catch_up_window": flags.catch_up_window,
-        "catch_up_cap": flags.catch_up_cap,
-        "break_after": flags.break_after,
-        "lane": flags.lane,
-        "priority": flags.priority,
-        "checks": _names(flags.check),
-        "notify": _names(flags.notify),
-        "delete_after_run": flags.delete_after_run,
-        "on_lost_lease": flags.on_lost_lease,
+    given = vars(flags)
+    options = {
+        name: _read(field, value)
+        for name, field in POLICIES.items()
+        if field.type is not Gate and (value := given[_flag(field)]) is not None
     }
-    options: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
-    for name, limit in (("timeout", flags.timeout), ("max_age", flags.max_age), ("session", flags.session)):
-        options |= limit_option(name, limit)
-    options |= retry_option(flags.retry)
-    options |= gate_option(flags.gate, flags.gate_timeout, gate)
-    if flags.budget is not None:
-        options["budget"] = None if flags.budget == NOTHING else budget_option(flags.budget)
-    if flags.keep is not None:
-        options["keep"] = _keep(flags.keep)
-    if flags.remaining is not None:
-        options["remaining"] = None if flags.remaining == NOTHING else whole("remaining", flags.remaining)
-    if flags.once:
-        if flags.remaining is not None:
+    options |= gate_option(given["gate"], given["gate_timeout"], gate)
+    if given["once"]:
+        if "remaining" in options:
             raise InvalidInput("give either --once or --remaining, not both", field="once")
         options["remaining"] = 1
     return options
 
 
+def _read(field: PolicyField, given: Any) -> Any:
+    """What was written for it, as a policy takes it."""
+    if field.type in _READERS:
+        return _READERS[field.type](given)
+    if given in (NOTHING, [NOTHING]):
+        return [] if given == [NOTHING] else None if field.is_nullable else given
+    return whole(field.name, given) if field.type is int and field.is_nullable else given
+
+
 def limit_option(name: str, limit: str | None) -> dict[str, Any]:
     """A limit that 'none' takes away."""
     return {} if limit is None else {name: None if limit == NOTHING else limit}
-
-
-def _names(given: list[str] | None) -> list[str] | None:
-    return [] if given == [NOTHING] else given
 
 
 def gate_option(command: str | None, timeout: str | None, gate: Gate | None = None) -> dict[str, Any]:
@@ -82,8 +148,10 @@ def gate_option(command: str | None, timeout: str | None, gate: Gate | None = No
     return {"gate": fields}
 
 
-def budget_option(text: str) -> dict[str, Any]:
-    """`per_run_usd=1,per_day_usd=5,per_day_runs=20`."""
+def budget_option(text: str) -> dict[str, Any] | None:
+    """`per_run_usd=1,per_day_usd=5,per_day_runs=20`, or none."""
+    if text == NOTHING:
+        return None
     fields: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -93,7 +161,7 @@ def budget_option(text: str) -> dict[str, Any]:
         if value == NOTHING:
             fields[name] = None
         else:
-            read = whole if _BUDGET[name] is int else _number
+            read = whole if _BUDGET[name].type is int else _number
             fields[name] = read(f"budget.{name}", value)
     return fields
 
@@ -134,6 +202,10 @@ def _number(field: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidInput(f"{field} cannot be {text!r}", field=field, hint="give a number") from None
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {Retry: _retry, Keep: _keep, Budget: budget_option}
+"""Of values with parts."""
 
 
 def lane_limits(pairs: list[str] | None) -> dict[str, int] | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ostinato.cli.console import say
 from ostinato.cli.opening import Visit, opened
-from ostinato.cli.options import NO_COMMON, NO_POLICY, NO_WORK, Common, PolicyFlags, WorkFlags
-from ostinato.cli.policy import policy_options
+from ostinato.cli.options import NO_COMMON, NO_WORK, Common, WorkFlags
+from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
 from ostinato.cli.schedule_view import print_schedule, tell_next, warn_of_unknown_task
 from ostinato.cli.work import NOTHING, edited_work, placed, work_of
 from ostinato.errors import InvalidInput, NotFound

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros
-from ostinato.errors import InvalidInput
+from ostinato.models.policy_values import Budget
 from ostinato.plurals import counted
 
 __all__ = [
@@ -32,45 +31,6 @@ UNKNOWN = -1
 """The cost of a run that nobody could tell: it counts as all that was reserved for it."""
 
 MICRO = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
-
-    `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
-    that is left of the day.
-    """
-
-    per_run_usd: float | None = None
-    per_day_usd: float | None = None
-    per_day_runs: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("per_run_usd", "per_day_usd"):
-            _check_money(name, getattr(self, name))
-        runs = self.per_day_runs
-        if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs < 2**31):
-            raise InvalidInput(
-                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint="give a whole number from 1"
-            )
-        if self.per_run_usd is None and self.per_day_usd is None and runs is None:
-            raise InvalidInput(
-                "an empty budget bounds nothing", field="budget", hint="give per_run_usd, per_day_usd or per_day_runs"
-            )
-        if self.per_run_usd is not None and self.per_day_usd is not None and self.per_run_usd > self.per_day_usd:
-            raise InvalidInput(
-                f"a run may cost {self.per_run_usd:g} but a day only {self.per_day_usd:g}: none would ever start",
-                field="budget",
-                hint="make per_run_usd the smaller one",
-            )
-
-
-def _check_money(name: str, value: Any) -> None:
-    if value is not None and (
-        isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
-    ):
-        raise InvalidInput(f"budget.{name} cannot be {value!r}", field="budget", hint="give dollars, such as 0.5")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.models.nesting import MOST_SHOWN_DEPTH, check_depth, is_deeper, too_deep
-from ostinato.models.policy import check_key
+from ostinato.models.policy_fields import POLICIES
+from ostinato.models.policy_values import check_key
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -196,12 +197,11 @@ Work = Function | Shell | Agent | Http
 _KINDS: dict[str, type[Work]] = {kind.kind: kind for kind in (Function, Shell, Agent, Http)}
 _decode_any = msgspec.json.Decoder().decode
 _DECODERS = {kind: msgspec.json.Decoder(cls).decode for kind, cls in _KINDS.items()}
-_TIMEOUTS = {"shell": "5m", "agent": "30m", "http": "1m"}
 
 
 def default_timeout(kind: str) -> str | None:
     """How long an attempt of this kind may take, unless its policy says otherwise."""
-    return _TIMEOUTS.get(kind)
+    return POLICIES["timeout"].about.of_kinds.get(kind)
 
 
 class _Kind(msgspec.Struct):

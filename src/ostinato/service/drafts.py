@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
-from ostinato.models.policy import DEFAULT, Policy, check_key, make_policy, policy_text
+from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
 from ostinato.timing import Timing, parse_timing
+from ostinato.timing.text import check_reads_back
 
 __all__ = [
     "Code",
@@ -83,7 +84,7 @@ class ScheduleSpec:
     project: str | None = None
     owner: str = "user"
     origin: str | None = None
-    policy: Mapping[str, Any] = field(default_factory=dict)
+    policy: PolicyOptions = field(default_factory=PolicyOptions)
 
 
 def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> ScheduleDraft:
@@ -154,6 +155,8 @@ class _Placed(NamedTuple):
 
 
 def _place(timing: Timing | str, zone: str, now: Micros) -> _Placed:
+    if isinstance(timing, Timing):
+        check_reads_back(timing, zone)
     if isinstance(timing, (str, Timing)):
         return _placed(timing, zone, now)
     raise InvalidInput(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ostinato.errors import Conflict
-from ostinato.models.policy import make_policy, policy_json
+from ostinato.models.policy import PolicyOptions, make_policy, policy_json
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Function, Unreadable, default_timeout
 from ostinato.service.drafts import ScheduleSpec, WorkLike
@@ -42,10 +42,10 @@ def edited_spec(
     )
 
 
-def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> dict[str, Any]:
+def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> PolicyOptions:
     """The policy with what was given; work of another kind comes with that kind's timeout."""
     policy = policy_json(make_policy(given, current.policy))
     kind = getattr(work, "kind", Function.kind)
     if work is not None and kind != current.work.kind and "timeout" not in given:
         policy["timeout"] = default_timeout(kind)
-    return policy
+    return cast(PolicyOptions, policy)

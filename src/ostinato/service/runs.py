@@ -16,7 +16,7 @@ from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotF
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
-from ostinato.models.policy import Policy, check_choice, check_key, make_policy, policy_text
+from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_key, make_policy, policy_text
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
@@ -115,7 +115,7 @@ class RunService:
         key: str | None = None,
         delay: Duration | None = None,
         at: datetime | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> RunId:
         """Run this work soon, on any node: Shell, Agent, Http, a task or Function."""
         _check_budget(policy)
@@ -125,7 +125,7 @@ class RunService:
         return id
 
     @audited("run.exec", about=lambda _, run: run.task or run.kind)
-    async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Any) -> NewRun:
+    async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Unpack[PolicyOptions]) -> NewRun:
         """The run that `enqueue_work` would queue, for whoever executes it right away, once."""
         _check_budget(policy)
         found, options = resolve_work(work, self._code)

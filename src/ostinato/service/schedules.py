@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
-from ostinato.models.policy import Overlap, check_choice, load_policy, policy_text
+from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy, policy_text
 from ostinato.models.run import Ending, Run, RunFilter, queued_run, stored_work
 from ostinato.models.schedule import (
     Revision,
@@ -87,7 +87,7 @@ class ScheduleService:
         owner: str = "user",
         only_new: bool = False,
         version: int | Revision | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Schedule:
         """Make the schedule of this name be so; doing it twice changes nothing.
 
@@ -270,7 +270,7 @@ class ScheduleService:
         note: str | None = None,
         project: str | None = None,
         version: int | Revision | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> Schedule:
         """Change only what is given; project "none" takes it out of its project, an empty note clears it.
 
@@ -315,7 +315,7 @@ class ScheduleService:
         tz: str | None = None,
         note: str | None = None,
         project: str | None = None,
-        **policy: Any,
+        **policy: Unpack[PolicyOptions],
     ) -> None:
         """ChecksFailed or Conflict, if `enable` would refuse it with these changes."""
         current = await self._stored(name)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, TypedDict, Unpack
 
 from ostinato.clock import Clock, Micros, micros_of
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId
-from ostinato.models.policy import Policy, check_choice, check_key, check_session, check_whole, policy_text
+from ostinato.models.policy import (
+    MessageOptions,
+    Policy,
+    check_choice,
+    check_key,
+    check_session,
+    check_whole,
+    policy_text,
+)
 from ostinato.models.run import NewRun, Run, StoredWork, queued_run
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
 from ostinato.models.states import Cause, Trigger
@@ -58,7 +66,7 @@ class SessionService:
         debounce: Duration = DEBOUNCE,
         debounce_max: Duration | None = None,
         message_id: str | None = None,
-        **policy: Any,
+        **policy: Unpack[MessageOptions],
     ) -> RunId:
         """Put a message into a session; answers the run that carries it. It is durable when this returns.
 

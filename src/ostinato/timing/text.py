@@ -12,18 +12,24 @@ from functools import lru_cache
 from typing import NoReturn
 
 from ostinato.errors import TimingError
+from ostinato.timing.at import At
 from ostinato.timing.base import Timing
+from ostinato.timing.calendar import DailyAt, Monthly, Weekly
 from ostinato.timing.combine import Except, Or, refuse_many
+from ostinato.timing.cron import Cron
 from ostinato.timing.dates import Dates, read_day
+from ostinato.timing.every import Every
 from ostinato.timing.reading import NeedsNow, Word, Words
 from ostinato.timing.words import VOCABULARY, read_simple
 from ostinato.timing.zones import as_utc, check_zone
 
-__all__ = ["parse_timing"]
+__all__ = ["check_reads_back", "parse_timing"]
 
 _TOKEN = re.compile(r"[()]|(?:[^\s(),]|\s*,\s*)+")
 _JOINERS = ("or", "except", "(", ")")
 _LONGEST, _DEEPEST = 20_000, 20
+_READ_BACK = frozenset({At, Every, Cron, DailyAt, Weekly, Monthly})
+"""Timings whose text says all of them. A combination may hold somebody's own."""
 _EXAMPLE = "every 5m, daily 09:00, weekly mon,thu 09:00, monthly last 18:00, 30 9 * * 1-5 or at 2026-12-24T18:00"
 
 
@@ -41,6 +47,23 @@ def parse_timing(text: str, tz: str | None = None, *, now: datetime | None = Non
         if now is None:
             raise
     return _parse(text, zone, as_utc(now, "now"))
+
+
+def check_reads_back(timing: Timing, zone: str) -> None:
+    """TimingError, unless this timing is what its text says in this zone: the text is what is stored of it."""
+    if type(timing) in _READ_BACK:
+        return
+    kind = type(timing).__name__
+    why = "use the timings of ostinato, and combine them with | and except_dates"
+    try:
+        bound = timing.in_zone(zone)
+        text = bound.text
+        read = parse_timing(text, tz=bound.zone or zone)
+    except Exception as error:  # whatever the code of somebody else raises
+        reason = error.message if isinstance(error, TimingError) else f"{type(error).__name__}: {error}"
+        raise TimingError(f"a {kind} cannot be stored: its text cannot be read back ({reason})", hint=why) from error
+    if type(read) is not type(bound) or read != bound:
+        raise TimingError(f"a {kind} cannot be stored: its text {text!r} is read as another timing", hint=why)
 
 
 @lru_cache(maxsize=4096)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ostinato.timing import Every, Timing, parse_timing
+from ostinato.timing.text import check_reads_back
 from tests.unit.timing.strategies import grid_timings, instants, timings
 
 some = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -30,6 +31,12 @@ def test_due_times_are_strictly_increasing_and_in_utc(timing: Timing, t: datetim
     times = [t, *_following(timing, t, 12)]
     assert all(first < second for first, second in pairwise(times))
     assert all(time.tzinfo is UTC for time in times)
+
+
+@some
+@given(timings, st.sampled_from(["UTC", "Europe/Berlin", "Australia/Lord_Howe"]))
+def test_every_timing_can_be_stored_in_every_zone(timing: Timing, zone: str) -> None:
+    check_reads_back(timing, zone)
 
 
 @some

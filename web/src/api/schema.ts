@@ -1122,7 +1122,7 @@ export interface components {
         };
         /**
          * Budget
-         * @description Bounds on what runs cost; null is no bound.
+         * @description Bounds on what the runs of a schedule cost; null is no bound. A day is one of the schedule's zone.
          */
         Budget: {
             /** Per Day Runs */
@@ -1363,7 +1363,7 @@ export interface components {
         };
         /**
          * Gate
-         * @description A command that says whether there is anything to do.
+         * @description A command that runs before the work and says, as JSON on its last line, whether there is anything to do.
          */
         Gate: {
             /** Command */
@@ -1444,7 +1444,7 @@ export interface components {
         };
         /**
          * Keep
-         * @description How long ended runs stay; null is no bound.
+         * @description How long ended runs stay: at most this old and at most so many for each schedule; null is no bound.
          */
         Keep: {
             /** Age */
@@ -1734,14 +1734,23 @@ export interface components {
         };
         /**
          * NewBudget
-         * @description Bounds on what the runs of a schedule cost.
+         * @description Bounds on what the runs of a schedule cost; null is no bound. A day is one of the schedule's zone.
          */
         NewBudget: {
-            /** Per Day Runs */
+            /**
+             * Per Day Runs
+             * @description The most that start in one day of its zone. Null is no limit.
+             */
             per_day_runs?: number | null;
-            /** Per Day Usd */
+            /**
+             * Per Day Usd
+             * @description Reaching it pauses the schedule until tomorrow. Null is no limit.
+             */
             per_day_usd?: number | null;
-            /** Per Run Usd */
+            /**
+             * Per Run Usd
+             * @description The most that one run may cost. Null is no limit.
+             */
             per_run_usd?: number | null;
         };
         /**
@@ -1768,10 +1777,14 @@ export interface components {
          * @description A command that runs before the work and says, as JSON on its last line, whether there is anything to do.
          */
         NewGate: {
-            /** Command */
+            /**
+             * Command
+             * @description A command whose last line says, as JSON, whether there is anything to do. Only an admin may set it.
+             */
             command: string | string[];
             /**
              * Timeout
+             * @description How long the gate may take.
              * @default 30s
              */
             timeout?: string;
@@ -1812,16 +1825,18 @@ export interface components {
         };
         /**
          * NewKeep
-         * @description What changes of how long ended runs stay.
+         * @description How long ended runs stay: at most this old and at most so many for each schedule; null is no bound.
          */
         NewKeep: {
             /**
              * Age
+             * @description Ended runs are removed after this. Null is no limit.
              * @default 30d
              */
             age?: string | null;
             /**
              * Count
+             * @description So many ended runs stay. Null is no limit.
              * @default 1000
              */
             count?: number | null;
@@ -1902,7 +1917,7 @@ export interface components {
         NewPolicy: {
             /**
              * Break After
-             * @description So many scheduled runs failed in a row: it is switched off.
+             * @description So many failures in a row switch the schedule off.
              * @default 3
              */
             break_after?: number;
@@ -1917,28 +1932,28 @@ export interface components {
             catch_up?: "none" | "latest" | "all";
             /**
              * Catch Up Cap
-             * @description At most so many, for catch_up all.
+             * @description How many due times “all” runs at most, the newest.
              * @default 1000
              */
             catch_up_cap?: number;
             /**
              * Catch Up Window
-             * @description How far back due times are caught up.
-             * @default 24h
+             * @description How far back catch-up looks.
+             * @default 1d
              */
             catch_up_window?: string;
             /**
              * Checks
-             * @description Tests that must pass before it can be enabled or fired.
+             * @description Checks that must pass before it is enabled and before each run.
              */
             checks?: string[];
             /**
              * Delete After Run
-             * @description Delete it when its last run has succeeded.
+             * @description Remove the schedule when its last run has succeeded.
              * @default false
              */
             delete_after_run?: boolean;
-            /** @description A command that is asked before the work whether there is anything to do. */
+            /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate?: string | components["schemas"]["NewGate"] | null;
             /**
              * @description How long ended runs stay.
@@ -1950,47 +1965,47 @@ export interface components {
             keep?: string | components["schemas"]["NewKeep"];
             /**
              * Lane
-             * @description The pool that limits how many are under way at once.
+             * @description The pool that limits how many runs are under way at once.
              * @default cron
              */
             lane?: string;
             /**
              * Max Age
-             * @description Waited longer than this since due: expired.
+             * @description A run that waited longer than this since it was due expires. Null is no limit.
              */
             max_age?: string | null;
             /**
              * Notify
-             * @description Who is told.
+             * @description Who is told of it, by the name of a channel.
              */
             notify?: string[];
             /**
              * On Lost Lease
-             * @description What becomes of running work when its node cannot renew its lease.
+             * @description What running work does when its node cannot renew its lease.
              * @default stop
              * @enum {string}
              */
             on_lost_lease?: "stop" | "continue";
             /**
              * Overlap
-             * @description What to do with a due time while a run is under way.
+             * @description What happens when it is due and a run of it is still active.
              * @default skip
              * @enum {string}
              */
             overlap?: "skip" | "queue_one" | "queue_all" | "cancel_running" | "allow";
             /**
              * Priority
-             * @description The greater one goes first in its lane.
+             * @description Higher goes first in its lane.
              * @default 0
              */
             priority?: number;
             /**
              * Remaining
-             * @description It runs so many times more, then it is finished.
+             * @description It runs so many times, then it is finished. Null is no limit.
              */
             remaining?: number | null;
             /**
-             * @description How often and after which delay a failed attempt is repeated.
+             * @description How many more attempts a failed run gets, and after which delays.
              * @default {
              *       "max": 3,
              *       "base": "2s",
@@ -2007,12 +2022,12 @@ export interface components {
             run_once?: boolean;
             /**
              * Session
-             * @description Its runs go one after the other with this key.
+             * @description Its runs wait their turn in this session.
              */
             session?: string | null;
             /**
              * Timeout
-             * @description How long an attempt may take; null is no limit.
+             * @description How long one attempt may take. Null is no limit.
              */
             timeout?: string | null;
         };
@@ -2035,26 +2050,30 @@ export interface components {
         };
         /**
          * NewRetry
-         * @description What changes of the retries; the rest stays.
+         * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
          */
         NewRetry: {
             /**
              * Base
+             * @description Before the second attempt; it doubles each time.
              * @default 2s
              */
             base?: string;
             /**
              * Longest
+             * @description The delay between attempts grows up to this.
              * @default 30s
              */
             longest?: string;
             /**
              * Max
+             * @description How many more attempts a failed run gets.
              * @default 3
              */
             max?: number;
             /**
              * Spread
+             * @description How much of each delay is left to chance, as a share.
              * @default 0.25
              */
             spread?: number;
@@ -2592,7 +2611,7 @@ export interface components {
         };
         /**
          * Retry
-         * @description `max` more attempts; the delay doubles from `base` up to `longest`, give or take `spread`.
+         * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
          */
         Retry: {
             /** Base */

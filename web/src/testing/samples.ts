@@ -1,5 +1,6 @@
 /** Things as the server would send them, to be changed by each test. */
 
+import { POLICIES } from "@/api/policies";
 import type { Overview, Policy, Run, Schedule, ShellWork } from "@/api/types";
 
 export const sampleRun = (changes: Partial<Run> = {}): Run => ({
@@ -36,25 +37,7 @@ export const sampleRun = (changes: Partial<Run> = {}): Run => ({
 });
 
 export const samplePolicy = (changes: Partial<Policy> = {}): Policy => ({
-  overlap: "skip",
-  catch_up: "latest",
-  catch_up_window: "1d",
-  catch_up_cap: 1000,
-  retry: { max: 3, base: "2s", longest: "30s", spread: 0.25 },
-  timeout: null,
-  max_age: null,
-  break_after: 3,
-  lane: "cron",
-  priority: 0,
-  session: null,
-  checks: [],
-  gate: null,
-  budget: null,
-  notify: [],
-  keep: { age: "30d", count: 1000 },
-  remaining: null,
-  delete_after_run: false,
-  on_lost_lease: "stop",
+  ...(Object.fromEntries(POLICIES.map((policy) => [policy.name, policy.default])) as unknown as Policy),
   ...changes,
 });
 

@@ -11,6 +11,7 @@ import {
   type PolicyPath,
   type PolicyValues,
   type WorkKind,
+  helpOf,
   standardOf,
 } from "./policyGroups";
 
@@ -67,8 +68,8 @@ function Control({ field, values, kind, onChange, errors }: Props & { field: Pol
   const name = `policy.${field.path}`;
   const value = values[field.path];
   const standard = standardOf(field, kind);
-  const shared = { label: field.label, hint: field.explain, error: errors[name], name };
-  if (field.flag === true) {
+  const shared = { label: field.label, hint: helpOf(field), error: errors[name], name };
+  if (field.type === "flag") {
     return (
       <div className="flex flex-col gap-1">
         <label className="flex items-center gap-2 text-sm font-medium">
@@ -81,7 +82,7 @@ function Control({ field, values, kind, onChange, errors }: Props & { field: Pol
           />
           {field.label}
         </label>
-        <p className="text-xs text-muted">{field.explain}</p>
+        <p className="text-xs text-muted">{field.help}</p>
       </div>
     );
   }
@@ -96,7 +97,7 @@ function Control({ field, values, kind, onChange, errors }: Props & { field: Pol
       {...shared}
       value={value}
       placeholder={standard}
-      inputMode={field.whole === true ? "numeric" : undefined}
+      inputMode={field.type === "whole" ? "numeric" : undefined}
       list={field.path === "lane" ? "known-lanes" : undefined}
       autoComplete="off"
       spellCheck={false}

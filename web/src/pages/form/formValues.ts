@@ -1,8 +1,8 @@
 // What the form holds, as texts; from a schedule to these and from these to a request.
 
 import type { NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
-import { NO_POLICY, policyRequest, policyValues } from "./policyFields";
-import { type PolicyValues, standardTimeout } from "./policyGroups";
+import { NO_POLICY, policyRequest, policyValues, standardTimeout } from "./policyFields";
+import type { PolicyValues } from "./policyGroups";
 import { type LocalErrors, NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
 
 export interface FormValues {

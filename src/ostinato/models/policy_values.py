@@ -1,0 +1,244 @@
+"""The values of a policy: enums, and Retry, Keep, Gate and Budget, each with a word about its parts. The table of
+`policy_fields.py` is made of them. Both import nothing heavy, so that the command line prints its help in no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+from ostinato.durations import Duration, parse_duration
+from ostinato.errors import InvalidInput
+from ostinato.models.work_checks import check_command
+
+__all__ = [
+    "MOST",
+    "About",
+    "Budget",
+    "CatchUp",
+    "Gate",
+    "Group",
+    "Keep",
+    "OnLostLease",
+    "Overlap",
+    "Retry",
+    "check_choice",
+    "check_key",
+    "check_session",
+    "check_whole",
+    "positive_duration",
+]
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class Overlap(StrEnum):
+    """What to do with a due time whose schedule still has a run under way."""
+
+    SKIP = "skip"
+    QUEUE_ONE = "queue_one"
+    QUEUE_ALL = "queue_all"
+    CANCEL_RUNNING = "cancel_running"
+    ALLOW = "allow"
+
+
+class CatchUp(StrEnum):
+    """Which due times of a downtime are run afterwards."""
+
+    NONE = "none"
+    LATEST = "latest"
+    ALL = "all"
+
+
+class OnLostLease(StrEnum):
+    """What becomes of running work when its node cannot renew its lease."""
+
+    STOP = "stop"
+    CONTINUE = "continue"
+
+
+MOST = 2**31 - 1
+"""The greatest whole number that is taken: enough for everything, and every database holds it."""
+
+
+def check_whole(name: str, value: Any, least: int) -> int:
+    """A whole number that is neither too small nor too great."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"give a whole number from {least}")
+    return value
+
+
+def check_choice(kind: type[E], name: str, value: Any) -> E:
+    """One of the words of an enum; InvalidInput lists them."""
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(kind)
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"it is one of {choices}") from None
+
+
+def check_key(value: Any, field: str, hint: str) -> str:
+    """A name that people give to one thing: text of 1 to 200 characters that can be printed."""
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint=hint)
+    if len(value) > 200:
+        raise InvalidInput(f"{field} has {len(value)} characters", field=field, hint="200 is the most")
+    return value
+
+
+def check_session(value: Any, field: str = "session") -> str:
+    """A session's key; `schedule:` in front is the house's own."""
+    key = check_key(value, field, "give a key such as dm:42")
+    if key.startswith("schedule:"):
+        raise InvalidInput(f"{field} cannot be {key!r}", field=field, hint="schedule: is used by the scheduler itself")
+    return key
+
+
+def positive_duration(name: str, value: Duration) -> timedelta:
+    """A duration that is not zero."""
+    result = parse_duration(value, field=name)
+    if not result:
+        raise InvalidInput(
+            f"{name} cannot be zero", field=name, hint="give a duration such as 30s, or none for no limit"
+        )
+    return result
+
+
+class Group(StrEnum):
+    """The groups of the page's form."""
+
+    DUE = "When it is due"
+    FAILURE = "When it fails"
+    WAITING = "Where it waits"
+    BEFORE = "Before it runs"
+    COST = "What it may cost"
+    AFTER = "What stays"
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the table says of a policy beside its name, type and default."""
+
+    label: str
+    """What the page calls it."""
+    help: str
+    """A sentence that says what it is, the same at every door."""
+    group: Group | None = None
+    """Where it stands in the page's form; None: nowhere."""
+    least: int = 1
+    """Of a whole number."""
+    hint: str = "give text"
+    """What is said to who gives something else as its text."""
+    flag: str = ""
+    """The name of its flag at the command line, where that is another."""
+    written: str = ""
+    """What the command line adds to the sentence: how it is written there."""
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """A few words for each value of an enum."""
+    says: Mapping[Any, str] = field(default_factory=dict)
+    """A sentence for some values, and behind `...` one for all others, with {} in the value's place."""
+    of_kinds: Mapping[str, str] = field(default_factory=dict)
+    """The default of some kinds of work, instead of its own."""
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Retry:
+    """`max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`."""
+
+    max: Annotated[int, About("Retry", "How many more attempts a failed run gets.", Group.FAILURE)]
+    base: Annotated[timedelta, About("First delay", "Before the second attempt; it doubles each time.", Group.FAILURE)]
+    longest: Annotated[timedelta, About("Longest delay", "The delay between attempts grows up to this.", Group.FAILURE)]
+    spread: Annotated[float, About("Spread", "How much of each delay is left to chance, as a share.")]
+
+    def __init__(
+        self,
+        max: int = 3,
+        base: Duration = timedelta(seconds=2),
+        longest: Duration = timedelta(seconds=30),
+        spread: float = 0.25,
+    ) -> None:
+        if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread <= 1:
+            raise InvalidInput(f"retry.spread cannot be {spread!r}", field="retry.spread", hint="give 0 to 1")
+        object.__setattr__(self, "max", check_whole("retry.max", max, 0))
+        object.__setattr__(self, "base", parse_duration(base, field="retry.base"))
+        object.__setattr__(self, "longest", parse_duration(longest, field="retry.longest"))
+        object.__setattr__(self, "spread", spread)
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Keep:
+    """How long ended runs stay: at most this old and at most so many for each schedule; None is no bound."""
+
+    age: Annotated[timedelta | None, About("Keep for", "Ended runs are removed after this.", Group.AFTER)]
+    count: Annotated[int | None, About("Keep at most", "So many ended runs stay.", Group.AFTER)]
+
+    def __init__(self, age: Duration | None = timedelta(days=30), count: int | None = 1000) -> None:
+        object.__setattr__(self, "age", None if age is None else parse_duration(age, field="keep.age"))
+        object.__setattr__(self, "count", None if count is None else check_whole("keep.count", count, 1))
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Gate:
+    """A command that runs before the work and says, as JSON on its last line, whether there is anything to do."""
+
+    command: Annotated[
+        str | tuple[str, ...],
+        About(
+            "Gate",
+            "A command whose last line says, as JSON, whether there is anything to do. Only an admin may set it.",
+            Group.BEFORE,
+        ),
+    ]
+    timeout: Annotated[timedelta, About("Gate timeout", "How long the gate may take.", Group.BEFORE)]
+
+    def __init__(self, command: str | Iterable[str], timeout: Duration = timedelta(seconds=30)) -> None:
+        held = command if isinstance(command, str) else tuple(command)
+        check_command(held, "gate")
+        object.__setattr__(self, "command", held)
+        object.__setattr__(self, "timeout", positive_duration("gate.timeout", timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
+
+    `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
+    that is left of the day.
+    """
+
+    per_run_usd: Annotated[float | None, About("Dollars a run", "The most that one run may cost.", Group.COST)] = None
+    per_day_usd: Annotated[
+        float | None, About("Dollars a day", "Reaching it pauses the schedule until tomorrow.", Group.COST)
+    ] = None
+    per_day_runs: Annotated[
+        int | None, About("Runs a day", "The most that start in one day of its zone.", Group.COST)
+    ] = None
+
+    def __post_init__(self) -> None:
+        for name in ("per_run_usd", "per_day_usd"):
+            _check_money(name, getattr(self, name))
+        runs = self.per_day_runs
+        if runs is not None and (isinstance(runs, bool) or not isinstance(runs, int) or not 1 <= runs <= MOST):
+            raise InvalidInput(
+                f"budget.per_day_runs cannot be {runs!r}", field="budget", hint="give a whole number from 1"
+            )
+        if self.per_run_usd is None and self.per_day_usd is None and runs is None:
+            raise InvalidInput(
+                "an empty budget bounds nothing", field="budget", hint="give per_run_usd, per_day_usd or per_day_runs"
+            )
+        if self.per_run_usd is not None and self.per_day_usd is not None and self.per_run_usd > self.per_day_usd:
+            raise InvalidInput(
+                f"a run may cost {self.per_run_usd:g} but a day only {self.per_day_usd:g}: none would ever start",
+                field="budget",
+                hint="make per_run_usd the smaller one",
+            )
+
+
+def _check_money(name: str, value: Any) -> None:
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.000_001 <= value <= 1_000_000
+    ):
+        raise InvalidInput(f"budget.{name} cannot be {value!r}", field="budget", hint="give dollars, such as 0.5")
