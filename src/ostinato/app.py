@@ -1,6 +1,6 @@
 """Ostinato: the façade that users hold. Tasks and checks are declared on it; schedules and runs are reached through it.
 
-Schedules, runs and nodes have their verbs in `faces.py`; where all of it lives is `home.py`.
+Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where all of it lives is `home.py`.
 """
 
 from __future__ import annotations
@@ -22,20 +22,6 @@ from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
-from ostinato.faces import (
-    AioLanes,
-    AioNodes,
-    AioProjects,
-    AioRuns,
-    AioSchedules,
-    AioSessions,
-    Lanes,
-    Nodes,
-    Projects,
-    Runs,
-    Schedules,
-    Sessions,
-)
 from ostinato.home import Home
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
@@ -43,7 +29,7 @@ from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.run import Run
 from ostinato.service.drafts import ScheduleSpec, WorkLike
-from ostinato.service.why import Why
+from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import RunHandle, Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
@@ -68,7 +54,7 @@ class TaskDecorator(Protocol):
     def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
 
-class Ostinato:
+class Ostinato(Resources[Sync]):
     """A scheduler on one database. Making it touches nothing; the first call opens and migrates the database."""
 
     def __init__(
@@ -92,14 +78,7 @@ class Ostinato:
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        self._home: Home[House] = Home(self._open)
-        self.schedules = Schedules(self._home, lambda house: house.services.schedules)
-        self.runs = Runs(self._home, lambda house: house.services.runs)
-        self.projects = Projects(self._home, lambda house: house.services.projects)
-        self.lanes = Lanes(self._home, lambda house: house.services.lanes)
-        throttle = self.registry.throttle
-        self.sessions = Sessions(self._home, lambda house: house.services.sessions, throttle, self.runs)
-        self.nodes = Nodes(self._home, lambda house: house.services.nodes)
+        super().__init__(Sync, Home(self._open), self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -306,36 +285,16 @@ class Ostinato:
         """
         return self._home.run(lambda house: _execute(house, work, project, printed, policy))
 
-    # Asking
-
-    def health(self) -> dict[str, Any]:
-        """How the engine of this process is; `ok` is False when none is started."""
-        return self._home.run(_health)
-
-    def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        self._home.run(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return self._home.run(lambda house: house.services.why.why(name, at))
-
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
 
 
-class Aio:
+class Aio(Resources[Async]):
     """The same verbs for coroutines, on any loop."""
 
     def __init__(self, app: Ostinato) -> None:
         self._app = app
-        home = app._home
-        self.schedules = AioSchedules(home, lambda house: house.services.schedules)
-        self.runs = AioRuns(home, lambda house: house.services.runs)
-        self.projects = AioProjects(home, lambda house: house.services.projects)
-        self.lanes = AioLanes(home, lambda house: house.services.lanes)
-        self.sessions = AioSessions(home, lambda house: house.services.sessions)
-        self.nodes = AioNodes(home, lambda house: house.services.nodes)
+        super().__init__(Async, app._home, app.registry.throttle)
 
     async def start(self) -> None:
         """Start the engine in the background; `async with app` starts it on the running loop instead."""
@@ -376,18 +335,6 @@ class Aio:
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
         return await self._app._home.arun(lambda house: self._app._with_engine(house, use))
-
-    async def health(self) -> dict[str, Any]:
-        """How the engine of this process is."""
-        return await self._app._home.arun(_health)
-
-    async def wait_idle(self, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running."""
-        await self._app._home.arun(lambda house: house.services.runs.wait_idle(timeout=timeout))
-
-    async def why(self, name: str, at: datetime | None = None) -> Why:
-        """Why a schedule did or did not run, at a time or lately."""
-        return await self._app._home.arun(lambda house: house.services.why.why(name, at))
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
@@ -433,7 +380,3 @@ async def _execute(
 ) -> Run:
     draft = await house.services.runs.draft(work, project=project, **policy)
     return await house.execute(draft, printed=printed)
-
-
-async def _health(house: House) -> dict[str, Any]:
-    return await house.health()

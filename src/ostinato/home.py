@@ -10,19 +10,18 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial, wraps
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from functools import partial
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakSet
 
 from ostinato.errors import OstinatoError, StoreError
 
-__all__ = ["Face", "Home", "awaiting", "blocking"]
+__all__ = ["Home"]
 
 H = TypeVar("H")
-S = TypeVar("S")
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -339,35 +338,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-class Face(Generic[H, S]):
-    """A service as callers see it: which home it is in, and which of the house's services it is."""
-
-    def __init__(self, home: Home[H], pick: Callable[[H], S]) -> None:
-        self._home = home
-        self._pick = pick
-
-
-def blocking(
-    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Face[Any, S], P], T]:
-    """The sync form of a service's coroutine: same arguments, same answer."""
-
-    @wraps(method)
-    def call(self: Face[Any, S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._home.run(lambda house: method(self._pick(house), *args, **kwargs))
-
-    return call
-
-
-def awaiting(
-    method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[Face[Any, S], P], Coroutine[Any, Any, T]]:
-    """The async form, for coroutines on any loop."""
-
-    @wraps(method)
-    async def call(self: Face[Any, S], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._home.arun(lambda house: method(self._pick(house), *args, **kwargs))
-
-    return call

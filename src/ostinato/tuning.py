@@ -60,10 +60,6 @@ class Tuning:
     """Between two looks of the live stream at least: many changes are one look."""
     live_pause_seconds: float = 1.0
     """And at most: what other processes claim and finish is not announced on PostgreSQL, it is looked for."""
-    live_linger_seconds: float = 60.0
-    """How long it goes on when nobody listens: a page that is loaded again finds its place in the ring."""
-    live_batch: int = 100
-    """How many events are told between two breaths to who has missed many."""
 
     # Stores
 

@@ -130,12 +130,6 @@ class Socket:
     def finished(self) -> set[int]:
         return {event["run"]["id"] for event in self.events("run_finished")}
 
-    @property
-    def cursor(self) -> str:
-        """Where to go on."""
-        cursor: str = next(message["cursor"] for message in reversed(self.messages) if "cursor" in message)
-        return cursor
-
 
 @asynccontextmanager
 async def listening(

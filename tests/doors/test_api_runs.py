@@ -227,7 +227,7 @@ def test_many_lines_come_in_portions_that_say_whether_there_are_more(web: Web, a
     ("path", "steps"),
     [
         ("output", ["ostinato.service.runs.output_text"]),
-        ("lines", ["ostinato.service.live_lines.output_lines", "ostinato.api.routes.output.line_shape"]),
+        ("lines", ["ostinato.service.live.lines.output_lines", "ostinato.api.routes.output.line_shape"]),
     ],
 )
 def test_output_is_parsed_and_encoded_beside_the_loop(

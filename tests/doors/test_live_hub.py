@@ -1,13 +1,11 @@
-"""The hub of the live stream by itself: what a listener is put when it drops, comes back, comes late, and when more
-happened than can be told. Over sockets: test_api_live.py."""
+"""The hub of the live stream by itself: how it begins and ends, what a listener is put, and when more happened than can
+be published. Over sockets: test_api_live.py."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,25 +14,22 @@ import msgspec
 import psycopg
 import pytest
 
-from ostinato.clock import Micros, SystemClock
+from ostinato.clock import SystemClock
 from ostinato.config import Settings
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.registry import Registry
-from ostinato.models.live import Changes, LiveEvent, Mark
+from ostinato.models.live import LiveEvent
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Report
-from ostinato.service import live as live_service
-from ostinato.service import live_events
-from ostinato.service.live import LiveHub
-from ostinato.service.live_cursor import Cursor
-from ostinato.service.live_events import FLOOD, Known, Told
-from ostinato.service.live_listener import Ended, Happened, Lines, Listener, Message, Pong, Skipped, Subscribed
+from ostinato.service.live import hub as live_hub
+from ostinato.service.live.changes import OVERLAP
+from ostinato.service.live.hub import LiveHub
+from ostinato.service.live.listener import Ended, Happened, Lines, Listener, Message, Pong, Subscribed
 from ostinato.service.runs import EnqueueSpec
 from ostinato.tuning import Tuning
 from ostinato.wiring import House, open_house
 from tests.doors.live_socket import eventually
-from tests.stores.builders import claim, finish, said
-from tests.stores.places import raw
+from tests.stores.builders import HOUR, claim, finish, retry, said
 
 Found = Callable[[Message], bool]
 
@@ -61,20 +56,11 @@ async def enqueue(house: House, count: int, **options: Any) -> list[int]:
     return list(await house.services.runs.enqueue(EnqueueSpec("work", {}, **options), [((), {})] * count))
 
 
-async def joined(hub: LiveHub, topic: str = "overview", cursor: str | None = None) -> tuple[Listener, Subscribed]:
+async def joined(hub: LiveHub, topic: str = "overview") -> Listener:
     listener = Listener()
-    await hub.subscribe(listener, topic, cursor)
-    first = await listener.take()
-    assert isinstance(first, Subscribed)
-    return listener, first
-
-
-async def begun(hub: LiveHub) -> Subscribed:
-    """Where the hub began; its task has looked for the first time, and rests as long as `live_look_seconds` says."""
-    _, start = await joined(hub)
-    first = hub._known
-    await eventually(lambda: hub._known is not first)
-    return start
+    await hub.subscribe(listener, topic)
+    assert await listener.take() == Subscribed(topic)
+    return listener
 
 
 async def until(listener: Listener, found: Found) -> list[Message]:
@@ -91,167 +77,8 @@ def run_of(message: Message) -> int | None:
     return msgspec.json.decode(message.event)["run"]["id"] if isinstance(message, Happened) else None
 
 
-def elsewhere(cursor: str) -> str:
-    """The same place, as another hub says it."""
-    return str(replace(Cursor.read(cursor), hub="other"))
-
-
-# --- coming back ----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("of", ["this hub", "another hub"])
-def test_who_drops_at_subscribed_comes_back_to_the_same_place(tmp_path: Path, of: str) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
-        keeper, start = await joined(hub)
-        ids = await enqueue(house, 3)
-        await until(keeper, lambda message: run_of(message) == ids[-1])
-        cursor = start.cursor if of == "this hub" else elsewhere(start.cursor)
-        for _ in range(3):
-            dropped, subscribed = await joined(hub, cursor=cursor)
-            assert dropped.waiting == 3
-            hub.leave(dropped)
-            cursor = subscribed.cursor
-        back, _ = await joined(hub, cursor=cursor)
-        assert [run_of(message) for message in await until(back, lambda message: run_of(message) == ids[-1])] == ids
-        _, up_to_date = await joined(hub, "run:77", cursor)
-        assert Cursor.read(up_to_date.cursor).run == ids[-1]
-
-    run(tmp_path, main)
-
-
-def test_who_drops_before_it_hears_of_a_flood_hears_of_it_when_it_comes_back(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
-        keeper, _ = await joined(hub)
-        dropping, _ = await joined(hub)
-        await enqueue(house, 2 * FLOOD + 500, delay="1h")
-        await until(keeper, lambda message: isinstance(message, Skipped))
-        await enqueue(house, 2 * FLOOD + 500, delay="1h")
-        await eventually(lambda: hub._before_skipped is not None)
-        (one,) = await enqueue(house, 1)
-        heard = await until(dropping, lambda message: run_of(message) == one)
-        assert sum(isinstance(message, Skipped) for message in heard) == 1, "the second one was told already"
-        last = heard[-1]
-        assert isinstance(last, Happened)
-        hub.leave(dropping)
-        await until(keeper, lambda message: isinstance(message, Skipped))
-        back, subscribed = await joined(hub, cursor=last.cursor)
-        assert subscribed.cursor == last.cursor
-        assert any(isinstance(message, Skipped) for message in await until(back, lambda m: isinstance(m, Skipped)))
-
-    run(tmp_path, main)
-
-
-def test_a_replay_says_when_it_cannot_hold_all_events_of_a_session(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
-        _, start = await joined(hub)
-        await raw(
-            house.store,
-            f"WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < {FLOOD + 300}) "
-            "INSERT INTO events (at, kind, session, data) SELECT 1, 'enqueued', 'chat', '{}' FROM g",
-        )
-        await eventually(lambda: hub._known is not None and hub._known.events.mark >= FLOOD + 300)
-        back, subscribed = await joined(hub, "session:chat", elsewhere(start.cursor))
-        assert Cursor.read(subscribed.cursor).hub == "other"
-        *events, skipped = await until(back, lambda message: isinstance(message, Skipped))
-        assert len(events) == FLOOD
-        cursors = {message.cursor for message in events if isinstance(message, Happened)}
-        assert cursors == {subscribed.cursor}, "only what says that some are left out leads on"
-        assert isinstance(skipped, Skipped)
-        assert skipped.cursor != subscribed.cursor
-
-    run(tmp_path, main, live_pause_seconds=0.01, live_look_seconds=0.01)
-
-
-def test_an_old_cursor_is_not_read_and_several_topics_share_an_answer(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
-        start = await begun(hub)
-        limits: list[int] = []
-        look = house.store.runs.look
-
-        async def counted(mark: Mark, limit: int) -> Changes:
-            limits.append(limit)
-            return await look(mark, limit)
-
-        house.store.runs.look = counted  # type: ignore[method-assign]
-        await enqueue(house, 5)
-        for topic in ("overview", "run:1", "run:2", "schedule:backup"):
-            await joined(hub, topic, elsewhere(start.cursor))
-        assert limits.count(FLOOD) == 1, "a replay for each topic"
-        await enqueue(house, FLOOD + 1, delay="1h")
-        async with hub._turn:
-            await hub._look(await hub._begun())
-        limits.clear()
-        back, _ = await joined(hub, cursor=elsewhere(start.cursor))
-        assert FLOOD not in limits
-        (skipped,) = await until(back, lambda message: isinstance(message, Skipped))
-        assert isinstance(skipped, Skipped)
-        assert skipped.runs == FLOOD + 6
-
-    run(tmp_path, main, live_look_seconds=60.0)
-
-
-@pytest.mark.parametrize("of", ["this hub", "another hub"])
-def test_what_was_missed_is_put_in_small_parts_and_nothing_new_comes_in_between(tmp_path: Path, of: str) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
-        _, start = await joined(hub, "run:0")
-        ids = await enqueue(house, 1_500, delay="1h")
-        await eventually(lambda: hub._known is not None and hub._known.run == ids[-1])
-        cursor = start.cursor if of == "this hub" else elsewhere(start.cursor)
-        back, parts = Listener(), [0]
-        coming = asyncio.create_task(hub.subscribe(back, "overview", cursor))
-        adding: asyncio.Task[list[int]] | None = None
-        while not coming.done():
-            await asyncio.sleep(0)
-            parts.append(back.waiting)
-            if back.waiting and adding is None:
-                adding = asyncio.create_task(enqueue(house, 3))
-        assert max(second - first for first, second in pairwise(parts)) <= 5 + 1
-        assert adding is not None
-        later = await adding
-        heard = await until(back, lambda message: run_of(message) == later[-1])
-        assert [run_of(message) for message in heard[1:]] == [*ids, *later]
-
-    run(tmp_path, main, live_batch=5, live_look_seconds=0.01)
-
-
-def test_a_replay_is_made_in_a_thread_and_written_once_for_all_who_come_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[LiveEvent] = []
-    threads: list[int] = []
-    encoded, between = live_service._encoded, live_events.events_between
-
-    def counted(event: LiveEvent, zone: str) -> msgspec.Raw:
-        written.append(event)
-        return encoded(event, zone)
-
-    def noted(known: Known, mark: Mark, changes: Changes, now: Micros, limit: int) -> Told:
-        if limit == FLOOD:
-            threads.append(threading.get_ident())
-        return between(known, mark, changes, now, limit)
-
-    monkeypatch.setattr(live_service, "_encoded", counted)
-    monkeypatch.setattr(live_service, "events_between", noted)
-
-    async def main(house: House) -> None:
-        hub = house.services.live
-        start = await begun(hub)
-        await enqueue(house, 300)
-        for number in range(3):
-            back, _ = await joined(hub, cursor=elsewhere(start.cursor))
-            assert back.waiting == 300
-            await joined(hub, f"run:{number}", elsewhere(start.cursor))
-        told_as_it_comes = 250  # by the look before the replay, to who listens already
-        assert len(written) == 300 + told_as_it_comes
-        assert len(threads) == 1
-        assert threads[0] != threading.get_ident()
-
-    run(tmp_path, main, live_look_seconds=60.0)
+def kind_of(message: Message) -> str | None:
+    return msgspec.json.decode(message.event)["kind"] if isinstance(message, Happened) else None
 
 
 def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
@@ -287,12 +114,49 @@ def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes
         now = SystemClock().now()
         running = (await house.store.runs.claim_runs(claim(room=600, now=now, tasks=("work",)))).runs
         assert len(running) == 600
-        listener, _ = await joined(house.services.live)
+        listener = await joined(house.services.live)
         now = SystemClock().now()
         await house.store.runs.finish_runs([finish(one, started_at=now, finished_at=now) for one in running])
         ended: set[int | None] = set()
-        while ended != set(ids):
+        while not ended >= set(ids):
             ended |= {run_of(message) for message in await until(listener, lambda message: True)}
+
+    run(tmp_path, main)
+
+
+def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[LiveEvent] = []
+    encoded = live_hub._encoded
+
+    def counted(event: LiveEvent, zone: str) -> msgspec.Raw:
+        written.append(event)
+        return encoded(event, zone)
+
+    monkeypatch.setattr(live_hub, "_encoded", counted)
+
+    async def main(house: House) -> None:
+        hub = house.services.live
+        listeners = [await joined(hub) for _ in range(50)]
+        others = [await joined(hub, "schedule:none") for _ in range(50)]
+        ids = await enqueue(house, 20)
+        for listener in listeners:
+            assert [run_of(one) for one in await until(listener, lambda message: run_of(message) == ids[-1])] == ids
+        assert not any(listener.waiting for listener in others)
+        assert len(written) == len(ids)
+
+    run(tmp_path, main)
+
+
+def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_known(tmp_path: Path) -> None:
+    async def main(house: House) -> None:
+        (id,) = await enqueue(house, 1)
+        await enqueue(house, OVERLAP + 10, delay="1h")
+        listener = await joined(house.services.live)
+        now = SystemClock().now()
+        (one,) = (await house.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
+        await house.store.runs.finish_runs([retry(one, started_at=now, finished_at=now, ready_at=now + HOUR)])
+        heard = await until(listener, lambda message: kind_of(message) == "run_queued")
+        assert {run_of(message) for message in heard} == {id}
 
     run(tmp_path, main)
 
@@ -301,17 +165,17 @@ def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> Non
     async def main(house: House) -> None:
         hub = house.services.live
         for turn in range(20):
-            gone, _ = await joined(hub)
+            gone = await joined(hub)
             hub.leave(gone)
             await asyncio.sleep(turn * 0.002)  # now before the hub ends, now just when, now after
-            listener, _ = await joined(hub, cursor="other.0.0.0.0.0" if turn % 2 else None)
-            assert hub.is_looking
+            listener = await joined(hub)
+            assert hub._task is not None
             (id,) = await enqueue(house, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
             hub.leave(listener)
-        await eventually(lambda: not hub.is_looking)
+        await eventually(lambda: hub._task is None)
 
-    run(tmp_path, main, live_linger_seconds=0.0, live_pause_seconds=0.01, live_look_seconds=0.01)
+    run(tmp_path, main, live_pause_seconds=0.01, live_look_seconds=0.01)
 
 
 def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_older(postgres_url: str) -> None:
@@ -330,8 +194,8 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
                 await late.execute(entry, ["schedule.remove"])
                 await other.execute(event)
                 await other.execute(entry, ["lane.set"])
-                chat, _ = await joined(house.services.live, "session:chat")
-                schedule, _ = await joined(house.services.live, "schedule:backup")
+                chat = await joined(house.services.live, "session:chat")
+                schedule = await joined(house.services.live, "schedule:backup")
                 await late.commit()
                 (told,) = await until(chat, lambda message: isinstance(message, Happened))
                 (removed,) = await until(schedule, lambda message: isinstance(message, Happened))
@@ -345,16 +209,34 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+def test_who_listens_goes_on_when_the_server_has_cut_all_connections(postgres_url: str) -> None:
+    cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s"
+
+    async def main() -> None:
+        house = await open_house(Settings(db=postgres_url), SystemClock(), Registry())
+        try:
+            listener = await joined(house.services.live)
+            for _ in range(2):
+                async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other:
+                    await other.execute(cut, [other.info.backend_pid])
+                (id,) = await enqueue(house, 1)
+                await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
+        finally:
+            await house.close()
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
 def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = iter([StoreUnavailable("away"), RuntimeError("broken"), *[StoreUnavailable("away")] * 1_000])
 
     async def fail(watch: object, seconds: float) -> None:
         raise next(failures)
 
-    monkeypatch.setattr(live_service, "_changed", fail)
+    monkeypatch.setattr(live_hub, "_changed", fail)
 
     async def main(house: House) -> None:
-        listener, _ = await joined(house.services.live)
+        listener = await joined(house.services.live)
         for _ in range(3):
             (id,) = await enqueue(house, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]

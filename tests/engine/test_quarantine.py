@@ -187,7 +187,7 @@ async def look_at_everything(engine: Engine) -> None:
     )
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))
-    await store.runs.look(Mark(0, 0, 0, 0, active=50, finished_at=0), 100)
+    await store.runs.look(Mark(0, 0, 0, changed_at=0, finished_at=0), 100)
     for schedule in await services.schedules.list():
         await services.why.why(schedule.name)
     await services.lanes.list()

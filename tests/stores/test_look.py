@@ -38,7 +38,7 @@ NEVER: Micros = 1 << 60
 
 
 def mark(**fields: Any) -> Mark:
-    return Mark(**{"run": 0, "event": 0, "audit": 0, "changed_at": NEVER, **fields})
+    return Mark(**{"run": 0, "event": 0, "audit": 0, "changed_at": NEVER, "finished_at": NEVER, **fields})
 
 
 def names(changes: Changes) -> list[str]:
@@ -47,7 +47,7 @@ def names(changes: Changes) -> list[str]:
 
 async def test_an_empty_ledger_has_nothing_to_show(store: Store) -> None:
     seen = await store.runs.look(mark(changed_at=0, finished_at=0, runs=[RunId(1)]), 10)
-    assert seen == Changes([], [], [], [], [], [], [], 0, [])
+    assert seen == Changes([], [], [], [], [], [], [], 0)
 
 
 async def test_new_runs_are_those_behind_the_mark_oldest_first(store: Store) -> None:
@@ -90,7 +90,7 @@ async def test_runs_that_are_asked_for_are_shown_as_they_are_now(store: Store) -
     assert [run.id for run in seen.running] == [first.id]
 
 
-async def test_who_comes_back_sees_what_ended_since(store: Store) -> None:
+async def test_what_ended_since_an_instant_is_shown_in_that_order(store: Store) -> None:
     await store.runs.insert_runs([new_run()] * 3)
     runs = (await store.runs.claim_runs(claim())).runs
     for run, at in zip(runs, (NOW + 3, NOW + 1, NOW + 2), strict=True):
@@ -110,18 +110,6 @@ async def test_ends_that_are_new_asked_for_or_told_are_not_shown_as_ends(store: 
     assert [run.id for run in seen.ended] == [ids[2]]
     assert [run.id for run in seen.seen] == [ids[0]]
     assert [run.id for run in seen.new] == [ids[3]]
-
-
-async def test_what_is_active_is_listed_newest_first_when_it_is_asked_for(store: Store) -> None:
-    ids = await store.runs.insert_runs([new_run()] * 5)
-    running, ended = (await store.runs.claim_runs(claim(room=2))).runs
-    await store.runs.finish_runs([finish(ended)])
-    await store.sessions.send([message(0), message(1)], NOW)
-    seen = await store.runs.look(mark(active=10), 10)
-    waiting = [run.id for run in seen.new if run.session is not None]
-    assert [run.id for run in seen.active] == [*reversed(waiting), *reversed(ids[2:]), running.id]
-    assert [run.id for run in (await store.runs.look(mark(active=2), 10)).active] == [*reversed(waiting)]
-    assert (await store.runs.look(mark(), 10)).active == []
 
 
 async def test_what_may_be_large_and_is_not_told_is_not_read(store: Store) -> None:
@@ -150,19 +138,6 @@ async def test_a_run_is_told_as_it_is_shown_but_for_what_may_be_large(store: Sto
             del shape[large]
         told = msgspec.json.encode(run)
         assert told == msgspec.json.encode(shape), "the same names and values, in the same order"
-
-
-async def test_a_look_for_many_rows_holds_all_of_them(store: Store) -> None:
-    ids = await store.runs.insert_runs([new_run()] * 450)
-    assert [run.id for run in (await store.runs.look(mark(), 1_000)).new] == ids
-    assert [run.id for run in (await store.runs.look(mark(), 400)).new] == ids[:400]
-
-
-async def test_broken_schedules_are_listed_where_what_is_active_is(store: Store) -> None:
-    _, broken = await put_many(store, [draft("whole"), draft("broken")])
-    await store.schedules.record_fires([plan(broken, broken="unreadable", enabled=False, runs=(), next_at=None)], NOW)
-    assert (await store.runs.look(mark(active=10), 10)).broken == {broken: "unreadable"}
-    assert (await store.runs.look(mark(), 10)).broken == {}
 
 
 async def test_a_run_is_shown_with_its_schedule(store: Store) -> None:
@@ -194,17 +169,6 @@ async def test_schedules_are_shown_in_the_order_of_their_change(store: Store) ->
     assert first == ChangedSchedule(schedule.id, "b", schedule.version, schedule.enabled, None, schedule.updated_at)
 
 
-async def test_schedules_that_were_changed_at_one_instant_go_by_their_id(store: Store) -> None:
-    ids = await put_many(store, [draft(name) for name in "dcba"])
-    await put_many(store, [draft("e")], NOW + 1)
-    seen = await store.runs.look(mark(changed_at=NOW), 2)
-    assert [one.id for one in seen.schedules] == sorted(ids)[:2]
-    seen = await store.runs.look(mark(changed_at=NOW, changed_id=seen.schedules[-1].id), 10)
-    assert [one.id for one in seen.schedules[:-1]] == sorted(ids)[2:]
-    assert seen.schedules[-1].name == "e"
-    assert names(await store.runs.look(mark(changed_at=NOW, changed_id=max(ids)), 10)) == ["e"]
-
-
 async def test_a_look_is_of_one_state_while_others_write(first: Store, second: Store) -> None:
     writing = True
     await second.runs.insert_runs([new_run()])
@@ -220,11 +184,10 @@ async def test_a_look_is_of_one_state_while_others_write(first: Store, second: S
     async def watch() -> int:
         looks = 0
         while writing:
-            seen = await first.runs.look(mark(active=1000), 1000)
+            seen = await first.runs.look(mark(), 1000)
             known = {run.id: run.state for run in seen.new}
             assert seen.last_run == max(known)
             assert {run.id for run in seen.running} == {id for id, state in known.items() if state == "running"}
-            assert {run.id for run in seen.active} == {id for id, state in known.items() if state != "succeeded"}
             looks += 1
         return looks
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, stamp
-from ostinato.service.live_lines import Output
+from ostinato.service.live.lines import Output
 
 NOON: Micros = 1_800_000_000 * SECOND
 

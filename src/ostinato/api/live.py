@@ -1,4 +1,4 @@
-"""WS /api/live: what happens, as it happens. One socket, several topics; a cursor goes on where a drop cut it off.
+"""WS /api/live: what happens, as it happens. One socket, several topics.
 
 `service.live` finds what happened; here somebody is let in, subscribes, and gets it. Who does not read is dropped.
 """
@@ -20,7 +20,7 @@ from ostinato.api.house import ApiHouse
 from ostinato.api.problems import problem_of
 from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
 from ostinato.logs import get_logger
-from ostinato.service.live_listener import Failed, Listener, Message, Pong
+from ostinato.service.live.listener import Failed, Listener, Message, Pong
 from ostinato.tuning import Tuning
 
 __all__ = ["router"]
@@ -197,7 +197,7 @@ class _Conversation:
                 break
             except WebSocketDisconnect:
                 return None, "it has gone"
-        return TRY_AGAIN, "it does not read: come back with the last cursor"
+        return TRY_AGAIN, "it does not read: come back and load anew"
 
     async def _look_again(self) -> tuple[int | None, str]:
         """Whether it still may listen."""

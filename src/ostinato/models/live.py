@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -92,16 +92,12 @@ class Mark:
     audit: int
     changed_at: Micros
     """Schedules that were changed at or after this instant are of interest."""
-    changed_id: int = 0
-    """Of those that were changed at that very instant, only those with a greater id."""
+    finished_at: Micros
+    """And older runs that ended at or after this one."""
     runs: Sequence[RunId] = ()
-    """Look at these runs too: they were active when last seen, or are missing in the row of ids."""
-    finished_at: Micros | None = None
-    """Also at older runs that ended at or after this instant: for who does not know all that was active."""
+    """Look at these runs too: they were active when last seen."""
     told: Sequence[RunId] = ()
     """But not at these ends."""
-    active: int = 0
-    """List also so many of the runs that are active, and of the schedules that are broken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +125,9 @@ class Changes:
     running: Sequence[ToldRun]
     """Everything under way, at most as many as the limit."""
     schedules: Sequence[ChangedSchedule]
-    """Behind the mark, in the order of their change."""
+    """In the order of their change."""
     events: Sequence[Event]
     audit: Sequence[AuditEntry]
     """Entries of removed schedules behind the mark."""
     last_run: int
     """The greatest id of a run."""
-    active: Sequence[ToldRun] = ()
-    """What is queued or under way, the newest first, at most as many as were asked for."""
-    broken: Mapping[ScheduleId, str] = field(default_factory=dict)
-    """Schedules that are broken, and why, at most as many as were asked for."""

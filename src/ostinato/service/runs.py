@@ -26,7 +26,7 @@ from ostinato.service.audit import audited
 from ostinato.service.backfill import BACKFILL_KEYS
 from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.lanes import LaneService
-from ostinato.service.live_lines import Output
+from ostinato.service.live.lines import Output
 from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.waiting import Waiting

@@ -10,7 +10,7 @@ from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.drafts import Code
 from ostinato.service.lanes import LaneService
-from ostinato.service.live import LiveHub
+from ostinato.service.live.hub import LiveHub
 from ostinato.service.nodes import NodeService
 from ostinato.service.overview import OverviewService
 from ostinato.service.projects import ProjectService

@@ -25,7 +25,7 @@ beforeEach(() => {
   feed = new Feed(cache);
 });
 
-const tell = (told: LiveEvent): void => feed.hear({ type: "event", topic: "overview", cursor: "1", event: told });
+const tell = (told: LiveEvent): void => feed.hear({ type: "event", topic: "overview", event: told });
 
 it("an event changes the run in the cache at once, wherever it is shown", () => {
   cache.setQueryData(keys.run(7), run({ result: "kept" }));
@@ -93,7 +93,7 @@ it("a list that is being loaded is loaded again after that, and not begun anew",
 
 it("what was loaded before the stream began is loaded again, since nobody told what happened in between", () => {
   const loaded = vi.spyOn(cache, "invalidateQueries");
-  feed.hear({ type: "subscribed", topic: "overview", cursor: "1" });
+  feed.hear({ type: "subscribed", topic: "overview" });
   vi.advanceTimersByTime(200);
   expect(loaded.mock.calls.map(([filters]) => filters?.queryKey?.[0])).toContain("runs");
 });

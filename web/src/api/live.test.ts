@@ -113,6 +113,17 @@ describe("the live client", () => {
     expect(heard).toHaveLength(2);
   });
 
+  it("asks after a drop for what comes from then on, where there are no lines to go on from", async () => {
+    client.subscribe("overview", () => undefined);
+    client.start();
+    socket(0).accept();
+    socket(0).say({ type: "subscribed", topic: "overview" });
+    socket(0).close();
+    await vi.advanceTimersByTimeAsync(500);
+    socket(1).accept();
+    expect(socket(1).asked).toEqual([{ type: "subscribe", topic: "overview", cursor: null }]);
+  });
+
   it("is stale since the drop, however often it fails to come back, and live again at last", async () => {
     const back = vi.fn();
     client.onReconnected(back);
@@ -172,12 +183,12 @@ describe("the live client", () => {
 
   it("asks again for a topic that the server could not give, and drops a cursor that it does not know", async () => {
     const heard = vi.fn();
-    client.subscribe("overview", heard, "old");
+    client.subscribe("output:7", heard, "old");
     client.start();
     socket(0).accept();
-    socket(0).say({ type: "error", topic: "overview", problem: { status: 503 } });
+    socket(0).say({ type: "error", topic: "output:7", problem: { status: 503 } });
     await vi.advanceTimersByTimeAsync(3000);
-    socket(0).say({ type: "error", topic: "overview", problem: { status: 422 } });
+    socket(0).say({ type: "error", topic: "output:7", problem: { status: 422 } });
     expect(socket(0).asked.map((message) => message["cursor"])).toEqual(["old", "old", null]);
     expect(heard).toHaveBeenCalledTimes(2);
   });
@@ -220,7 +231,7 @@ describe("the live client", () => {
     const stopOne = client.subscribe("overview", one);
     const stopTwo = client.subscribe("overview", () => undefined);
     stopOne();
-    socket(0).say({ type: "skipped", topic: "overview", cursor: "5", runs: 3 });
+    socket(0).say({ type: "skipped", topic: "overview", runs: 3 });
     expect(one).not.toHaveBeenCalled();
     stopTwo();
     expect(socket(0).asked.map((message) => message["type"])).toEqual(["subscribe", "unsubscribe"]);

@@ -1,4 +1,4 @@
-/** The live stream: one WebSocket for the page, topics with cursors, and the words "live" or "stale since". */
+/** The live stream: one WebSocket for the page, its topics, and the words "live" or "stale since". */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { originKey } from "@/api/originKey";
@@ -6,11 +6,11 @@ import type { LiveEvent, OutputLine, Problem } from "@/api/types";
 import { serverNow } from "@/state/ticker";
 
 export type LiveMessage =
-  | { type: "subscribed"; topic: string; cursor: string | null }
-  | { type: "event"; topic: string; cursor: string; event: LiveEvent }
+  | { type: "subscribed"; topic: string; cursor?: string }
+  | { type: "event"; topic: string; event: LiveEvent }
   | { type: "lines"; topic: string; cursor: string; lines: OutputLine[] }
   | { type: "ended"; topic: string }
-  | { type: "skipped"; topic: string; cursor: string; runs: number }
+  | { type: "skipped"; topic: string; runs: number }
   | { type: "error"; topic: string | null; problem: Problem };
 
 export type LiveHandler = (message: LiveMessage) => void;
@@ -22,6 +22,7 @@ export interface Connection {
 }
 
 interface Subscription {
+  /** Of output: the number of the last line that came. Events have none: after a drop the page loads anew. */
   cursor: string | null;
   handlers: Set<LiveHandler>;
 }
@@ -100,7 +101,7 @@ export class LiveClient {
     this.say({ state: "connecting", since: null });
   }
 
-  /** Hear of a topic from a cursor on; answers how to stop. A second handler of a topic shares its cursor. */
+  /** Hear of a topic, of output from a cursor on; answers how to stop. A second handler shares the cursor. */
   subscribe(topic: string, handler: LiveHandler, cursor: string | null = null): () => void {
     let subscription = this.topics.get(topic);
     if (subscription === undefined) {
@@ -182,7 +183,7 @@ export class LiveClient {
     const subscription = this.topics.get(message.topic);
     if (subscription === undefined) return;
     if (message.type === "error") this.mend(message.topic, subscription, message.problem.status);
-    if ("cursor" in message && message.cursor !== null) subscription.cursor = message.cursor;
+    if ("cursor" in message && message.cursor !== undefined) subscription.cursor = message.cursor;
     for (const handler of [...subscription.handlers]) handler(message);
   }
 

@@ -7,7 +7,6 @@ which `unnest` fills up with NULLs.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -59,9 +58,6 @@ class Connection(AsyncConnection[Row]):
 
     async def run(self, statement: str, values: Values = NOTHING) -> None:
         await _numbered(statement).execute(self, values)
-
-    async def breathe(self) -> None:
-        await asyncio.sleep(0)
 
     def snapshot(self) -> AbstractAsyncContextManager[None]:
         return snapshot(self)

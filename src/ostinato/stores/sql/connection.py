@@ -48,10 +48,6 @@ class Connection(Protocol):
         """A statement whose answer nobody needs: it costs no round trip of its own."""
         ...
 
-    async def breathe(self) -> None:
-        """Let others go on, between two parts of what takes long."""
-        ...
-
     def snapshot(self) -> AbstractAsyncContextManager[None]:
         """What is read inside is of one state of the database, whatever others write meanwhile."""
         ...

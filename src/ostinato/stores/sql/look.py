@@ -25,9 +25,6 @@ from ostinato.stores.sql.connection import Connection, Values
 
 __all__ = ["look"]
 
-AT_ONCE = 200
-"""Rows between two breaths: thousands of them would hold up the engine's loop."""
-
 # Without what may be large and is not told.
 _TOLD_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
@@ -41,9 +38,7 @@ SELECT {AUDIT_COLUMNS} FROM audit WHERE id > :audit AND verb = '{REMOVED_SCHEDUL
 """
 _EVENTS = f"SELECT {EVENT_COLUMNS} FROM events WHERE id > :event ORDER BY id LIMIT :limit"
 _CHANGED = f"""
-SELECT {_CHANGED_COLUMNS} FROM schedules s
-WHERE s.updated_at >= :changed_at AND (s.updated_at, s.id) > (:changed_at, :changed_id)
-ORDER BY s.updated_at, s.id LIMIT :limit
+SELECT {_CHANGED_COLUMNS} FROM schedules s WHERE s.updated_at >= :changed_at ORDER BY s.updated_at, s.id LIMIT :limit
 """
 _NEW = "r.id > :run ORDER BY r.id LIMIT :limit"
 _SEEN = "r.id = ANY (:runs::bigint[]) ORDER BY r.id"
@@ -53,14 +48,6 @@ ORDER BY r.finished_at DESC LIMIT :limit
 """
 # By a sum, so that the order does not lead through the whole ledger instead of the index of what runs.
 _RUNNING = "r.state = 'running' ORDER BY r.id + 0 LIMIT :limit"
-# By the partial indexes of what is active, not among all that ever ended.
-_ACTIVE = """
-r.id IN (SELECT id FROM runs WHERE state = 'running'
-         UNION ALL SELECT id FROM runs WHERE state = 'queued' AND waiting = FALSE
-         UNION ALL SELECT id FROM runs WHERE state = 'queued' AND waiting = TRUE)
-ORDER BY r.id DESC LIMIT :active
-"""
-_BROKEN = "SELECT id, broken FROM schedules WHERE broken IS NOT NULL LIMIT :active"
 
 
 async def look(db: Connection, mark: Mark, limit: int) -> Changes:
@@ -70,40 +57,27 @@ async def look(db: Connection, mark: Mark, limit: int) -> Changes:
         "event": mark.event,
         "audit": mark.audit,
         "changed_at": mark.changed_at,
-        "changed_id": mark.changed_id,
         "runs": mark.runs,
         "known": [*mark.runs, *mark.told],
         "finished_at": mark.finished_at,
-        "active": mark.active,
         "limit": limit,
     }
     async with db.snapshot():
         return Changes(
             new=await _runs(db, _NEW, values),
             seen=await _runs(db, _SEEN, values) if mark.runs else [],
-            ended=(await _runs(db, _ENDED, values))[::-1] if mark.finished_at is not None else [],
+            ended=(await _runs(db, _ENDED, values))[::-1],
             running=await _runs(db, _RUNNING, values),
             schedules=load_all(_changed, await db.fetch(_CHANGED, values)),
             events=load_all(load_event, await db.fetch(_EVENTS, values)),
             audit=load_all(load_audit, await db.fetch(_REMOVED, values)),
             last_run=await db.fetch_value("SELECT coalesce(max(id), 0) FROM runs"),
-            active=await _runs(db, _ACTIVE, values) if mark.active else [],
-            broken=await _broken(db, values) if mark.active else {},
         )
 
 
 async def _runs(db: Connection, condition: str, values: Values) -> list[ToldRun]:
     query = f"SELECT {_TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
-    rows = await db.fetch(query, values)
-    runs: list[ToldRun] = []
-    for start in range(0, len(rows), AT_ONCE):
-        runs += load_all(_told, rows[start : start + AT_ONCE])
-        await db.breathe()
-    return runs
-
-
-async def _broken(db: Connection, values: Values) -> dict[ScheduleId, str]:
-    return {ScheduleId(id): broken for id, broken in await db.fetch(_BROKEN, values)}
+    return load_all(_told, await db.fetch(query, values))
 
 
 def _told(row: Sequence[Any]) -> ToldRun:

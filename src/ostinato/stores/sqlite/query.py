@@ -112,9 +112,6 @@ class Connection(apsw.Connection):
     async def run(self, statement: str, values: Values = NOTHING) -> None:
         self.execute(*_bound(statement, values))
 
-    async def breathe(self) -> None:
-        """Nobody waits for this thread."""
-
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[None]:
         with snapshot(self):

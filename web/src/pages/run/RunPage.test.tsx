@@ -206,7 +206,7 @@ describe("the page of a run", () => {
     };
     const { work: _work, result: _result, attempts: _attempts, ...told } = now;
     const event = { kind: "run_queued", at: now.due_at, run: told, schedule: "backup", session: null, data: {} } as const;
-    act(() => new Feed(cache).hear({ type: "event", topic: "overview", cursor: "1", event }));
+    act(() => new Feed(cache).hear({ type: "event", topic: "overview", event }));
     await screen.findByRole("heading", { level: 1, name: "Run 7 queued" });
     expect((await screen.findAllByText(/the disk is full/)).length).toBeGreaterThan(0);
   });

@@ -82,7 +82,7 @@ describe("a list that moves", () => {
     await screen.findByText("backup");
     isSlow = true;
     const event = { kind: "schedule_changed", at: "", run: null, schedule: "mail", session: null, data: {} } as const;
-    const tell = () => hear({ type: "event", topic: "overview", cursor: "1", event });
+    const tell = () => hear({ type: "event", topic: "overview", event });
     tell();
     await waitFor(() => expect(slow).toHaveLength(1));
     const old = page(...listed);

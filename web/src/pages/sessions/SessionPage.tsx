@@ -31,7 +31,8 @@ export function SessionPage() {
   const cache = useQueryClient();
   const refresh = useGently(() => void cache.invalidateQueries({ queryKey: keys.session(key) }), 300);
   useLive(`session:${key}`, (message) => {
-    if (message.type === "event" || message.type === "skipped") refresh();
+    // Also when the topic begins, or begins anew after a drop: what happened before that is not told.
+    if (message.type !== "error") refresh();
   });
   return (
     <>

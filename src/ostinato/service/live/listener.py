@@ -1,6 +1,6 @@
 """One listener of the live stream: a bounded queue of messages, and the messages themselves.
 
-The hub (live.py) puts, whoever sends takes. A listener that does not keep up is dropped; nobody waits for it.
+The hub puts, whoever sends takes. A listener that does not keep up is dropped; nobody waits for it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,30 @@ from ostinato.errors import OstinatoError
 __all__ = ["Ended", "Failed", "Happened", "Lines", "Listener", "Message", "Pong", "Skipped", "Subscribed"]
 
 MOST_WAITING = 12_000
-"""Messages: a whole replay and what comes meanwhile."""
+"""Messages: several looks of a busy ledger."""
 AT_ONCE = 50
 """Messages that are taken between two breaths: a socket that takes all it gets would never wait."""
 
 
-class Subscribed(msgspec.Struct, tag="subscribed", frozen=True):
-    """From here on everything of the topic is told."""
+class Subscribed(msgspec.Struct, tag="subscribed", frozen=True, omit_defaults=True):
+    """From here on the topic is published: now load what you show."""
 
     topic: str
-    cursor: str
+    cursor: str | None = None
+    """Of output: the number of the last line that was published."""
 
 
 class Happened(msgspec.Struct, tag="event", frozen=True):
     """One event; its JSON is made once for all listeners."""
 
     topic: str
-    cursor: str
     event: msgspec.Raw
 
 
 class Skipped(msgspec.Struct, tag="skipped", frozen=True):
-    """More happened than can be told: load anew."""
+    """More happened than can be published: load anew."""
 
     topic: str
-    cursor: str
     runs: int
 
 
@@ -56,7 +55,7 @@ class Lines(msgspec.Struct, tag="lines", frozen=True):
 
 
 class Ended(msgspec.Struct, tag="ended", frozen=True):
-    """The run has ended, and all of its output was told."""
+    """The run has ended, and all of its output was published."""
 
     topic: str
 
@@ -67,7 +66,7 @@ class Pong(msgspec.Struct, tag="pong", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What could not be done, or why a topic is not told any more. Each door has its own form for errors."""
+    """What could not be done, or why a topic is not published any more. Each door has its own form for errors."""
 
     topic: str | None
     error: OstinatoError

@@ -1,6 +1,6 @@
 """Output as it comes, for the live stream: all who follow one run share one reader.
 
-Lines can be read again at any time, so a listener gets the next ones when it has taken those before; live_lines.py
+Lines can be read again at any time, so a listener gets the next ones when it has taken those before; lines.py
 finds them.
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from ostinato.errors import InvalidInput, NotFound, OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
-from ostinato.service.live_lines import Output
-from ostinato.service.live_listener import Ended, Failed, Lines, Listener, Subscribed
+from ostinato.service.live.lines import Output
+from ostinato.service.live.listener import Ended, Failed, Lines, Listener, Subscribed
 from ostinato.service.runs import RunService
 from ostinato.service.shapes import line_shape
 from ostinato.stores.base import Store
@@ -50,11 +50,6 @@ class OutputFeeds:
         self._runs = runs
         self._followers: dict[RunId, list[_Follower]] = {}
         self._tasks: dict[RunId, asyncio.Task[None]] = {}
-
-    @property
-    def followed(self) -> Sequence[RunId]:
-        """The runs that are read just now."""
-        return list(self._tasks)
 
     async def subscribe(self, listener: Listener, topic: str, id: int, cursor: str | None) -> None:
         """Tell the lines behind the number that the cursor is, and then each as it comes."""

@@ -1,5 +1,5 @@
 """The lines of a run's output for those who follow it: each is parsed once for all who are at the same place, and what
-is known of the parts is kept when more is printed. live_output.py tells them."""
+is known of the parts is kept when more is printed. output.py tells them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,213 @@
+"""The services as users hold them. A verb is a coroutine of a service, named here once, and appears in both forms:
+`app.runs.list(…)` waits for the answer, `app.aio.runs.list(…)` is awaited. Where both are run is `home.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from functools import wraps
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from ostinato.durations import Duration
+from ostinato.errors import InvalidInput
+from ostinato.execution.throttle import Throttle, Usage
+from ostinato.home import Home
+from ostinato.models.ids import RunId
+from ostinato.service.lanes import LaneService
+from ostinato.service.nodes import NodeService
+from ostinato.service.projects import ProjectService
+from ostinato.service.runs import RunService
+from ostinato.service.schedules import ScheduleService
+from ostinato.service.sessions import SessionService
+from ostinato.service.why import Why
+from ostinato.tasks import MessageHandle
+from ostinato.wiring import House
+
+__all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Sync:
+    """The form for sync code: a verb blocks until it has the answer."""
+
+
+class Async:
+    """The form for coroutines on any loop: a verb is awaited."""
+
+
+F = TypeVar("F", bound=Sync | Async)
+
+
+class SyncAsync(Generic[S, F]):
+    """A service in one of the two forms: whose home it is in, and which of the house's services it is."""
+
+    def __init__(self, form: type[F], home: Home[House], pick: Callable[[House], S]) -> None:
+        self._form = form
+        self._home = home
+        self._pick = pick
+
+
+class _Verb(Generic[S, P, T, R]):
+    """A service's coroutine as a method of either form: the same arguments, and the same answer."""
+
+    def __init__(
+        self,
+        method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]],
+        answered: Callable[[Any, T], R],
+    ) -> None:
+        @wraps(method)
+        def blocking(holder: SyncAsync[S, Sync], /, *args: P.args, **kwargs: P.kwargs) -> R:
+            return answered(holder, holder._home.run(lambda house: method(holder._pick(house), *args, **kwargs)))
+
+        @wraps(method)
+        async def awaiting(holder: SyncAsync[S, Async], /, *args: P.args, **kwargs: P.kwargs) -> T:
+            return await holder._home.arun(lambda house: method(holder._pick(house), *args, **kwargs))
+
+        self._forms: dict[type[Any], Callable[..., Any]] = {Sync: blocking, Async: awaiting}
+
+    @overload
+    def __get__(self, holder: None, owner: type[Any]) -> Callable[..., Any]: ...
+
+    @overload
+    def __get__(self, holder: SyncAsync[S, Sync], owner: type[Any]) -> Callable[P, R]: ...
+
+    @overload
+    def __get__(self, holder: SyncAsync[S, Async], owner: type[Any]) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    def __get__(self, holder: SyncAsync[S, Any] | None, owner: type[Any]) -> Callable[..., Any]:
+        if holder is None:
+            return self._forms[Sync]  # for who reads the class: its signature and its words
+        return MethodType(self._forms[holder._form], holder)
+
+
+def _verb(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> _Verb[S, P, T, T]:
+    return _Verb(method, lambda _, answer: answer)
+
+
+def _sending(
+    method: Callable[Concatenate[SessionService, P], Coroutine[Any, Any, RunId]],
+) -> _Verb[SessionService, P, RunId, MessageHandle]:
+    return _Verb(method, lambda sessions, id: MessageHandle(id, sessions._runs, sessions))
+
+
+class Schedules(SyncAsync[ScheduleService, F]):
+    """Schedules."""
+
+    add = _verb(ScheduleService.add)
+    add_many = _verb(ScheduleService.add_many)
+    get = _verb(ScheduleService.get)
+    list = _verb(ScheduleService.list)
+    edit = _verb(ScheduleService.edit)
+    enable = _verb(ScheduleService.enable)
+    disable = _verb(ScheduleService.disable)
+    trigger = _verb(ScheduleService.trigger)
+    backfill = _verb(ScheduleService.backfill)
+    remove = _verb(ScheduleService.remove)
+    next = _verb(ScheduleService.next)
+    history = _verb(ScheduleService.history)
+
+
+class Runs(SyncAsync[RunService, F]):
+    """Runs."""
+
+    enqueue = _verb(RunService.enqueue)
+    enqueue_work = _verb(RunService.enqueue_work)
+    get = _verb(RunService.get)
+    list = _verb(RunService.list)
+    output = _verb(RunService.output)
+    lines = _verb(RunService.lines)
+    cancel = _verb(RunService.cancel)
+    retry = _verb(RunService.retry)
+    wait = _verb(RunService.wait)
+
+
+class Projects(SyncAsync[ProjectService, F]):
+    """Projects."""
+
+    add = _verb(ProjectService.add)
+    get = _verb(ProjectService.get)
+    list = _verb(ProjectService.list)
+    remove = _verb(ProjectService.remove)
+
+
+class Lanes(SyncAsync[LaneService, F]):
+    """Lanes."""
+
+    list = _verb(LaneService.list)
+    get = _verb(LaneService.get)
+    get_or_create = _verb(LaneService.get_or_create)
+    set = _verb(LaneService.set)
+    pause = _verb(LaneService.pause)
+    resume = _verb(LaneService.resume)
+    clear = _verb(LaneService.clear)
+
+
+class Nodes(SyncAsync[NodeService, F]):
+    """Nodes."""
+
+    list = _verb(NodeService.list)
+    get = _verb(NodeService.get)
+    drain = _verb(NodeService.drain)
+    resume = _verb(NodeService.resume)
+
+
+class Sessions(SyncAsync[SessionService, F]):
+    """Sessions. `send` gives sync code a handle on the run, and coroutines its number."""
+
+    def __init__(self, form: type[F], home: Home[House], throttle: Throttle) -> None:
+        super().__init__(form, home, lambda house: house.services.sessions)
+        self._runs = Runs(Sync, home, lambda house: house.services.runs)
+        self._throttle = throttle
+
+    send = _sending(SessionService.send)
+    wait = _verb(SessionService.wait)
+    stop = _verb(SessionService.stop)
+    stop_all = _verb(SessionService.stop_all)
+    get = _verb(SessionService.get)
+    list = _verb(SessionService.list)
+    events = _verb(SessionService.events)
+
+    def throttle(self, usage: Usage) -> Usage:
+        """Ask this callback how full a session's window is: `(tokens, window)`. Above 60 % it goes one at a time.
+
+        It is called on the engine's loop before a turn is given, so it must answer from memory. Can be a decorator.
+        """
+        if not callable(usage):
+            raise InvalidInput(
+                f"a throttle cannot be {usage!r}", field="usage", hint="def usage(key): return tokens, window"
+            )
+        self._throttle.usage = usage
+        return usage
+
+
+async def _wait_idle(house: House, timeout: Duration | None = None) -> None:
+    """Wait until nothing is queued and ready, or running."""
+    await house.services.runs.wait_idle(timeout=timeout)
+
+
+async def _why(house: House, name: str, at: datetime | None = None) -> Why:
+    """Why a schedule did or did not run, at a time or lately."""
+    return await house.services.why.why(name, at)
+
+
+class Resources(SyncAsync[House, F]):
+    """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`."""
+
+    def __init__(self, form: type[F], home: Home[House], throttle: Throttle) -> None:
+        super().__init__(form, home, lambda house: house)
+        self.schedules = Schedules(form, home, lambda house: house.services.schedules)
+        self.runs = Runs(form, home, lambda house: house.services.runs)
+        self.projects = Projects(form, home, lambda house: house.services.projects)
+        self.lanes = Lanes(form, home, lambda house: house.services.lanes)
+        self.sessions = Sessions(form, home, throttle)
+        self.nodes = Nodes(form, home, lambda house: house.services.nodes)
+
+    health = _verb(House.health)
+    wait_idle = _verb(_wait_idle)
+    why = _verb(_why)
