@@ -160,15 +160,16 @@ def _wrap_engine(watch: Stopwatch) -> None:
 
 def _wrap_sqlite(watch: Stopwatch) -> None:
     """Steps on the writer's thread."""
-    from ostinato.stores.sqlite import claims, runs
+    from ostinato.stores.sqlite import claims, parts, runs
     from ostinato.stores.sqlite.writer import Writer
 
     watch.wrap(runs, "insert_all", "writer: insert rows")
-    watch.wrap(runs, "finish_now", "writer: finish rows, fenced by token")
-    watch.wrap(runs, "claim_now", "writer: claim, lanes and room")
+    watch.wrap(parts, "end_rows", "writer: finish rows, fenced by token")
+    watch.wrap_step(runs, "finish_all", "writer: finish, what follows")
+    watch.wrap_step(runs, "claim_now", "writer: claim, lanes and room")
     watch.wrap(claims, "_pick_lane", "writer: claim, pick rows")
     watch.wrap(claims, "load_claimed", "writer: claim, row to ClaimedRun")
-    watch.wrap(claims, "_take", "writer: claim, mark rows running")
+    watch.wrap_step(claims, "_take", "writer: claim, mark rows running")
     watch.wrap(Writer, "_commit", "writer: begin, commit (fsync)")
 
 
@@ -177,11 +178,11 @@ def _wrap_postgres(watch: Stopwatch) -> None:
     from ostinato.stores.postgres import claims, finishes, inserts, runs
     from ostinato.stores.postgres.writer import Writer
 
-    watch.wrap(inserts, "_values", "writer: insert, columns to arrays")
+    watch.wrap(inserts._Columns, "values", "writer: insert, columns to arrays")
     watch.wrap(finishes, "_end_values", "writer: finish, columns to arrays")
     watch.wrap(claims, "load_claimed", "writer: claim, row to ClaimedRun")
     watch.wrap_waiting(runs, "send_insert", "writer: insert, send (with arrays)")
-    watch.wrap_waiting(runs, "send_finishes", "writer: finish, send (with arrays)")
+    watch.wrap_waiting(runs, "send_ends", "writer: finish, send (with arrays)")
     watch.wrap_waiting(runs, "send_claim", "writer: claim, send")
     watch.wrap_waiting(Writer, "_transact", "writer: whole transaction, with waiting for server and fsync")
 

@@ -96,7 +96,7 @@ async def main():
         inside.set()
         time.sleep(600)
 
-    store._database.write(hold)
+    store._database.submit(hold)
     inside.wait()
     if os.fork() == 0:
         print(os.getpid(), flush=True)  # by now it has let go of what it inherited

@@ -64,7 +64,7 @@ class PostgresPlace:
 async def raw(store: Store, statement: str) -> list[tuple[Any, ...]]:
     """Run one SQL statement without parameters through the store's own writer, and answer its rows."""
     if isinstance(store, SqliteStore):
-        return await store._database.write(lambda connection: list(connection.execute(statement)))
+        return await store._database.submit(lambda connection: list(connection.execute(statement)))
     assert isinstance(store, PostgresStore)
 
     async def run(connection: PostgresConnection) -> list[tuple[Any, ...]]:

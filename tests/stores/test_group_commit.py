@@ -73,9 +73,9 @@ async def test_a_read_that_nobody_waits_for_any_more_is_not_done(tmp_path: Path)
     await store.open()
     opened = threading.Event()
     done: list[str] = []
-    busy = [store._database.read(lambda _: opened.wait(60)) for _ in range(2)]
-    given_up = store._database.read(lambda _: done.append("given up"))
-    wanted = store._database.read(lambda _: done.append("wanted"))
+    busy = [store._database.query(lambda _: opened.wait(60)) for _ in range(2)]
+    given_up = store._database.query(lambda _: done.append("given up"))
+    wanted = store._database.query(lambda _: done.append("wanted"))
     given_up.cancel()
     opened.set()
     await asyncio.gather(*busy, wanted)

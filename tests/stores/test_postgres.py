@@ -15,10 +15,11 @@ from ostinato.models.ids import NodeId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Hold
 from ostinato.models.states import Cause, RunState
-from ostinato.stores.postgres import claims, holds
+from ostinato.stores.postgres import claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.stores.sql import holds, schedules
 from tests.conftest import tuned
 from tests.stores.builders import (
     HOUR,
@@ -236,12 +237,11 @@ async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_onc
 async def test_held_schedules_are_found_by_their_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await put_many(store, [draft(f"s{number:05}") for number in range(2_000)])
     await raw(store, "ANALYZE schedules")
-    names = texts([f"s{number:05}" for number in range(500)])
-    query = holds._FIND.format(where="s.name = ANY (%s::text[])", order="s.name")
+    query = holds._FIND.format(schedules._UNDECLARED)
+    values = {"origin": "app", "declared": [f"s{number:05}" for number in range(500)]}
 
     async def look(connection: Connection) -> str:
-        cursor = await connection.execute(f"EXPLAIN {query}", (names,))
-        return "\n".join(line for (line,) in await cursor.fetchall())
+        return "\n".join(line for (line,) in await connection.fetch(f"EXPLAIN {query}", values))
 
     shown = await store._database.write(look)
     assert "using schedules_held" in shown, shown

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from ostinato.clock import SECOND, Micros
@@ -22,17 +21,17 @@ from ostinato.models.live import Mark
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.sqlite.look import look
-from ostinato.stores.sqlite.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
-from ostinato.stores.sqlite.query import fetch
-from ostinato.stores.sqlite.schedule_pages import list_rows, recent_runs, scheduled_tasks
+from ostinato.stores.sql.look import look
+from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
+from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
+from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
 from tests.stores.places import raw
 
 STEPS = 20
 LONG_AGO = NOW - 100 * HOUR
-Reading = Callable[[apsw.Connection], Any]
+Reading = Callable[[Connection], Any]
 
 
 @pytest.fixture
@@ -50,16 +49,14 @@ def of_runs(now: Micros) -> dict[str, Reading]:
     tail = Mark(run=0, event=0, audit=0, changed_at=now, runs=(), finished_at=now - SECOND)
     behind = Mark(run=1 << 60, event=0, audit=0, changed_at=now, runs=(RunId(3), RunId(4)), finished_at=now - SECOND)
     return {
-        "look": lambda connection: look(connection, tail, 5),
-        "look behind all": lambda connection: look(connection, behind, 5),
-        "timeline": lambda connection: runs_between(connection, now - MINUTE, now + MINUTE, None, 5),
-        "timeline of a schedule": lambda connection: runs_between(
-            connection, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5
-        ),
-        "counts": lambda connection: count_runs(connection, now, now),
-        "late": lambda connection: late_runs(connection, now, 5),
-        "activity": lambda connection: tally_ended(connection, now - MINUTE, now + 1, MINUTE),
-        "bars": lambda connection: recent_runs(connection, [ScheduleId(1)], 5),
+        "look": drive(lambda db: look(db, tail, 5)),
+        "look behind all": drive(lambda db: look(db, behind, 5)),
+        "timeline": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, None, 5)),
+        "timeline of a schedule": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5)),
+        "counts": drive(lambda db: count_runs(db, now, now)),
+        "late": drive(lambda db: late_runs(db, now, 5)),
+        "activity": drive(lambda db: tally_ended(db, now - MINUTE, now + 1, MINUTE)),
+        "bars": drive(lambda db: recent_runs(db, [ScheduleId(1)], 5)),
     }
 
 
@@ -76,14 +73,14 @@ def of_schedules() -> dict[str, Reading]:
     }
     few = (ScheduleState.OFF, ScheduleState.BROKEN, ScheduleState.RUNNING, ScheduleState.PAUSED, ScheduleState.ORPHANED)
     wanted |= {state: ScheduleFilter(state=state, limit=5) for state in (*few, ScheduleState.ON)}
-    pages: dict[str, Reading] = {name: partial(list_rows, wanted=page) for name, page in wanted.items()}
-    return {**pages, "tasks": scheduled_tasks}
+    pages: dict[str, Reading] = {name: drive(partial(list_rows, wanted=page)) for name, page in wanted.items()}
+    return {**pages, "tasks": drive(scheduled_tasks)}
 
 
 def steps_of(store: SqliteStore, readings: dict[str, Reading]) -> dict[str, int]:
     """How many steps SQLite takes for each, in units of STEPS, on one connection that has read the schema before."""
 
-    def count(connection: apsw.Connection, reading: Reading) -> int:
+    def count(connection: Connection, reading: Reading) -> int:
         steps = 0
 
         def step() -> bool:
@@ -154,7 +151,7 @@ async def test_a_long_ledger_does_not_make_the_list_of_what_is_queued_dearer(sto
     await store.runs.insert_runs([new_run()] * 20)
     await store.runs.claim_runs(claim(room=3))
     queued = RunFilter(states=(RunState.QUEUED,), limit=30, brief=True)
-    listed = {"list": lambda connection: list_runs(connection, queued)}
+    listed = {"list": drive(lambda db: list_runs(db, queued))}
     before = steps_of(store, listed)
     await end_runs(store, 2_000, LONG_AGO)
     assert dearer(before, steps_of(store, listed)) == {}
@@ -173,7 +170,7 @@ async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> Non
 
 
 async def test_the_count_of_steps_sees_a_scan(store: SqliteStore) -> None:
-    def scan(connection: apsw.Connection) -> Any:
+    def scan(connection: Connection) -> Any:
         return fetch(connection, "SELECT count(*) FROM schedules WHERE note = 'x'")
 
     before = steps_of(store, {"scan": scan})

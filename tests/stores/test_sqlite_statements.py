@@ -33,7 +33,7 @@ async def prepared(store: SqliteStore) -> int:
     def count(connection: apsw.Connection) -> int:
         return int(connection.cache_stats()["misses"])
 
-    return await store._database.write(count)
+    return await store._database.submit(count)
 
 
 @pytest.mark.parametrize("kind", ["enqueued", "scheduled"])
@@ -64,5 +64,5 @@ async def test_an_end_finds_its_row_by_the_id_whatever_statistics_say(in_file: S
         fetch(connection, "ANALYZE")
         return [row[3] for row in fetch(connection, f"EXPLAIN QUERY PLAN {_END}", _NO_END * ROWS)]
 
-    steps = await in_file._database.write(plan)
+    steps = await in_file._database.submit(plan)
     assert "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)" in steps, steps

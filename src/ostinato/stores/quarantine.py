@@ -49,12 +49,11 @@ class QuarantineStore(Protocol):
 
 
 class Queries:
-    """The SQL for one table, in the words of one database; `mark` is how it writes a value by its name.
+    """The SQL for one table, in the words of one database.
 
     `texts` are the columns whose bytes are looked at, where the database takes any."""
 
-    def __init__(self, dialect: Dialect, table: str, mark: str, texts: Sequence[str] = ()) -> None:
-        now, row = mark % "now", mark % "row"
+    def __init__(self, dialect: Dialect, table: str, texts: Sequence[str] = ()) -> None:
         key = dialect.readable.replace("EXPRESSION", KEYS[table]) if table in NAMED else f"CAST({KEYS[table]} AS text)"
         wrong = [(f"NOT ({dialect.write(rule.holds)})", rule.says) for rule in dialect.rules(table)]
         undecodable = dialect.undecodable and dialect.undecodable.replace("COLUMNS", ", ".join(texts))
@@ -62,18 +61,17 @@ class Queries:
             wrong.append((undecodable, UNDECODABLE))
         whens = " ".join(f"WHEN {broken} THEN '{says}'" for broken, says in wrong)
         bad = f"CASE {whens} END"
-        after, until = mark % "after", mark % "until"
         # Of what has no numbers there is little, and one look at all of it.
         step = STEPS.get(table)
-        span = f" AND {step} > {after} AND {step} <= {until}" if step else ""
-        next_ones = f"SELECT {step} FROM {table} WHERE {step} > {after} ORDER BY {step} LIMIT {_STEP}"
+        span = f" AND {step} > :after AND {step} <= :until" if step else ""
+        next_ones = f"SELECT {step} FROM {table} WHERE {step} > :after ORDER BY {step} LIMIT {_STEP}"
         self.until = (
             f"SELECT max({step}) FROM ({next_ones}) next_ones"
             if step
-            else f"SELECT CASE WHEN CAST({after} AS bigint) < 0 THEN 0 END"
+            else "SELECT CASE WHEN CAST(:after AS bigint) < 0 THEN 0 END"
         )
-        self.find = f"SELECT {key}, {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT {mark % 'limit'}"
-        own = f"{key} = {row}" if table not in NUMBERED else f"id = CAST({row} AS bigint)"
+        self.find = f"SELECT {key}, {bad} FROM {table} WHERE {bad} IS NOT NULL{span} LIMIT :limit"
+        own = f"{key} = :row" if table not in NUMBERED else "id = CAST(:row AS bigint)"
         self._where = f"{own} AND {bad} IS NOT NULL"
         self.read = f"SELECT * FROM {table} WHERE {self._where}"
         mend = MENDS[table]
@@ -86,7 +84,7 @@ class Queries:
         self.decode = f"UPDATE {table} SET {decoded} WHERE {own} AND {undecodable}" if undecodable else None
         self.keep = (
             "INSERT INTO quarantine (table_name, row_key, reason, at, content) "
-            f"VALUES ('{table}', {row}, {mark % 'reason'}, {now}, {mark % 'content'}) RETURNING {QUARANTINE_COLUMNS}"
+            f"VALUES ('{table}', :row, :reason, :now, :content) RETURNING {QUARANTINE_COLUMNS}"
         )
 
 

@@ -14,13 +14,15 @@ from ostinato.models.lane import JUMPED
 from ostinato.models.run import WAITED_TOO_LONG, Ending
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.postgres.connection import Server
-from ostinato.stores.postgres.ends import end_queued, lock_ends
+from ostinato.stores.postgres.ends import lock_ends
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.given_up import MAY_START
+from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.query import Connection, LongStatement, fetch, texts
 from ostinato.stores.postgres.turns import FIND_LATE, LATE, give_late_turns
 from ostinato.stores.postgres.writer import Answer
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed, load_ending
+from ostinato.stores.sql.ends import end_queued
 
 __all__ = ["ClaimAnswer", "give_back", "lock_claims", "send_claim", "settle_now", "unsettled_sessions"]
 
@@ -180,7 +182,7 @@ async def give_back(connection: Connection, claim: Claim) -> Answer[None]:
     for id, cause, reason in await fetch(connection, _GIVE_BACK, claimed):
         asked.setdefault(load_ending(cause, reason), []).append(RunId(id))
     for ending, ids in asked.items():
-        await end_queued(connection, ids, ending, claim.now)
+        await end_queued(connection, PARTS, ids, ending, claim.now)
 
     async def nothing() -> None:
         return None
@@ -201,5 +203,5 @@ async def settle_now(connection: Connection, claim: Claim) -> None:
     """
     rows = await fetch(connection, _EXPIRED, (claim.now,))
     if rows:
-        await end_queued(connection, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
+        await end_queued(connection, PARTS, [RunId(id) for id, _ in rows], WAITED_TOO_LONG, claim.now)
     await give_late_turns(connection, claim.horizon)

@@ -83,7 +83,7 @@ WHERE locktype = 'advisory' AND objsubid = 1 AND granted
 _END_HOLDER = f"SELECT pg_terminate_backend(pid) FROM ({HELD_KEYS}) held WHERE key = %s AND pid <> pg_backend_pid()"
 
 
-class _EagerConnection(psycopg.AsyncConnection[Row]):
+class _EagerConnection(Connection):
     """Sends without asking the event loop first whether it may.
 
     psycopg waits for the socket to be writable before every statement of a pipeline, which costs more than the

@@ -143,7 +143,7 @@ class Database:
                 )
 
 
-async def schema_version(connection: psycopg.AsyncConnection[Any], schema: str) -> int:
+async def schema_version(connection: Connection, schema: str) -> int:
     """Which migration the schema has reached; 0 for a new one."""
     known = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE nspname = %s AND relname = %s"
     if not await fetch(connection, known, (schema, "migrations")):

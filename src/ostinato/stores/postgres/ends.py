@@ -1,8 +1,6 @@
-"""What follows from the end of runs, whoever ends them: the next turn of the session, and the due time that counts
-from a finish. Everything here happens inside the caller's transaction.
+"""What of an end is PostgreSQL's own: its locks, and the due time that counts from a finish, which wakes the engines.
 
-Nodes write at the same time, so whatever looks at other runs of a schedule or session first takes a lock, in a
-statement of its own: the one that comes second then sees what the first one did.
+Everything here happens inside the caller's transaction. Neighbour: stores.sql.ends.
 """
 
 from __future__ import annotations
@@ -10,27 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ostinato.clock import Micros
-from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Ending
-from ostinato.models.states import RunState, check_transition
-from ostinato.stores.postgres.events import TOLD_BY, telling
-from ostinato.stores.postgres.query import Connection, fetch, numbers
-from ostinato.stores.postgres.turns import TELL, give_turns, lock_sessions_of
+from ostinato.stores.postgres.query import Connection, numbers
+from ostinato.stores.postgres.turns import TELL, lock_sessions_of
 
-__all__ = ["count_from_finish", "end_queued", "lock_ends", "wait_for_finish"]
+__all__ = ["count_from_finish", "lock_ends"]
 
 _LOCK_OF_RUNS = """
 SELECT id FROM schedules WHERE after_finish IS NOT NULL
    AND id = ANY (ARRAY(SELECT schedule_id FROM runs WHERE id = ANY (%s::bigint[]) AND schedule_id IS NOT NULL))
 ORDER BY id FOR NO KEY UPDATE
-"""
-_END = f"""
-WITH ended AS (
-UPDATE runs SET state = %s, cause = %s, reason = %s, finished_at = %s, waiting = false
-WHERE id = ANY (%s::bigint[]) AND state = 'queued' RETURNING {TOLD_BY}, schedule_id
-), told AS ({telling("%s", "%s", "ended")})
-SELECT id, schedule_id, session FROM ended ORDER BY id
 """
 _COUNT = f"""
 WITH moved AS (
@@ -42,24 +29,6 @@ WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS N
 RETURNING 1
 ) {TELL}
 """
-_WAIT = """
-UPDATE schedules s SET next_at = NULL
-WHERE id = %s AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > %s
-  AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
-"""
-
-
-async def end_queued(connection: Connection, ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
-    """End those of the runs that are still queued."""
-    check_transition(RunState.QUEUED, ending.state)
-    if not ids:
-        return []
-    await lock_ends(connection, ids)
-    kind = EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED
-    rows = await fetch(connection, _END, (ending.state, *ending, now, numbers(sorted(ids)), now, kind))
-    await count_from_finish(connection, {row[1]: now for row in rows if row[1] is not None})
-    await give_turns(connection, {row[2] for row in rows if row[2] is not None})
-    return [RunId(row[0]) for row in rows]
 
 
 async def lock_ends(connection: Connection, ids: Sequence[RunId]) -> None:
@@ -74,12 +43,3 @@ async def count_from_finish(connection: Connection, finished: Mapping[ScheduleId
     that has come and was not recorded stays: it is to have its row."""
     if finished:
         await connection.execute(_COUNT, (numbers(finished), numbers(finished.values())))
-
-
-async def wait_for_finish(connection: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
-    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
-    # Locked in a statement of its own: who ends another run of it meanwhile is seen, or waits and sees ours.
-    await connection.execute(
-        "SELECT id FROM schedules WHERE id = %s AND after_finish IS NOT NULL FOR NO KEY UPDATE", (schedule_id,)
-    )
-    await connection.execute(_WAIT, (schedule_id, now))

@@ -1,4 +1,4 @@
-"""Events in PostgreSQL: recorded in the transaction of what they tell, read by whoever follows them.
+"""Events of runs in PostgreSQL: recorded in the transaction of what they tell, read by whoever follows them.
 
 Ids are given out before the commit, and nodes commit in any order: who follows the events by their ids must not be
 shown one while an earlier one is still on its way, or would never see that. Every transaction that records one holds
@@ -8,18 +8,10 @@ its lock on the table until it ends, so a reader can see who is on the way, and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
 
-import msgspec
+from ostinato.stores.postgres.query import Connection, fetch, fetch_value
 
-from ostinato.clock import Micros
-from ostinato.models.event import EventKind
-from ostinato.models.ids import RunId
-from ostinato.stores.postgres.query import Connection, Row, fetch, fetch_value, numbers
-from ostinato.stores.rows import EVENT_COLUMNS
-
-__all__ = ["TOLD_BY", "note", "note_runs", "read_events", "telling"]
+__all__ = ["TOLD_BY", "last_event", "telling"]
 
 TOLD_BY = "id, session, mode, state, attempt, cause, reason"
 """The columns of a run that its event is made of."""
@@ -34,7 +26,6 @@ def telling(at: str, kind: str, runs: str) -> str:
     FROM {runs} WHERE mode IS NOT NULL ORDER BY id"""
 
 
-_OF_RUNS = telling("%s", "%s", "(SELECT * FROM runs WHERE id = ANY (%s::bigint[])) r")
 # Whoever has recorded events and not committed yet; a claim counts too, since it may.
 _ON_THE_WAY = """
 SELECT virtualtransaction FROM pg_locks
@@ -46,40 +37,13 @@ _LOOKS = 200
 """A node that freezes in the middle of its transaction is not waited for without end."""
 
 
-async def note_runs(connection: Connection, kind: EventKind, ids: Sequence[RunId], now: Micros) -> None:
-    """One event for each of the runs that is in a session, as its row is now."""
-    await connection.execute(_OF_RUNS, (now, kind, numbers(ids)))
-
-
-async def note(
-    connection: Connection,
-    kind: EventKind,
-    session: str,
-    now: Micros,
-    run: RunId | None = None,
-    **data: object,
-) -> None:
-    """One event."""
-    await connection.execute(
-        "INSERT INTO events (at, kind, session, run_id, data) VALUES (%s, %s, %s, %s, %s)",
-        (now, kind, session, run, msgspec.json.encode(data).decode()),
-    )
-
-
-async def read_events(connection: Connection, session: str | None, after: int, limit: int, newest: bool) -> list[Row]:
-    """Events past this id, up to the last one before which all are there."""
-    last = await fetch_value(connection, "SELECT last_value FROM events_id_seq")
+async def last_event(connection: Connection) -> int:
+    """The number of the last event before which all are there."""
+    last: int = await fetch_value(connection, "SELECT last_value FROM events_id_seq")
     on_the_way = set(await fetch(connection, _ON_THE_WAY))
     for _ in range(_LOOKS):
         if not on_the_way:
             break
         await asyncio.sleep(_LOOK_AGAIN_SECONDS)
         on_the_way &= set(await fetch(connection, _ON_THE_WAY))
-    where = "id > %s AND id <= %s"
-    values: list[Any] = [after, last]
-    if session is not None:
-        where += " AND session = %s"
-        values.append(session)
-    query = f"SELECT {EVENT_COLUMNS} FROM events WHERE {where} ORDER BY id {'DESC' if newest else 'ASC'} LIMIT %s"
-    rows = await fetch(connection, query, [*values, limit])
-    return rows[::-1] if newest else rows
+    return last

@@ -13,15 +13,20 @@ from ostinato.errors import StoreUnavailable
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
-from ostinato.models.session import STALE
 from ostinato.models.states import RunState
 from ostinato.stores.postgres.commits import NOTE_INSERTED, Inserted, inserted
-from ostinato.stores.postgres.ends import end_queued
 from ostinato.stores.postgres.events import TOLD_BY, telling
 from ostinato.stores.postgres.query import Connection, Row, booleans, fetch, numbers, texts
-from ostinato.stores.postgres.turns import arrived, cut_off, give_turns, remember
 
-__all__ = ["insert_all", "insert_fires", "let_in", "send_arrivals", "send_insert", "send_skipped"]
+__all__ = [
+    "insert_all",
+    "insert_due",
+    "insert_due_and_tell",
+    "insert_due_late",
+    "send_arrivals",
+    "send_insert",
+    "send_skipped",
+]
 
 
 class _Columns:
@@ -107,38 +112,19 @@ _KNOWN = "SELECT key, id FROM runs WHERE key = ANY (%s::text[]) AND state IN ('q
 _TRIES = 20
 
 
-async def insert_fires(connection: Connection, runs: Sequence[NewRun], now: Micros) -> None:
-    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one.
-
-    The caller has locked their sessions.
-    """
-    mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
-    if mailboxes and (closed := await cut_off(connection, mailboxes, now)):
-        rows = await fetch(
-            connection, f"{_FIRE} RETURNING id", _COLUMNS.values([run for run in runs if run.session in closed])
-        )
-        await end_queued(connection, [RunId(id) for (id,) in rows], STALE, now)
-        runs = [run for run in runs if run.session not in closed]
-        mailboxes -= closed
-    if not runs:
-        return
-    if mailboxes:
-        for run in runs:
-            run.later = run.mode is not None and run.ready_at > now
-        await remember(connection, dict.fromkeys(mailboxes, now))
-        await connection.execute(_FIRE_AND_TELL, (*_COLUMNS.values(runs), now))
-    else:
-        await connection.execute(_FIRE, _COLUMNS.values(runs))
-    await give_turns(connection, {run.session for run in runs if run.session is not None})
+async def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
+    """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
+    await connection.execute(_FIRE, _COLUMNS.values(runs))
 
 
-async def let_in(connection: Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
-    """Runs were put into a session of people's by something that began at this instant: let them queue up, unless it is
-    too late. The caller has locked the session."""
-    if await cut_off(connection, [session], now):
-        await end_queued(connection, ids, STALE, now)
-    else:
-        await arrived(connection, {session: now}, ids, now)
+async def insert_due_and_tell(connection: Connection, runs: Sequence[NewRun], now: Micros) -> None:
+    """The same, with an event for each that came into a session of people's."""
+    await connection.execute(_FIRE_AND_TELL, (*_COLUMNS.values(runs), now))
+
+
+async def insert_due_late(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
+    """The same, for those that are to be ended at once; answers their ids."""
+    return [RunId(id) for (id,) in await fetch(connection, f"{_FIRE} RETURNING id", _COLUMNS.values(runs))]
 
 
 async def send_insert(connection: Connection, runs: Sequence[NewRun]) -> Inserted:

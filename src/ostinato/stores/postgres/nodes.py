@@ -8,36 +8,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
-import msgspec
 from psycopg import errors
 
 from ostinato.clock import Micros
 from ostinato.logs import get_logger
 from ostinato.models.effects import noted
 from ostinato.models.ids import NodeId
-from ostinato.models.node import Node, NodeBeat
+from ostinato.models.node import NodeBeat
 from ostinato.plurals import counted
 from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.postgres.connection import HELD_KEYS
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.query import Connection, Row, fetch, numbers, texts
-from ostinato.stores.rows import NODE_COLUMNS, load_all, load_node, load_statistics
+from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
+from ostinato.stores.sql.nodes import BEAT_COLUMNS, BEAT_VALUES, LEAVE, RENEWED, NodeReads, beat_values, signs_of_life
 
 __all__ = ["PostgresNodes", "declare_lost"]
 
 log = get_logger("ostinato.stores")
 
-_RENEW = """
+_RENEW = f"""
 WITH renewed AS (
-    INSERT INTO nodes AS n (id, host, pid, slots, running, draining, tasks, started_at, seen_at, lease_until, services,
-                            statistics, drain, writer)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
-    ON CONFLICT (id) DO UPDATE SET
-        slots = excluded.slots, running = excluded.running, draining = excluded.draining, tasks = excluded.tasks,
-        seen_at = excluded.seen_at, lease_until = excluded.lease_until, services = excluded.services,
-        statistics = excluded.statistics, writer = excluded.writer
+    INSERT INTO nodes AS n ({BEAT_COLUMNS}, writer) VALUES ({BEAT_VALUES}, :writer)
+    ON CONFLICT (id) DO UPDATE SET {RENEWED}, writer = excluded.writer
     WHERE n.lost_at IS NULL AND n.pid = excluded.pid AND n.started_at = excluded.started_at
     RETURNING n.id, n.drain
 )
@@ -45,8 +38,8 @@ SELECT n.drain, r.id, r.token, r.ready_at, r.schedule_id, r.session
 FROM renewed n LEFT JOIN runs r ON r.node = n.id AND r.state = 'running'
 """
 _ASK_DRAIN = """
-WITH asked AS (UPDATE nodes SET drain = %s WHERE id = %s AND lost_at IS NULL RETURNING id)
-SELECT pg_notify(%s, '') FROM asked
+WITH asked AS (UPDATE nodes SET drain = :wanted WHERE id = :id AND lost_at IS NULL RETURNING id)
+SELECT pg_notify(:channel, '') FROM asked
 """
 _SILENT = """
 unnest(%s::text[], %s::bigint[]) s (id, seen_at) WHERE n.id = s.id AND n.seen_at = s.seen_at AND n.lost_at IS NULL
@@ -59,57 +52,28 @@ _END = f"SELECT pg_terminate_backend(pid) FROM ({_HOLDERS}) found"
 _LOSE = f"UPDATE nodes n SET lost_at = %s, statistics = '{{}}' FROM {_SILENT}"
 
 
-class PostgresNodes:
+class PostgresNodes(NodeReads):
     """Answers stores.base.NodeStore."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    _database: Database
 
     async def renew(self, beat: NodeBeat) -> Renewed:
-        values = (
-            beat.id,
-            beat.host,
-            beat.pid,
-            beat.slots,
-            beat.running,
-            beat.draining,
-            msgspec.json.encode(beat.tasks).decode(),
-            beat.started_at,
-            beat.now,
-            beat.lease_until,
-            beat.services,
-            beat.statistics,
-            beat.drain,
-            self._database.server.writer_key,
-        )
-        rows = await self._beat(_RENEW, values)
+        values = {**beat_values(beat), "writer": self._database.server.writer_key}
+        rows = await self._database.beats.run(lambda db: db.fetch(_RENEW, values))
         owned = tuple(OwnedRun(*run) for _, *run in rows if run[0] is not None)
         return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]), owned=owned)
 
-    async def _beat(self, query: str, values: tuple[object, ...]) -> list[Row]:
-        return await self._database.beats.run(lambda connection: fetch(connection, query, values))
-
     async def leave(self, id: NodeId) -> None:
-        await self._beat("DELETE FROM nodes WHERE id = %s RETURNING id", (id,))
+        await self._database.beats.run(lambda db: db.run(LEAVE, {"id": id}))
 
     async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
         # Not through the writer: a group that waits for others' locks would hold the node's row, and its beats.
-        values = (wanted, id, self._database.server.channel)
-        return bool(await noted(asyncio.ensure_future(self._beat(_ASK_DRAIN, values))))
-
-    async def list_nodes(self, now: Micros) -> list[Node]:
-        query = f"SELECT {NODE_COLUMNS} FROM nodes WHERE slots > 0 ORDER BY started_at"
-        rows = await self._database.read(lambda connection: fetch(connection, query))
-        return load_all(lambda row: load_node(row, now), rows, "node")
+        values = {"id": id, "wanted": wanted, "channel": self._database.server.channel}
+        asking = self._database.beats.run(lambda db: db.fetch(_ASK_DRAIN, values))
+        return bool(await noted(asyncio.ensure_future(asking)))
 
     async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
-        rows = await self._beat("SELECT id, seen_at FROM nodes WHERE lost_at IS NULL", ())
-        return [(NodeId(id), seen_at) for id, seen_at in rows]
-
-    async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
-        query = "SELECT id, statistics FROM nodes WHERE lost_at IS NULL"
-        rows = await self._database.read(lambda connection: fetch(connection, query))
-        return {NodeId(id): load_statistics(text) for id, text in rows}
+        return await self._database.beats.run(signs_of_life)
 
 
 async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:

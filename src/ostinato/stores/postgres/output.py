@@ -1,4 +1,4 @@
-"""What runs printed, in PostgreSQL: parts in their order, and a tail that is replaced while the run is under way.
+"""What runs print, into PostgreSQL: parts in their order, and a tail that is replaced while the run is under way.
 
 A batch is one statement for each thing that is to be done in it. Everything that writes does so in the caller's
 transaction, after the runs were found to hold their tokens. The parts of an attempt come in their order: one whose
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
-from ostinato.stores.rows import TAIL, load_part
+from ostinato.stores.postgres.query import Connection, numbers, texts
+from ostinato.stores.rows import TAIL
+from ostinato.stores.sql.output import drop_tails
 
-__all__ = ["add_output", "drop_tails", "keep_tails", "output_mark", "read_output"]
+__all__ = ["add_output"]
 
-_LAST = f"(SELECT coalesce(max(part), 0) FROM output WHERE run_id = {{}} AND part < {TAIL})"
 _ADD = f"""
 INSERT INTO output (run_id, part, text, cut_lines, cut, token, number)
 SELECT o.run_id, coalesce(last.part, 0) + row_number() OVER (PARTITION BY o.run_id ORDER BY o.place),
@@ -34,14 +34,6 @@ SELECT run_id, {TAIL}, text, cut_lines, cut
 FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[]) o (run_id, text, cut_lines, cut)
 ON CONFLICT (run_id, part) DO UPDATE SET text = excluded.text, cut_lines = excluded.cut_lines, cut = excluded.cut
 """
-_DROP_TAIL = f"DELETE FROM output WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}"
-_KEEP_TAIL = f"""
-UPDATE output o SET part = {_LAST.format("o.run_id")} + 1 WHERE run_id = ANY (%s::bigint[]) AND part = {TAIL}
-"""
-_MARK = f"""
-SELECT (SELECT max(part) FROM output WHERE run_id = %(id)s AND part < {TAIL}),
-       (SELECT length(text) || ' ' || cut || right(text, 80) FROM output WHERE run_id = %(id)s AND part = {TAIL})
-"""
 _Piece = tuple[RunId, OutputPart]
 
 
@@ -57,29 +49,6 @@ async def add_output(connection: Connection, said: Sequence[tuple[RunId, int, Se
     if told := [(id, tail) for id, tail in tails.items() if tail.text]:
         await connection.execute(_SET_TAIL, _columns(told))
     await drop_tails(connection, [id for id, tail in tails.items() if not tail.text])
-
-
-async def drop_tails(connection: Connection, ids: Sequence[RunId]) -> None:
-    """Attempts have ended, and their last words are known: what was seen of them before goes."""
-    if ids:
-        await connection.execute(_DROP_TAIL, (numbers(ids),))
-
-
-async def keep_tails(connection: Connection, ids: Sequence[RunId]) -> None:
-    """Nobody will say what came after these: they stay as they are."""
-    if ids:
-        await connection.execute(_KEEP_TAIL, (numbers(ids),))
-
-
-async def output_mark(connection: Connection, id: RunId) -> object:
-    """What changes with whatever is added or replaced."""
-    return await fetch(connection, _MARK, {"id": id})
-
-
-async def read_output(connection: Connection, id: RunId) -> list[OutputPart]:
-    """What a run has printed so far."""
-    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = %s ORDER BY part"
-    return [load_part(row) for row in await fetch(connection, query, (id,))]
 
 
 def _columns(pieces: Sequence[_Piece]) -> tuple[str | None, ...]:

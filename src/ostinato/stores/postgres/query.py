@@ -1,4 +1,4 @@
-"""Small tools for queries: rows out, and columns of values in as array literals.
+"""A connection as stores.sql asks for it, and small tools: rows out, columns of values in as array literals.
 
 A batch goes to the server as one array for each column. psycopg adapts a list item by item in Python, which for a
 hundred finishes costs more than the database does; a literal is one join. A column of nothing but None is NULL,
@@ -8,11 +8,14 @@ which `unnest` fills up with NULLs.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import lru_cache
+from typing import Any, Literal
 
 from psycopg import AsyncConnection, AsyncCursor, AsyncRawCursor
+
+from ostinato.stores.sql.connection import NOTHING, Values
 
 __all__ = [
     "Connection",
@@ -28,7 +31,62 @@ __all__ = [
 ]
 
 Row = tuple[Any, ...]
-Connection = AsyncConnection[Row]
+
+_VALUE = re.compile(r"(?<!:):([a-z]\w*)(::\w+\[\])?")
+_STATEMENTS = 512
+"""So many texts are kept with their values numbered; those of filters are made as they are asked for."""
+
+
+class Connection(AsyncConnection[Row]):
+    """Answers stores.sql.connection.Connection."""
+
+    dialect: Literal["postgres"] = "postgres"
+
+    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool = False) -> list[Row]:
+        # Exact or not: every text of PostgreSQL is UTF-8.
+        return await (await _numbered(statement).execute(self, values)).fetchall()
+
+    async def fetch_value(self, statement: str, values: Values = NOTHING) -> Any:
+        return (await self.fetch(statement, values))[0][0]
+
+    async def fetch_row(self, statement: str, values: Values) -> dict[str, Any] | None:
+        """The first row by the names of its columns."""
+        cursor = await _numbered(statement).execute(self, values)
+        row = await cursor.fetchone()
+        names = [column.name for column in cursor.description or ()]
+        return None if row is None else dict(zip(names, row, strict=True))
+
+    async def run(self, statement: str, values: Values = NOTHING) -> None:
+        await _numbered(statement).execute(self, values)
+
+    def snapshot(self) -> AbstractAsyncContextManager[None]:
+        return snapshot(self)
+
+
+class _Numbered:
+    """A statement of stores.sql whose values have numbers, and how each is written."""
+
+    def __init__(self, statement: str) -> None:
+        self._values: dict[str, Callable[[Any], Any]] = {}
+        self._text = _VALUE.sub(self._number, statement).encode()
+
+    def _number(self, found: re.Match[str]) -> str:
+        name, kind = found[1], found[2] or ""
+        self._values.setdefault(name, _WRITTEN.get(kind, _plain))
+        return f"${list(self._values).index(name) + 1}{kind}"
+
+    async def execute(self, connection: Connection, values: Values) -> AsyncCursor[Row]:
+        given = [written(values[name]) for name, written in self._values.items()]
+        return await AsyncRawCursor(connection).execute(self._text, given)
+
+
+@lru_cache(maxsize=_STATEMENTS)
+def _numbered(statement: str) -> _Numbered:
+    return _Numbered(statement)
+
+
+def _plain(value: Any) -> Any:
+    return readable(value) if isinstance(value, str) else value
 
 
 async def fetch(connection: Connection, query: str, values: Any = None) -> list[Row]:
@@ -104,6 +162,14 @@ def texts(values: Sequence[str | None]) -> str | None:
 def readable(text: str) -> str:
     """The text without NUL, which PostgreSQL cannot store: output of programs may hold any byte."""
     return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+_WRITTEN: Mapping[str, Callable[[Any], Any]] = {
+    "::bigint[]": numbers,
+    "::text[]": texts,
+    "::boolean[]": booleans,
+}
+"""How a list becomes an array."""
 
 
 def _escaped(text: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from ostinato.stores.postgres.access import PostgresAccess
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.lanes import PostgresLanes
 from ostinato.stores.postgres.nodes import PostgresNodes
-from ostinato.stores.postgres.projects import PostgresProjects
+from ostinato.stores.postgres.parts import PARTS
 from ostinato.stores.postgres.quarantine import PostgresQuarantine
 from ostinato.stores.postgres.runs import PostgresRuns
 from ostinato.stores.postgres.schedules import PostgresSchedules
-from ostinato.stores.postgres.sessions import PostgresSessions
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
+from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.projects import Projects
+from ostinato.stores.sql.sessions import Sessions
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = ["PostgresStore"]
@@ -25,15 +26,15 @@ class PostgresStore:
         self, url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING
     ) -> None:
         self._database = Database(url, schema, lease, tuning)
-        self.schedules = PostgresSchedules(self._database)
-        self.runs = PostgresRuns(self._database)
-        self.projects = PostgresProjects(self._database)
-        self.lanes = PostgresLanes(self._database)
-        self.sessions = PostgresSessions(self._database)
+        self.schedules = PostgresSchedules(self._database, PARTS)
+        self.runs = PostgresRuns(self._database, PARTS)
+        self.projects = Projects(self._database)
+        self.lanes = PostgresLanes(self._database, PARTS)
+        self.sessions = Sessions(self._database, PARTS)
         self.nodes = PostgresNodes(self._database)
-        self.access = PostgresAccess(self._database)
+        self.access = Access(self._database)
         self.upkeep = PostgresUpkeep(self._database)
-        self.quarantine = PostgresQuarantine(self._database)
+        self.quarantine = PostgresQuarantine(self._database, PARTS)
 
     @property
     def url(self) -> str:

@@ -8,27 +8,20 @@ then, and may have to begin again if others do so at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ostinato.clock import Micros
-from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId
-from ostinato.models.session import is_stale
-from ostinato.stores.postgres.events import note_runs
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 
 __all__ = [
-    "CUTOFFS",
     "FIND_LATE",
     "LATE",
     "TELL",
-    "arrived",
-    "cut_off",
     "give_late_turns",
     "give_turns",
     "lock_sessions",
     "lock_sessions_of",
-    "remember",
 ]
 
 # Whoever counts a due time or gives a turn tells the engines, in the same transaction; nobody reads the answer.
@@ -43,17 +36,6 @@ _LOCK_SESSIONS_OF = _LOCK.format("runs WHERE id = ANY (%s::bigint[]) AND session
 LATE = "state = 'queued' AND waiting AND later"
 """Runs that queue up in their session only when they are ready."""
 FIND_LATE = f"SELECT id, session FROM runs WHERE {LATE} AND ready_at <= %s LIMIT 1000"
-CUTOFFS = "SELECT key, cutoff_at FROM sessions WHERE key = ANY (%s::text[]) AND cutoff_at IS NOT NULL"
-_REMEMBER = """
-INSERT INTO sessions AS s (key, max_concurrent, throttled, sent_at)
-SELECT key, coalesce(%(max_concurrent)s::bigint, 1), coalesce(%(throttled)s::boolean, false), sent_at
-FROM unnest(%(keys)s::text[], %(sent_at)s::bigint[]) k (key, sent_at) ORDER BY key
-ON CONFLICT (key) DO UPDATE SET max_concurrent = coalesce(%(max_concurrent)s::bigint, s.max_concurrent),
-                                throttled = coalesce(%(throttled)s::boolean, s.throttled),
-                                sent_at = greatest(s.sent_at, excluded.sent_at)
-WHERE s.max_concurrent <> %(max_concurrent)s::bigint OR s.throttled <> %(throttled)s::boolean
-   OR s.sent_at < excluded.sent_at
-"""
 # A followup goes alone: only when nothing is under way, and nothing goes beside it or past it.
 _TURN = f"""
 WITH moved AS (
@@ -93,37 +75,6 @@ async def lock_sessions(connection: Connection, sessions: Iterable[str]) -> None
 async def lock_sessions_of(connection: Connection, runs: Sequence[RunId]) -> None:
     """Hold the sessions that these runs are in."""
     await connection.execute(_LOCK_SESSIONS_OF, (numbers(runs),))
-
-
-async def remember(
-    connection: Connection,
-    sent_at: Mapping[str, Micros],
-    max_concurrent: int | None = None,
-    throttled: bool | None = None,
-) -> None:
-    """Make sessions be there, with these settings; None leaves what was said last."""
-    await connection.execute(
-        _REMEMBER,
-        {
-            "keys": texts(list(sent_at)),
-            "sent_at": numbers(sent_at.values()),
-            "max_concurrent": max_concurrent,
-            "throttled": throttled,
-        },
-    )
-
-
-async def cut_off(connection: Connection, sessions: Iterable[str], now: Micros) -> set[str]:
-    """Which sessions were stopped after this instant, at which something began that puts runs into them."""
-    rows = await fetch(connection, CUTOFFS, (texts(sorted(set(sessions))),))
-    return {session for session, cutoff in rows if is_stale(now, cutoff, now)}
-
-
-async def arrived(connection: Connection, sent_at: Mapping[str, Micros], ids: Sequence[RunId], now: Micros) -> None:
-    """Runs were put into the queues of these sessions of people's: tell it, and give turns where there is room."""
-    await remember(connection, sent_at)
-    await note_runs(connection, EventKind.ENQUEUED, ids, now)
-    await give_turns(connection, sent_at)
 
 
 async def give_turns(connection: Connection, sessions: Iterable[str]) -> None:

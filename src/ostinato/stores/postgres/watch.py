@@ -10,39 +10,16 @@ from psycopg import sql
 
 from ostinato.clock import Signal
 from ostinato.logs import get_logger
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import NodeId
 from ostinato.stores.base import Glance
 from ostinato.stores.postgres.connection import named
 from ostinato.stores.postgres.database import Database
-from ostinato.stores.postgres.query import Connection, fetch
-from ostinato.stores.postgres.turns import LATE
-from ostinato.stores.rows import load_ending
+from ostinato.stores.postgres.query import Connection
+from ostinato.stores.sql.wake_hints import glance
 
 __all__ = ["PostgresWatch"]
 
 _LONGEST_SECONDS = 5.0
-
-# When the first queued run is ready: one seek for each lane and priority, and one for those that wait for that too.
-_GLANCE = f"""
-WITH RECURSIVE level AS (
-    SELECT l.name AS lane, (SELECT max(priority) FROM runs WHERE state = 'queued' AND NOT waiting AND lane = l.name)
-           AS priority
-    FROM lanes l WHERE NOT l.paused
-    UNION ALL
-    SELECT v.lane, (SELECT max(priority) FROM runs
-                    WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority < v.priority)
-    FROM level v WHERE v.priority IS NOT NULL
-)
-SELECT (SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL),
-       least((SELECT min((SELECT min(ready_at) FROM runs
-                          WHERE state = 'queued' AND NOT waiting AND lane = v.lane AND priority = v.priority))
-              FROM level v WHERE v.priority IS NOT NULL),
-             (SELECT min(ready_at) FROM runs WHERE {LATE})),
-       (SELECT drain FROM nodes WHERE id = %(node)s), c.id, c.cause, c.cancel
-FROM (VALUES (1)) always
-LEFT JOIN (SELECT id, cause, cancel FROM runs WHERE node = %(node)s AND state = 'running' AND cancel IS NOT NULL) c
-     ON true
-"""
 
 
 class PostgresWatch:
@@ -66,10 +43,7 @@ class PostgresWatch:
             pass
 
     async def glance(self, node: NodeId) -> Glance:
-        rows = await self._database.read(lambda connection: fetch(connection, _GLANCE, {"node": node}))
-        next_at, ready_at, drain = rows[0][:3]
-        asked = [(RunId(id), load_ending(*ending)) for _, _, _, id, *ending in rows if id is not None]
-        return Glance(next_at, ready_at, asked, drain)
+        return await self._database.read(lambda db: glance(db, node))
 
     async def close(self) -> None:
         self._task.cancel()

@@ -28,11 +28,11 @@ from ostinato.stores.postgres.commits import Inserted, inserted, mark_commit, re
 from ostinato.stores.postgres.connection import Server, bounded, is_lost, is_passing, named
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.turns import lock_sessions
+from ostinato.stores.sql.connection import Answer
 
 __all__ = ["Answer", "Operation", "Writer"]
 
 T = TypeVar("T")
-Answer = Callable[[], Awaitable[T]]
 Operation = Callable[[Connection], Awaitable[Answer[T]]]
 
 _GROUP = 256

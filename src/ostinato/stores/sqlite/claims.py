@@ -6,7 +6,6 @@ in the index `runs_ready`, so the cost follows what is claimed and not what is q
 
 from __future__ import annotations
 
-import apsw
 import msgspec
 
 from ostinato.clock import Micros
@@ -16,10 +15,11 @@ from ostinato.models.lane import Bucket, Rate
 from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun
 from ostinato.stores.base import Claim, Claimed
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
-from ostinato.stores.sqlite.ends import end_queued
-from ostinato.stores.sqlite.events import note_runs
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.events import note_runs
 from ostinato.stores.sqlite.given_up import ANY_GIVEN_UP, MAY_START
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.parts import PARTS
+from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 from ostinato.stores.sqlite.turns import give_late_turns
 
 __all__ = ["claim_now"]
@@ -58,11 +58,11 @@ _ABOVE_ALL = 1 << 40
 _NEVER = 1 << 62
 
 
-def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
+async def claim_now(connection: Connection, claim: Claim) -> Claimed:
     """Take ready runs for a node, inside the caller's transaction; nothing for one that was declared lost."""
     if fetch(connection, _IS_LOST, (claim.node,)):
         return Claimed()
-    _expire(connection, claim.now)
+    await _expire(connection, claim.now)
     next_turn_at = give_late_turns(connection, claim.horizon)
     lanes = fetch(connection, _LANES)
     pick = _PICK_FREE if fetch(connection, ANY_GIVEN_UP) else _PICK
@@ -92,12 +92,12 @@ def claim_now(connection: apsw.Connection, claim: Claim) -> Claimed:
             crowded = True
         elif bucket is not None and len(runs) == allowed:
             times.append(bucket.next_at(claim.now) + claim.ahead)
-    _take(connection, claim, picked)
+    await _take(connection, claim, picked)
     return Claimed(picked, min(times, default=None), crowded)
 
 
 def _pick_lane(
-    connection: apsw.Connection, pick: str, claim: Claim, lane: str, room: int, until: Micros
+    connection: Connection, pick: str, claim: Claim, lane: str, room: int, until: Micros
 ) -> tuple[list[ClaimedRun], Micros | None]:
     """The runs to take from one lane, and when its next one is ready, if that is before `until`."""
     picked: list[ClaimedRun] = []
@@ -119,7 +119,7 @@ def _pick_lane(
     return picked, later
 
 
-def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -> None:
+async def _take(connection: Connection, claim: Claim, picked: list[ClaimedRun]) -> None:
     if not picked:
         return
     ids = msgspec.json.encode([run.id for run in picked]).decode()
@@ -130,11 +130,11 @@ def _take(connection: apsw.Connection, claim: Claim, picked: list[ClaimedRun]) -
         run.node = claim.node
     in_session = [run.id for run in picked if run.session is not None]
     if in_session:
-        note_runs(connection, EventKind.STARTED, in_session, claim.now)
+        await note_runs(connection, EventKind.STARTED, in_session, claim.now)
 
 
-def _expire(connection: apsw.Connection, now: Micros) -> None:
+async def _expire(connection: Connection, now: Micros) -> None:
     """End what waited longer than its max age."""
     rows = fetch(connection, "SELECT id FROM runs WHERE state = 'queued' AND expires_at <= ? LIMIT 1000", (now,))
     if rows:
-        end_queued(connection, [RunId(id) for (id,) in rows], WAITED_TOO_LONG, now)
+        await end_queued(connection, PARTS, [RunId(id) for (id,) in rows], WAITED_TOO_LONG, now)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, TypeVar
 
 import apsw
 
 from ostinato.errors import StoreError
 from ostinato.models.effects import noted
 from ostinato.stores.migrate import load_migrations, pending
+from ostinato.stores.sql.connection import Answer
 from ostinato.stores.sqlite.identity import FileIdentity
 from ostinato.stores.sqlite.jobs import Operation, named_error
 from ostinato.stores.sqlite.locks import close, connect, opening, protect
-from ostinato.stores.sqlite.query import add_functions, fetch, fetch_value
+from ostinato.stores.sqlite.query import Connection, add_functions, drive, fetch, fetch_value
 from ostinato.stores.sqlite.readers import Readers
 from ostinato.stores.sqlite.waiting import LockWait
 from ostinato.stores.sqlite.writer import Writer
@@ -25,6 +26,7 @@ from ostinato.tuning import Tuning
 __all__ = ["MIGRATIONS", "Database", "schema_version"]
 
 T = TypeVar("T")
+Query = Callable[[Connection], Coroutine[Any, Any, T]]
 
 MIGRATIONS = load_migrations("ostinato.stores.sqlite")
 _open_files: dict[Database, str] = {}
@@ -68,7 +70,32 @@ class Database:
     def _look_now_and_then(self) -> str | None:
         return None if self._identity is None else self._identity.look_now_and_then()
 
-    def write(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
+    def write(
+        self, query: Query[T], *, wakes: bool = False, once: bool = True, sessions: Collection[str] = ()
+    ) -> asyncio.Future[T]:
+        """Run a query of stores.sql in the next group commit: the one writer does each once, and one at a time."""
+        return self.submit(drive(query), wakes=wakes)
+
+    def send(
+        self,
+        operation: Query[Answer[T]],
+        *,
+        wakes: bool = False,
+        once: bool = True,
+        sessions: Collection[str] = (),
+    ) -> asyncio.Future[T]:
+        """The same: what came of an operation is known at once."""
+
+        async def run(connection: Connection) -> T:
+            return await (await operation(connection))()
+
+        return self.write(run, wakes=wakes)
+
+    def read(self, query: Query[T]) -> asyncio.Future[T]:
+        """Run a query of stores.sql beside the writer."""
+        return self.query(drive(query))
+
+    def submit(self, operation: Operation[T], *, wakes: bool = False) -> asyncio.Future[T]:
         """Run an operation in the next group commit; `wakes` tells the engines of this process at once."""
         return noted(self._writer.submit(operation, wakes=wakes))
 
@@ -78,8 +105,8 @@ class Database:
         self._writer.listeners.append(entry)
         return lambda: self._writer.listeners.remove(entry)
 
-    def read(self, operation: Operation[T]) -> asyncio.Future[T]:
-        """Run a query beside the writer."""
+    def query(self, operation: Operation[T]) -> asyncio.Future[T]:
+        """Run an operation that only reads beside the writer."""
         return (self._writer if self._readers is None else self._readers).submit(operation)
 
     async def close(self) -> None:
@@ -100,7 +127,7 @@ class Database:
         _open_files[self] = path
         return path
 
-    def connect_reader(self) -> apsw.Connection:
+    def connect_reader(self) -> Connection:
         """A connection that only reads; its owner closes it, by locks.close()."""
         wait = self._lock_wait(self.tuning.sqlite_lock_seconds)
         return self._connect(lambda connection: connection.execute("PRAGMA query_only = ON"), wait)
@@ -108,13 +135,13 @@ class Database:
     def _lock_wait(self, seconds: float) -> LockWait:
         return LockWait(self.path, seconds, self.tuning.sqlite_lock_warning_seconds)
 
-    def _connect_writer(self) -> apsw.Connection:
+    def _connect_writer(self) -> Connection:
         connection = self._connect(_prepare_writer, self._wait)
         if not self.in_memory:
             self._identity = FileIdentity(connection, self.path)
         return connection
 
-    def _connect(self, prepare: Callable[[apsw.Connection], object], wait: LockWait) -> apsw.Connection:
+    def _connect(self, prepare: Callable[[Connection], object], wait: LockWait) -> Connection:
         """Open, prepare and read once, so that the locks that a connection keeps are taken; again while it is locked.
 
         SQLite does not wait for another that turns the file to WAL just now; and nobody waits while he holds `opening`.
@@ -136,7 +163,7 @@ class Database:
                     raise
             tries += 1
 
-    def _migrate(self, connection: apsw.Connection) -> None:
+    def _migrate(self, connection: Connection) -> None:
         """Run what is pending. BEGIN IMMEDIATE is the lock: another process waits and then finds nothing to do.
 
         Where nothing is, no lock is asked for: a list waits for nobody who writes.
@@ -193,7 +220,7 @@ def schema_version(connection: apsw.Connection) -> int:
     return version
 
 
-def _prepare_writer(connection: apsw.Connection) -> None:
+def _prepare_writer(connection: Connection) -> None:
     fetch(connection, "PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")

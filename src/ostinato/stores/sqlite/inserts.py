@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
-from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
-from ostinato.models.session import STALE
 from ostinato.stores.sqlite.batches import ROWS, batched, placeholders
-from ostinato.stores.sqlite.ends import end_queued
-from ostinato.stores.sqlite.query import fetch
-from ostinato.stores.sqlite.turns import arrived, is_cut_off
+from ostinato.stores.sqlite.query import Connection, fetch
 
-__all__ = ["insert_all", "insert_fires", "insert_one", "let_in"]
+__all__ = ["insert_all", "insert_due", "insert_due_one", "insert_one"]
 
 _INTO = """
 INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
@@ -27,27 +21,19 @@ _INSERT = f"{_INTO} VALUES {placeholders(24, 1)}"
 _INSERT_BATCH = f"{_INTO} VALUES {placeholders(24)}"
 
 
-def insert_fires(connection: apsw.Connection, runs: Sequence[NewRun], now: Micros) -> None:
+def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
     """Insert runs of due times; a due time that has its row already (a clock went back) gets no second one."""
-    plain = [run for run in runs if run.session is None]
-    if plain:
-        _insert(connection, plain, "ON CONFLICT DO NOTHING")
-    for run in runs:
-        if run.session is not None:
-            run.later = run.mode is not None and run.ready_at > now
-            for (id,) in fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run)):
-                let_in(connection, run.session, [RunId(id)], now)
+    if runs:
+        _insert(connection, runs, "ON CONFLICT DO NOTHING")
 
 
-def let_in(connection: apsw.Connection, session: str, ids: Sequence[RunId], now: Micros) -> None:
-    """Something that began at this instant put runs into a session: let them queue up, unless it is too late."""
-    if is_cut_off(connection, session, now, now):
-        end_queued(connection, ids, STALE, now)
-    else:
-        arrived(connection, session, ids, now)
+def insert_due_one(connection: Connection, run: NewRun) -> list[RunId]:
+    """The same for one, whose id is the answer, if it got its row."""
+    rows = fetch(connection, f"{_INSERT} ON CONFLICT DO NOTHING RETURNING id", _values(run))
+    return [RunId(id) for (id,) in rows]
 
 
-def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunId]:
+def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[RunId]:
     """Insert rows inside the caller's transaction. Where a key is active already, the answer is that run's id."""
     if not runs:
         return []
@@ -59,14 +45,14 @@ def insert_all(connection: apsw.Connection, runs: Sequence[NewRun]) -> list[RunI
     return [RunId(id) for id in range(last - len(runs) + 1, last + 1)]
 
 
-def _insert(connection: apsw.Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
+def _insert(connection: Connection, runs: Sequence[NewRun], on_conflict: str = "") -> None:
     rows = [_values(run) for run in runs]
     whole = len(rows) // ROWS * ROWS
     connection.executemany(f"{_INSERT_BATCH} {on_conflict}", batched(rows[:whole]))
     connection.executemany(f"{_INSERT} {on_conflict}", rows[whole:])
 
 
-def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
+def _insert_keyed(connection: Connection, run: NewRun) -> RunId:
     if run.key is not None:
         known = fetch(connection, "SELECT id FROM runs WHERE key = ? AND state IN ('queued', 'running')", (run.key,))
         if known:
@@ -74,7 +60,7 @@ def _insert_keyed(connection: apsw.Connection, run: NewRun) -> RunId:
     return insert_one(connection, run)
 
 
-def insert_one(connection: apsw.Connection, run: NewRun) -> RunId:
+def insert_one(connection: Connection, run: NewRun) -> RunId:
     """Insert a row; a key that is active already is an error."""
     connection.execute(_INSERT, _values(run))
     return RunId(connection.last_insert_rowid())

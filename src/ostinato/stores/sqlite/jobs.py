@@ -14,11 +14,12 @@ from typing import Any, TypeVar
 import apsw
 
 from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.stores.sqlite.query import Connection
 
 __all__ = ["Job", "Operation", "deliver", "named_error"]
 
 T = TypeVar("T")
-Operation = Callable[[apsw.Connection], T]
+Operation = Callable[[Connection], T]
 
 
 class Job:

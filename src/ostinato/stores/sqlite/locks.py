@@ -21,6 +21,7 @@ from weakref import WeakSet
 import apsw
 
 from ostinato.logs import get_logger
+from ostinato.stores.sqlite.query import Connection
 
 __all__ = ["are_safe", "close", "connect", "opening", "protect", "report_foreign"]
 
@@ -120,11 +121,11 @@ def protect(path: str) -> None:
     _table.names.update(os.fsencode(path + suffix) for suffix in ("", "-shm"))
 
 
-def connect(path: str) -> apsw.Connection:
+def connect(path: str) -> Connection:
     """A connection of ours. It makes no file: one that was deleted must be missed, and not be there again, empty."""
     create = apsw.SQLITE_OPEN_CREATE if path == ":memory:" else 0
     with opening:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | create, statementcachesize=_STATEMENTS)
+        connection = Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | create, statementcachesize=_STATEMENTS)
         _ours.add(connection)
     return connection
 

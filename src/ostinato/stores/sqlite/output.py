@@ -1,4 +1,4 @@
-"""What runs printed, in SQLite: parts in their order, and a tail that is replaced while the run is under way.
+"""What runs print, into SQLite: parts in their order, and a tail that is replaced while the run is under way.
 
 Everything that writes does so in the caller's transaction, after the run was found to hold its token. The parts of an
 attempt come in their order: one whose number is not higher than that of the last was written before.
@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import apsw
-
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.stores.rows import TAIL, load_part
-from ostinato.stores.sqlite.query import fetch
+from ostinato.stores.rows import TAIL
+from ostinato.stores.sqlite.query import Connection
 
-__all__ = ["add_output", "drop_tail", "keep_tail", "output_mark", "read_output"]
+__all__ = ["add_output"]
 
 _LAST = f"SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}"
 _NEXT = f"(coalesce(({_LAST}), 0) + 1)"
@@ -25,14 +23,9 @@ WHERE NOT EXISTS (SELECT 1 FROM output WHERE run_id = ?1 AND part = ({_LAST}) AN
 """
 _SET_TAIL = f"INSERT OR REPLACE INTO output (run_id, part, text, cut_lines, cut) VALUES (?, {TAIL}, ?, ?, ?)"
 _DROP_TAIL = f"DELETE FROM output WHERE run_id = ? AND part = {TAIL}"
-_KEEP_TAIL = f"UPDATE output SET part = {_NEXT} WHERE run_id = ?1 AND part = {TAIL}"
-_MARK = f"""
-SELECT (SELECT max(part) FROM output WHERE run_id = ?1 AND part < {TAIL}),
-       (SELECT length(text) || ' ' || cut || substr(text, -80) FROM output WHERE run_id = ?1 AND part = {TAIL})
-"""
 
 
-def add_output(connection: apsw.Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
+def add_output(connection: Connection, id: RunId, token: int, parts: Iterable[OutputPart]) -> None:
     """Append to a run's output, with the token of its attempt, or replace its tail."""
     for part in parts:
         if not part.is_tail:
@@ -40,25 +33,4 @@ def add_output(connection: apsw.Connection, id: RunId, token: int, parts: Iterab
         elif part.text:
             connection.execute(_SET_TAIL, (id, part.text, part.cut_lines, part.cut))
         else:
-            drop_tail(connection, id)
-
-
-def drop_tail(connection: apsw.Connection, id: RunId) -> None:
-    """An attempt has ended, and its last words are known: what was seen of them before goes."""
-    connection.execute(_DROP_TAIL, (id,))
-
-
-def keep_tail(connection: apsw.Connection, id: RunId) -> None:
-    """Nobody will say what came after it: it stays as it is."""
-    connection.execute(_KEEP_TAIL, (id,))
-
-
-def output_mark(connection: apsw.Connection, id: RunId) -> object:
-    """What changes with whatever is added or replaced."""
-    return fetch(connection, _MARK, (id,))
-
-
-def read_output(connection: apsw.Connection, id: RunId) -> list[OutputPart]:
-    """What a run has printed so far."""
-    query = "SELECT part, text, cut_lines, cut FROM output WHERE run_id = ? ORDER BY part"
-    return [load_part(row) for row in fetch(connection, query, (id,))]
+            connection.execute(_DROP_TAIL, (id,))

@@ -1,15 +1,137 @@
-"""Ways to read: all rows, one value, several queries of one state. SQLite's values have no static type, so this is
-where they become Any. SQLite takes any bytes for a text: here is also how one is read that is not UTF-8."""
+"""A connection as stores.sql asks for it, and ways to read: all rows, one value, several queries of one state.
+
+SQLite's values have no static type, so this is where they become Any. It takes any bytes for a text: here is also how
+one is read that is not UTF-8.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
+from typing import Any, Literal, TypeVar
 
 import apsw
+import msgspec
 
-__all__ = ["add_functions", "fetch", "fetch_readable", "fetch_value", "snapshot"]
+from ostinato.stores.sql.connection import NOTHING, Values
+
+__all__ = ["Connection", "add_functions", "drive", "fetch", "fetch_readable", "fetch_value", "snapshot"]
+
+T = TypeVar("T")
+
+_TRANSLATIONS = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"= ANY \(:(\w+)::\w+\[\]\)", r"IN (SELECT value FROM json_each(:\1))"),
+        (r"<> ALL \(:(\w+)::\w+\[\]\)", r"NOT IN (SELECT value FROM json_each(:\1))"),
+        # What waits for its turn is in an index with what has it.
+        (
+            r"(\b\w+\.)?state = 'queued' AND (?:\w+\.)?waiting = TRUE",
+            r"\1session IS NOT NULL AND \1waiting = 1 AND \1state IN ('queued', 'running')",
+        ),
+        # The words TRUE and FALSE do not match the numbers in the condition of an index.
+        (r"\bTRUE\b", "1"),
+        (r"\bFALSE\b", "0"),
+        (r"::\w+", ""),
+        # The one writer has the whole file.
+        (r"\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE)\b", ""),
+    )
+)
+_LISTS = re.compile(r":(\w+)::\w+\[\]")
+_ROWS = re.compile(r"unnest\(([^()]*)\)( WITH ORDINALITY)?\s+(\w+) \(([^()]*)\)")
+_STATEMENTS = 512
+"""So many texts are kept translated; those of filters are made as they are asked for."""
+
+
+def _without_arrays(text: str) -> str:
+    """The text with `IN (SELECT …)` for each `= ANY (ARRAY(SELECT …))`."""
+    before, found, rest = text.partition("= ANY (ARRAY(")
+    if not found:
+        return text
+    depth, end = 1, 0
+    while depth:
+        depth += {"(": 1, ")": -1}.get(rest[end], 0)
+        end += 1
+    return f"{before}IN ({rest[:end]}{_without_arrays(rest[end:].lstrip()[1:])}"
+
+
+class _Translated:
+    """A statement of stores.sql in the words of SQLite: a list is given as JSON, and so are the columns of rows."""
+
+    __slots__ = ("_lists", "_rows", "text")
+
+    def __init__(self, statement: str) -> None:
+        self._rows: dict[str, tuple[str, ...]] = {}
+        text = _without_arrays(_ROWS.sub(self._unnested, statement))
+        self._lists = tuple(set(_LISTS.findall(text)))
+        for pattern, words in _TRANSLATIONS:
+            text = pattern.sub(words, text)
+        self.text = text
+
+    def _unnested(self, found: re.Match[str]) -> str:
+        names, columns = tuple(_LISTS.findall(found[1])), re.split(r",\s*", found[4])
+        whole = "__".join(names)
+        self._rows[whole] = names
+        parts = [f"value ->> {place} AS {column}" for place, column in enumerate(columns[: len(names)])]
+        parts += [f"key AS {columns[-1]}"] if found[2] else []
+        return f"(SELECT {', '.join(parts)} FROM json_each(:{whole})) {found[3]}"
+
+    def values(self, given: Values) -> Values:
+        if not self._lists and not self._rows:
+            return given
+        lists = {name: msgspec.json.encode(given[name]).decode() for name in self._lists}
+        for whole, names in self._rows.items():
+            rows = list(zip(*(given[name] for name in names), strict=True))
+            lists[whole] = msgspec.json.encode(rows).decode()
+        return {**given, **lists}
+
+
+@lru_cache(maxsize=_STATEMENTS)
+def _translated(statement: str) -> _Translated:
+    return _Translated(statement)
+
+
+def _bound(statement: str, values: Values) -> tuple[str, Values]:
+    translated = _translated(statement)
+    return translated.text, translated.values(values)
+
+
+class Connection(apsw.Connection):
+    """Answers stores.sql.connection.Connection."""
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool = False) -> list[tuple[Any, ...]]:
+        return fetch(self, *_bound(statement, values), exact=exact)
+
+    async def fetch_value(self, statement: str, values: Values = NOTHING) -> Any:
+        return fetch_value(self, *_bound(statement, values))
+
+    async def run(self, statement: str, values: Values = NOTHING) -> None:
+        self.execute(*_bound(statement, values))
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[None]:
+        with snapshot(self):
+            yield
+
+
+def drive(query: Callable[[Connection], Coroutine[Any, Any, T]]) -> Callable[[Connection], T]:
+    """A query of stores.sql as a plain function: on this connection it waits for nothing."""
+
+    def run(connection: Connection) -> T:
+        coroutine = query(connection)
+        try:
+            coroutine.send(None)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        coroutine.close()
+        raise RuntimeError("a query of SQLite waits for something that is not in the database")
+
+    return run
 
 
 def fetch(

@@ -12,11 +12,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import TypeVar
 
-import apsw
-
 from ostinato.errors import StoreUnavailable
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 from ostinato.stores.sqlite.locks import close
+from ostinato.stores.sqlite.query import Connection
 
 __all__ = ["Readers"]
 
@@ -29,7 +28,7 @@ class Readers:
     """Runs each query on the next free thread, which connects at its first."""
 
     def __init__(
-        self, path: str, lock_seconds: float, connect: Callable[[], apsw.Connection], look: Callable[[], str | None]
+        self, path: str, lock_seconds: float, connect: Callable[[], Connection], look: Callable[[], str | None]
     ) -> None:
         self._path = path
         self._lock_seconds = lock_seconds
@@ -58,7 +57,7 @@ class Readers:
             await asyncio.to_thread(thread.join)
 
     def _run(self) -> None:
-        connection: apsw.Connection | None = None
+        connection: Connection | None = None
         while job := self._queue.get():
             if not job.future.cancelled():  # somebody still waits for it
                 try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from ostinato.stores.sqlite.access import SqliteAccess
+from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.lanes import Lanes
+from ostinato.stores.sql.projects import Projects
+from ostinato.stores.sql.sessions import Sessions
 from ostinato.stores.sqlite.database import Database
-from ostinato.stores.sqlite.lanes import SqliteLanes
 from ostinato.stores.sqlite.nodes import SqliteNodes
-from ostinato.stores.sqlite.projects import SqliteProjects
+from ostinato.stores.sqlite.parts import PARTS
 from ostinato.stores.sqlite.quarantine import SqliteQuarantine
 from ostinato.stores.sqlite.runs import SqliteRuns
 from ostinato.stores.sqlite.schedules import SqliteSchedules
-from ostinato.stores.sqlite.sessions import SqliteSessions
 from ostinato.stores.sqlite.upkeep import SqliteUpkeep
 from ostinato.stores.sqlite.watch import SqliteWatch
 from ostinato.tuning import DEFAULT_TUNING, Tuning
@@ -23,15 +24,15 @@ class SqliteStore:
 
     def __init__(self, path: str, tuning: Tuning = DEFAULT_TUNING) -> None:
         self._database = Database(path, tuning)
-        self.schedules = SqliteSchedules(self._database)
-        self.runs = SqliteRuns(self._database)
-        self.projects = SqliteProjects(self._database)
-        self.lanes = SqliteLanes(self._database)
-        self.sessions = SqliteSessions(self._database)
+        self.schedules = SqliteSchedules(self._database, PARTS)
+        self.runs = SqliteRuns(self._database, PARTS)
+        self.projects = Projects(self._database)
+        self.lanes = Lanes(self._database, PARTS)
+        self.sessions = Sessions(self._database, PARTS)
         self.nodes = SqliteNodes(self._database)
-        self.access = SqliteAccess(self._database)
+        self.access = Access(self._database)
         self.upkeep = SqliteUpkeep(self._database)
-        self.quarantine = SqliteQuarantine(self._database)
+        self.quarantine = SqliteQuarantine(self._database, PARTS)
 
     @property
     def url(self) -> str:

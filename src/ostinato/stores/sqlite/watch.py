@@ -7,14 +7,14 @@ from typing import Self
 
 import apsw
 
-from ostinato.clock import Micros, Signal
-from ostinato.models.ids import NodeId, RunId
+from ostinato.clock import Signal
+from ostinato.models.ids import NodeId
 from ostinato.stores.base import Glance
-from ostinato.stores.rows import load_ending
+from ostinato.stores.sql.wake_hints import glance
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.jobs import named_error
 from ostinato.stores.sqlite.locks import close
-from ostinato.stores.sqlite.query import fetch, fetch_value
+from ostinato.stores.sqlite.query import fetch_value
 
 __all__ = ["SqliteWatch"]
 
@@ -39,7 +39,7 @@ class SqliteWatch:
     @classmethod
     async def open(cls, database: Database) -> Self:
         """Connect on a reader's thread: the loop does not wait for a file that somebody has locked."""
-        return cls(database, None if database.in_memory else await database.read(lambda _: _connect(database)))
+        return cls(database, None if database.in_memory else await database.query(lambda _: _connect(database)))
 
     async def changed(self) -> None:
         self._look_later()
@@ -68,7 +68,7 @@ class SqliteWatch:
             self._signal.set()
 
     async def glance(self, node: NodeId) -> Glance:
-        return await self._database.read(lambda connection: _glance(connection, node))
+        return await self._database.read(lambda db: glance(db, node))
 
     async def close(self) -> None:
         self._unlisten()
@@ -92,40 +92,3 @@ def _connect(database: Database) -> apsw.Connection:
     connection = database.connect_reader()
     connection.set_busy_timeout(0)
     return connection
-
-
-def _glance(connection: apsw.Connection, node: NodeId) -> Glance:
-    next_at = fetch_value(connection, "SELECT min(next_at) FROM schedules WHERE next_at IS NOT NULL")
-    cancel = fetch(
-        connection,
-        "SELECT id, cause, cancel FROM runs WHERE node = ? AND state = 'running' AND cancel IS NOT NULL",
-        (node,),
-    )
-    drain = fetch_value(connection, "SELECT (SELECT drain FROM nodes WHERE id = ?)", (node,))
-    asked = [(RunId(id), load_ending(*ending)) for id, *ending in cancel]
-    return Glance(next_at, _next_ready(connection), asked, None if drain is None else bool(drain))
-
-
-def _next_ready(connection: apsw.Connection) -> Micros | None:
-    """When the first queued run is ready: one seek for each lane and priority."""
-    earliest: Micros | None = fetch_value(
-        connection, "SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 1 AND later = 1"
-    )
-    for (lane,) in fetch(connection, "SELECT name FROM lanes WHERE NOT paused"):
-        priority: int | None = 1 << 40
-        while True:
-            priority = fetch_value(
-                connection,
-                "SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority < ?",
-                (lane, priority),
-            )
-            if priority is None:
-                break
-            ready_at = fetch_value(
-                connection,
-                "SELECT min(ready_at) FROM runs WHERE state = 'queued' AND waiting = 0 AND lane = ? AND priority = ?",
-                (lane, priority),
-            )
-            if ready_at is not None and (earliest is None or ready_at < earliest):
-                earliest = ready_at
-    return earliest

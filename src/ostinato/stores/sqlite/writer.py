@@ -20,6 +20,7 @@ import apsw
 from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.stores.sqlite.jobs import Job, Operation, deliver, named_error
 from ostinato.stores.sqlite.locks import close
+from ostinato.stores.sqlite.query import Connection
 from ostinato.stores.sqlite.waiting import LockWait
 
 __all__ = ["Writer"]
@@ -33,7 +34,7 @@ _GROUP = 256
 class Writer:
     """Runs operations one group after the other on its own thread."""
 
-    def __init__(self, connect: Callable[[], apsw.Connection], wait: LockWait, look: Callable[[], str | None]) -> None:
+    def __init__(self, connect: Callable[[], Connection], wait: LockWait, look: Callable[[], str | None]) -> None:
         self._connect = connect
         self._wait = wait
         self._look = look
@@ -79,7 +80,7 @@ class Writer:
         finally:
             close(connection)
 
-    def _open(self, opening: Job) -> apsw.Connection | None:
+    def _open(self, opening: Job) -> Connection | None:
         """The connection, after the first operation on it; None when the opening has an error to tell."""
         connection = None
         try:
@@ -92,7 +93,7 @@ class Writer:
             return None
         return connection
 
-    def _run_group(self, connection: apsw.Connection) -> bool:
+    def _run_group(self, connection: Connection) -> bool:
         """One transaction over what waits; False when the writer should end."""
         job = self._queue.get()
         if job is None:
@@ -116,7 +117,7 @@ class Writer:
         deliver(group)
         return goes_on
 
-    def _commit(self, connection: apsw.Connection, group: list[Job]) -> None:
+    def _commit(self, connection: Connection, group: list[Job]) -> None:
         if self._refuse(group):
             return
         group = self._begin(connection, group)
@@ -138,7 +139,7 @@ class Writer:
             # What went into a file that is nobody's any more is not acknowledged.
             self._refuse(group)
 
-    def _begin(self, connection: apsw.Connection, group: list[Job]) -> list[Job]:
+    def _begin(self, connection: Connection, group: list[Job]) -> list[Job]:
         """Take the write lock; answers who is still to be served. The others have waited too long for it."""
         while group:
             self._wait.until = group[0].until  # the oldest

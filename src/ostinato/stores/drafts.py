@@ -1,0 +1,81 @@
+"""A draft against the schedule that has its name, pure: what a store writes, and whether it writes at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from ostinato.clock import Micros
+from ostinato.models.schedule import ScheduleDraft
+
+__all__ = ["STORED_COLUMNS", "StoredSchedule", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSchedule:
+    """What of a schedule a draft may change, or asks about."""
+
+    id: int
+    name: str
+    timing: str
+    zone: str
+    work: str
+    kind: str
+    task: str | None
+    policy: str
+    project: str | None
+    owner: str
+    origin: str | None
+    enabled: bool
+    note: str | None
+    anchor_at: Micros
+    next_at: Micros | None
+    after_finish: Micros | None
+    remaining: int | None
+    off_note: str | None
+    broken: str | None
+    orphaned: bool
+    failures: int
+    held_since: Micros | None
+
+
+STORED_COLUMNS = ", ".join(field.name for field in fields(StoredSchedule))
+
+
+def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None:
+    """The schedule as the draft makes it; None if nothing of it differs.
+
+    A person's switch stays. Another timing takes the draft's due time and mends what was broken; one that code declares
+    again is due again.
+    """
+    is_retimed = (draft.timing, draft.zone) != (known.timing, known.zone)
+    note = known.note if draft.note is None else draft.note
+    origin = known.origin if draft.origin is None else draft.origin
+    before = (known.note, known.origin, known.work, known.policy, known.project, known.owner)
+    after = (note, origin, draft.work, draft.policy, draft.project, draft.owner)
+    if not is_retimed and not known.orphaned and before == after:
+        return None
+    now_known = replace(
+        known,
+        timing=draft.timing,
+        zone=draft.zone,
+        work=draft.work,
+        kind=draft.kind,
+        task=draft.task,
+        policy=draft.policy,
+        project=draft.project,
+        owner=draft.owner,
+        origin=origin,
+        note=note,
+        after_finish=draft.after_finish,
+        orphaned=False,
+    )
+    if is_retimed or known.orphaned:
+        is_due = known.enabled or known.broken is not None
+        now_known = replace(now_known, next_at=draft.next_at if is_due else None)
+    if is_retimed or draft.policy != known.policy:
+        now_known = replace(now_known, remaining=draft.remaining)
+    if is_retimed:
+        now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
+        if known.broken is not None:
+            now_known = replace(now_known, enabled=True, off_note=None)
+    return now_known

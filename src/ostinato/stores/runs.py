@@ -1,0 +1,186 @@
+"""The ledger, as the house asks for it: a part of base.py, answered in each runs.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ostinato.clock import Micros
+from ostinato.models.given_up import GivenUp
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.live import Changes, Mark
+from ostinato.models.output import OutputPart
+from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
+from ostinato.models.states import Cause, RunState
+
+__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Tally"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A node asks for work: what is ready until `horizon`, at most `room` runs, of tasks that it knows or of none."""
+
+    node: NodeId
+    now: Micros
+    horizon: Micros
+    room: int
+    tasks: Sequence[str]
+    tasks_json: str
+    """The same names as a JSON array, made once for every claim of a node."""
+
+    @property
+    def ahead(self) -> Micros:
+        """How long before its time a run may be claimed."""
+        return self.horizon - self.now
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a claim got, and when to ask again."""
+
+    runs: Sequence[ClaimedRun] = ()
+    next_ready_at: Micros | None = None
+    """When the next queued run is ready, in a lane that has room; None if none is known. What cannot be claimed ahead
+    (an open burst, a lane whose rate is used up) counts as ready that much later."""
+    crowded: bool = False
+    """Ready runs were left because a lane or the room was full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What a batch of final writes did: runs whose token no longer held, and what was claimed on the way."""
+
+    lost: Sequence[RunId] = ()
+    broken: Sequence[ScheduleId] = ()
+    """Schedules whose breaker tripped."""
+    claimed: Claimed = Claimed()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A cancel ends queued runs at once and asks the nodes of running ones."""
+
+    ended: Sequence[RunId] = ()
+    asked: Sequence[RunId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """So many ended in this state in this bucket of time."""
+
+    at: Micros
+    """Where the bucket begins."""
+    state: RunState
+    count: int
+    seconds: float = 0.0
+    """How long they ran, in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How busy everything is."""
+
+    running: int
+    queued: int
+    late: int
+
+
+class RunStore(Protocol):
+    """The ledger: in, claimed, finished, read."""
+
+    async def insert_runs(self, runs: Sequence[NewRun]) -> list[RunId]:
+        """Insert them in one transaction. Where a key is active already, the answer holds that run's id."""
+        ...
+
+    async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
+        """What `insert_runs` does, for runs that wait their turn: the first of each session that may gets it."""
+        ...
+
+    async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
+        """Insert a run of a schedule unless it has more than `allowed` active ones (None: no limit). A due time that
+        counts from a finish waits for its end."""
+        ...
+
+    async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
+        """Insert a run that this node executes itself, claimed already: no lane and no session is asked. A key that
+        is active already is an error."""
+        ...
+
+    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+        """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run."""
+        ...
+
+    async def claim_runs(self, claim: Claim) -> Claimed: ...
+
+    async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
+        """Write each finish whose token holds, with what follows from it (attempts, breaker, turn of the session,
+        next due time after a finish, conversation, budget), and claim more work in the same transaction."""
+        ...
+
+    async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
+        """The code of these attempts, by run and token, has ended, that was given up before."""
+        ...
+
+    async def list_given_up(self) -> list[GivenUp]:
+        """Code that was given up and goes on on a node that is not lost, the oldest first."""
+        ...
+
+    async def report_runs(self, reports: Sequence[Report]) -> None: ...
+
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled: ...
+
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
+        """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
+        lost or vanished nodes."""
+        ...
+
+    async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
+        """Queued runs that have been ready since before then and whose task no living node knows."""
+        ...
+
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
+        """Say on queued runs why they are not started."""
+        ...
+
+    async def get_run(self, id: RunId) -> Run | None: ...
+
+    async def list_runs(self, wanted: RunFilter) -> list[Run]: ...
+
+    async def runs_between(
+        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    ) -> tuple[list[Run], bool]:
+        """Runs that touch the span, oldest first: what is active, then what ended last; and whether there are more."""
+        ...
+
+    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
+        """How many runs are under way, ready and waiting, and ready since before `late_before`."""
+        ...
+
+    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
+        """Queued runs that could have started before then, the longest waiting first."""
+        ...
+
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+        """The runs that ended in this span, by bucket and state; a bucket begins at a multiple of its length."""
+        ...
+
+    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+        """The due times in this span that have a succeeded or active run of this schedule, whatever triggered it."""
+        ...
+
+    async def look(self, mark: Mark, limit: int) -> Changes:
+        """What happened behind a mark, in one read."""
+        ...
+
+    async def read_output(self, id: RunId) -> list[OutputPart]:
+        """What the run has printed so far, in order; a tail comes last."""
+        ...
+
+    async def output_mark(self, id: RunId) -> object:
+        """Cheap to ask: it differs from the last answer if there is something new to read."""
+        ...
+
+    async def count_active(self, now: Micros) -> int:
+        """How many runs are queued and ready, waiting for their turn, or running."""
+        ...

@@ -1,0 +1,31 @@
+"""Runs that are asked to end before their time, inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.run import Ending
+from ostinato.stores.base import Cancelled
+from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["cancel_now"]
+
+C = TypeVar("C", bound=Connection)
+
+_TELL = """
+UPDATE runs SET cause = :cause, cancel = :reason
+WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
+"""
+
+
+async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
+    """End queued runs and ask the nodes of running ones."""
+    ended = await end_queued(db, parts, ids, ending, now)
+    # Who was asked before keeps the first reason.
+    rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict()})
+    return Cancelled(ended, sorted(RunId(id) for (id,) in rows))

@@ -1,0 +1,57 @@
+"""What follows from the end of runs, whoever ends them: the next turn of the session, and the due time that counts
+from a finish. Everything here happens inside the caller's transaction.
+
+Nodes write at the same time, so whatever looks at other runs of a schedule or session first takes a lock, in a
+statement of its own: the one that comes second then sees what the first one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Ending
+from ostinato.models.states import RunState, check_transition
+from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.events import note_runs
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["end_queued", "wait_for_finish"]
+
+C = TypeVar("C", bound=Connection)
+
+_END = """
+UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = :now, waiting = FALSE
+WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
+"""
+_LOCK = "SELECT id FROM schedules WHERE id = :id AND after_finish IS NOT NULL FOR NO KEY UPDATE"
+_WAIT = """
+UPDATE schedules SET next_at = NULL
+WHERE id = :id AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > :now
+  AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
+"""
+
+
+async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> list[RunId]:
+    """End those of the runs that are still queued."""
+    check_transition(RunState.QUEUED, ending.state)
+    if not ids:
+        return []
+    await parts.lock_ends(db, ids)
+    rows = await db.fetch(_END, {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now})
+    ended = sorted(RunId(id) for id, _, _ in rows)
+    await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
+    sessions = {session for _, _, session in rows if session is not None}
+    if sessions:
+        await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
+        await parts.give_turns(db, sessions)
+    return ended
+
+
+async def wait_for_finish(db: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:
+    """Take back the next due time of a schedule that counts from the end of its last run, if that is to come."""
+    await db.run(_LOCK, {"id": schedule_id})
+    await db.run(_WAIT, {"id": schedule_id, "now": now})

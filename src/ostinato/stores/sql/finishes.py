@@ -1,0 +1,231 @@
+"""Final writes of every kind, with all that follows, inside the caller's transaction.
+
+How an end itself is written, fenced by its token, is in each store's finishes.py: they come by the thousand. Whatever
+more there is to do is done only where a finish asks for it. Neighbours: output.py, budgets.py, ends.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.run import Finish, cancelled
+from ostinato.models.states import RunState
+from ostinato.stores.rows import load_ending
+from ostinato.stores.sql.access import REMOVED_AFTER_RUN
+from ostinato.stores.sql.budgets import settle_costs
+from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.given_up import mark_given_up
+from ostinato.stores.sql.holds import end_holds, find_held
+from ostinato.stores.sql.output import drop_tails, keep_tails
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["Written", "find_lost", "finish_all"]
+
+C = TypeVar("C", bound=Connection)
+Written = tuple[list[RunId], list[ScheduleId]]
+"""The runs whose token no longer held, and the schedules whose breaker tripped."""
+
+# Locked, so that whoever asks from here on waits, and then finds the run queued.
+_ASKED = "SELECT id, cause, cancel FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
+_AS_WRITTEN = "SELECT id, token, state, finished_at FROM runs WHERE id = ANY (:ids::bigint[])"
+# The state is written so that no index on what runs fits it: each row is to be found by its id.
+_KEEP_ATTEMPT = """
+INSERT INTO attempts (run_id, number, started_at, finished_at, state, error, node)
+SELECT r.id, (SELECT coalesce(max(number), 0) + 1 FROM attempts WHERE run_id = r.id),
+       coalesce(f.started_at, r.started_at), f.finished_at, f.attempt_state, f.error, r.node
+FROM unnest(:ids::bigint[], :tokens::bigint[], :started::bigint[], :finished::bigint[], :attempt_states::text[],
+            :errors::text[]) f (id, token, started_at, finished_at, attempt_state, error)
+JOIN runs r ON r.id = f.id AND r.token = f.token AND r.state || '' = 'running'
+WHERE f.attempt_state IS NOT NULL
+"""
+_REQUEUE = """
+UPDATE runs AS r SET state = 'queued', cause = f.cause, reason = f.reason, error = f.error, ready_at = f.ready_at,
+                     attempt = r.attempt - CASE WHEN f.counted THEN 0 ELSE 1 END, started_at = NULL, node = NULL,
+                     cancel = NULL, expires_at = CASE WHEN f.attempt_state IS NOT NULL THEN NULL ELSE r.expires_at END,
+                     totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
+FROM unnest(:ids::bigint[], :tokens::bigint[], :causes::text[], :reasons::text[], :errors::text[],
+            :ready::bigint[], :counted::boolean[], :attempt_states::text[], :totals::text[], :progress::text[])
+     f (run_id, run_token, cause, reason, error, ready_at, counted, attempt_state, totals, progress)
+WHERE r.id = f.run_id AND r.token = f.run_token AND r.state || '' = 'running' RETURNING id
+"""
+# By the row as it was left, or, if that has gone on since, by its attempt: a rescue has another error.
+_PUT_BACK_BEFORE = """
+SELECT f.id FROM unnest(:ids::bigint[], :tokens::bigint[], :ready::bigint[], :finished::bigint[],
+                        :attempt_states::text[], :errors::text[])
+                 f (id, token, ready_at, finished_at, attempt_state, error)
+WHERE EXISTS (SELECT 1 FROM runs r
+              WHERE r.id = f.id AND r.token = f.token AND r.state = 'queued' AND r.ready_at = f.ready_at)
+   OR EXISTS (SELECT 1 FROM attempts a
+              WHERE a.run_id = f.id AND a.finished_at = f.finished_at AND a.state = f.attempt_state
+                AND a.error IS NOT DISTINCT FROM f.error)
+"""
+_CONVERSE = """
+INSERT INTO conversations (key, id, updated_at, project)
+SELECT c.key, c.id, c.updated_at, c.project
+FROM unnest(:keys::text[], :ids::text[], :updated::bigint[], :projects::text[]) c (key, id, updated_at, project)
+WHERE c.project IS NULL OR EXISTS (SELECT 1 FROM projects WHERE name = c.project)
+ORDER BY c.key
+ON CONFLICT (key) DO UPDATE SET id = excluded.id, updated_at = excluded.updated_at, project = excluded.project
+"""
+_THROTTLE = "UPDATE sessions SET throttled = :throttled WHERE key = :key AND throttled <> :throttled"
+_FORGET_FAILURES = "UPDATE schedules SET failures = 0 WHERE id = ANY (:ids::bigint[]) AND failures > 0"
+_COUNT_FAILURE = "UPDATE schedules SET failures = failures + 1 WHERE id = :id"
+_TRIP = """
+UPDATE schedules SET enabled = FALSE, broken = :broken, version = version + 1, updated_at = :at
+WHERE id = :id AND failures >= :break_after AND enabled
+"""
+_ENABLED = "SELECT id FROM schedules WHERE id = ANY (:ids::bigint[]) AND enabled"
+_REST = "UPDATE schedules SET next_at = NULL WHERE id = ANY (:ids::bigint[])"
+_DELETE_FINISHED = """
+DELETE FROM schedules WHERE id = :id AND next_at IS NULL AND broken IS NULL AND NOT orphaned
+   AND (enabled OR remaining = 0)
+   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
+RETURNING name
+"""
+_NOTE_DELETED = f"""
+INSERT INTO audit (at, who, door, verb, object, detail) VALUES (:at, {REMOVED_AFTER_RUN}, :name, '{{}}')
+"""
+
+
+async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Written:
+    """Write the finishes whose token holds."""
+    await parts.lock_schedules(db, finishes)
+    finishes = await _obey_cancels(db, finishes)
+    await mark_given_up(db, finishes)
+    ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
+    written = await parts.end_runs(db, ended) if ended else set()
+    lost = await find_lost(db, ended, written) if len(written) != len(ended) else []
+    again = [finish for finish in finishes if finish.state is RunState.QUEUED]
+    put_back = await _requeue(db, again) if again else set()
+    if len(put_back) != len(again):
+        lost += await _lost_tries(db, [finish for finish in again if finish.id not in put_back])
+    # What was written before had its consequences then.
+    done = put_back | written
+    if len(done) != len(finishes):
+        finishes = [finish for finish in finishes if finish.id in done]
+        ended = [finish for finish in ended if finish.id in done]
+    await _leave(db, parts, finishes)
+    return lost, await _follow(db, parts, ended)
+
+
+async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
+    """What somebody asked to cancel meanwhile gets no other try."""
+    again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
+    if not again:
+        return finishes
+    rows = await db.fetch(_ASKED, {"ids": again})
+    asked = {id: load_ending(cause, reason) for id, cause, reason in rows if reason is not None}
+    return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
+
+
+async def find_lost(db: Connection, ended: Sequence[Finish], written: set[RunId]) -> list[RunId]:
+    """Which ends are not written: their run is gone, or another holds its token now.
+
+    What stands there already word for word was written by the same call, before its connection broke.
+    """
+    missing = {finish.id: finish for finish in ended if finish.id not in written}
+    for id, *found in await db.fetch(_AS_WRITTEN, {"ids": list(missing)}):
+        finish = missing[id]
+        if found == [finish.token, finish.state, finish.finished_at]:
+            del missing[id]
+    return list(missing)
+
+
+async def _requeue(db: Connection, again: Sequence[Finish]) -> set[RunId]:
+    """Put runs back for another try; the attempt that ended keeps its own row. Answers which were put back."""
+    values = {
+        "ids": [finish.id for finish in again],
+        "tokens": [finish.token for finish in again],
+        "causes": [finish.cause for finish in again],
+        "reasons": [finish.reason for finish in again],
+        "errors": [finish.error for finish in again],
+        "ready": [finish.ready_at for finish in again],
+        "counted": [finish.counted for finish in again],
+        "attempt_states": [finish.attempt_state for finish in again],  # what has started once waits as long as it takes
+        "started": [finish.started_at for finish in again],
+        "finished": [finish.finished_at for finish in again],
+        "totals": [finish.totals for finish in again],
+        "progress": [finish.progress for finish in again],
+    }
+    await db.run(_KEEP_ATTEMPT, values)
+    return {RunId(id) for (id,) in await db.fetch(_REQUEUE, values)}
+
+
+async def _lost_tries(db: Connection, missing: Sequence[Finish]) -> list[RunId]:
+    """Which runs were not put back by these finishes, neither now nor by an earlier call whose connection broke."""
+    values = {
+        "ids": [finish.id for finish in missing],
+        "tokens": [finish.token for finish in missing],
+        "ready": [finish.ready_at for finish in missing],
+        "finished": [finish.finished_at for finish in missing],
+        "attempt_states": [finish.attempt_state for finish in missing],
+        "errors": [finish.error for finish in missing],
+    }
+    before = {id for (id,) in await db.fetch(_PUT_BACK_BEFORE, values)}
+    return [finish.id for finish in missing if finish.id not in before]
+
+
+async def _leave(db: C, parts: Parts[C], written: Sequence[Finish]) -> None:
+    """What attempts leave behind: output, a conversation, the rest of what they reserved."""
+    said = [finish for finish in written if finish.output]
+    if said:
+        await drop_tails(db, [finish.id for finish in said])
+        await parts.add_output(db, [(finish.id, finish.token, finish.output) for finish in said])
+    await keep_tails(db, [finish.id for finish in written if finish.abandoned and not finish.output])
+    # Of several of one key the last counts.
+    left = {each.conversation.key: (each.conversation, each.finished_at) for each in written if each.conversation}
+    if left:
+        values = {
+            "keys": list(left),
+            "ids": [conversation.id for conversation, _ in left.values()],
+            "updated": [finished_at for _, finished_at in left.values()],
+            "projects": [conversation.project for conversation, _ in left.values()],
+        }
+        await db.run(_CONVERSE, values)
+    await settle_costs(db, written)
+
+
+async def _follow(db: C, parts: Parts[C], ended: Sequence[Finish]) -> list[ScheduleId]:
+    """What ends mean for schedules and sessions; answers the schedules that broke."""
+    scheduled = [(finish.schedule_id, finish) for finish in ended if finish.schedule_id is not None]
+    broken: list[ScheduleId] = []
+    if scheduled:
+        broken = await _breaker(db, parts, scheduled)
+        await parts.count_from_finish(db, {id: finish.finished_at for id, finish in scheduled})
+    in_session = [(finish.session, finish) for finish in ended if finish.session is not None]
+    if in_session:
+        for session, finish in in_session:
+            if finish.throttled is not None:
+                await db.run(_THROTTLE, {"key": session, "throttled": finish.throttled})
+        await parts.give_turns(db, {session for session, _ in in_session})
+    for id, at in {id: finish.finished_at for id, finish in scheduled if finish.delete_schedule}.items():
+        for (name,) in await db.fetch(_DELETE_FINISHED, {"id": id}):
+            await db.run(_NOTE_DELETED, {"at": at, "name": name})
+    return broken
+
+
+async def _breaker(db: C, parts: Parts[C], scheduled: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:
+    """Count failed scheduled runs, or forget the count; answers the schedules for which it was one too many."""
+    counted = [(id, finish) for id, finish in scheduled if finish.breaks is not None]
+    failing = {"ids": [id for id, finish in counted if finish.breaks]}
+    if not failing["ids"]:
+        if counted:
+            await db.run(_FORGET_FAILURES, {"ids": [id for id, _ in counted]})
+        return []
+    before = await db.fetch(_ENABLED, failing)
+    for id, finish in counted:
+        # One by one: the order of a failure and a success of the same schedule matters.
+        if not finish.breaks:
+            await db.run(_FORGET_FAILURES, {"ids": [id]})
+            continue
+        await db.run(_COUNT_FAILURE, {"id": id})
+        trip = {"id": id, "broken": finish.broken, "at": finish.finished_at, "break_after": finish.break_after}
+        await db.run(_TRIP, trip)
+    tripped = [ScheduleId(id) for (id,) in set(before) - set(await db.fetch(_ENABLED, failing))]
+    if tripped:
+        held = await find_held(db, "s.id = ANY (:ids::bigint[])", {"ids": tripped})
+        await end_holds(db, parts, held, max(finish.finished_at for _, finish in counted))
+        await db.run(_REST, {"ids": tripped})
+    return sorted(tripped)

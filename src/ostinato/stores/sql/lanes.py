@@ -1,0 +1,121 @@
+"""Lanes: limits, rates and switches. Their limits are held in each store's claims.py."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+from ostinato.clock import Micros
+from ostinato.models.ids import RunId
+from ostinato.models.lane import Lane, Rate
+from ostinato.models.run import CLEARED
+from ostinato.stores.base import Cleared
+from ostinato.stores.rows import load_all, load_lane
+from ostinato.stores.sql.connection import Connection, Database
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["Lanes"]
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Connection)
+
+_SETTINGS = "SELECT name, max_running, rate_count, rate_per FROM lanes"
+_ENSURE = """
+INSERT INTO lanes (name, max_running)
+SELECT name, max_running FROM unnest(:names::text[], :limits::bigint[]) l (name, max_running) WHERE TRUE ORDER BY name
+ON CONFLICT (name) DO NOTHING
+"""
+_FIX = "UPDATE lanes SET max_running = :limit WHERE name = :name AND max_running <> :limit"
+_SET = """
+INSERT INTO lanes (name, max_running) VALUES (:name, :limit) ON CONFLICT (name) DO UPDATE SET max_running = :limit
+"""
+_RATE = "UPDATE lanes SET rate_count = :count, rate_per = :per WHERE name = :name"
+_PAUSE = "UPDATE lanes SET paused = :paused, note = :note WHERE name = :name RETURNING name"
+_LIST = """
+SELECT l.name, l.max_running, l.paused, l.note, l.rate_count, l.rate_per, l.rate_from,
+       (SELECT count(*) FROM runs WHERE state = 'running' AND lane = l.name),
+       coalesce(q.runs, 0) + coalesce(w.runs, 0), q.oldest_at
+FROM lanes l
+LEFT JOIN (SELECT lane, count(*) AS runs, min(ready_at) AS oldest_at FROM runs
+           WHERE state = 'queued' AND waiting = FALSE GROUP BY lane) q ON q.lane = l.name
+LEFT JOIN (SELECT lane, count(*) AS runs FROM runs WHERE state = 'queued' AND waiting = TRUE GROUP BY lane) w
+       ON w.lane = l.name
+ORDER BY l.name
+"""
+# By the two indexes that hold what is queued (the sum keeps from walking through the ledger by id instead). Those that
+# wait go first: the end of one that has its turn gives it to the next.
+_QUEUED = """
+SELECT id, session FROM runs WHERE state = 'queued' AND waiting = TRUE AND lane = :lane AND id + 0 <= :until
+UNION ALL
+SELECT id, session FROM runs WHERE state = 'queued' AND waiting = FALSE AND lane = :lane AND id + 0 <= :until
+LIMIT :limit
+"""
+
+
+class Lanes(Generic[C]):
+    """Answers stores.base.LaneStore."""
+
+    def __init__(self, database: Database[C], parts: Parts[C]) -> None:
+        self._database = database
+        self._parts = parts
+
+    async def ensure_lanes(
+        self, limits: Mapping[str, int], fixed: Sequence[str], rates: Mapping[str, Rate] | None = None
+    ) -> None:
+        rates = rates or {}
+        rows = await self._database.read(lambda db: db.fetch(_SETTINGS))
+        there = {name: (limit, count, per) for name, limit, count, per in rows}
+        if (
+            limits.keys() <= there.keys()
+            and all(there[name][0] == limits[name] for name in fixed)
+            and all(there[name][1:] == (rate.count, rate.per) for name, rate in rates.items() if name in there)
+        ):
+            return  # a list opens the database too, and takes no lock to write nothing
+
+        async def ensure(db: C) -> None:
+            await db.run(_ENSURE, {"names": list(limits), "limits": list(limits.values())})
+            for name in sorted(fixed):
+                await db.run(_FIX, {"name": name, "limit": limits[name]})
+            for name, rate in rates.items():
+                await db.run(_RATE, {"name": name, "count": rate.count, "per": rate.per})
+
+        await self._change(ensure, wakes=False)
+
+    async def set_lane(self, name: str, limit: int | None, rate: Rate | None, *, clear_rate: bool = False) -> bool:
+        async def change(db: C) -> bool:
+            if limit is not None:
+                await db.run(_SET, {"name": name, "limit": limit})
+            if rate is not None:
+                await db.run(_RATE, {"name": name, "count": rate.count, "per": rate.per})
+            elif clear_rate:
+                await db.run(_RATE, {"name": name, "count": None, "per": None})
+            return bool(await db.fetch("SELECT 1 FROM lanes WHERE name = :name", {"name": name}))
+
+        return await self._change(change)
+
+    async def pause_lane(self, name: str, paused: bool, note: str | None) -> bool:
+        values = {"name": name, "paused": paused, "note": note}
+        return bool(await self._change(lambda db: db.fetch(_PAUSE, values)))
+
+    async def clear_lane(self, name: str, now: Micros, until: RunId | None, limit: int) -> Cleared:
+        # Looked up before, so that the writer knows the sessions; what has started meanwhile is not ended.
+        async def look(db: Connection) -> tuple[RunId, list[tuple[Any, ...]]]:
+            last = await db.fetch_value("SELECT max(id) FROM runs") if until is None else until
+            return last, await db.fetch(_QUEUED, {"lane": name, "until": last, "limit": limit})
+
+        last, rows = await self._database.read(look)
+        ids = [RunId(id) for id, _ in rows]
+        ended = await self._database.write(
+            lambda db: end_queued(db, self._parts, ids, CLEARED, now),
+            wakes=True,
+            sessions={session for _, session in rows if session is not None},
+        )
+        return Cleared(len(ended), last if len(rows) == limit else None)
+
+    async def list_lanes(self) -> list[Lane]:
+        return load_all(load_lane, await self._database.read(lambda db: db.fetch(_LIST)))
+
+    async def _change(self, query: Callable[[C], Coroutine[Any, Any, T]], *, wakes: bool = True) -> T:
+        """Change lanes where a claim would read them."""
+        return await self._database.write(query, wakes=wakes)

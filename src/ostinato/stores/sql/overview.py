@@ -1,0 +1,183 @@
+"""Runs as people read them: lists, spans of time, and counts, each from an index.
+
+Called by runs.py, inside a read. Neighbours: look.py for what changed, rows.py and brief.py for the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import ScheduleId
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.states import ACTIVE, ENDS, RunState
+from ostinato.stores.base import RunCounts, Tally
+from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
+from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
+from ostinato.stores.sql.connection import Connection, Dialect, Values, where_given
+
+__all__ = [
+    "answered_due",
+    "count_active",
+    "count_runs",
+    "find_runs",
+    "late_runs",
+    "list_runs",
+    "runs_between",
+    "tally_ended",
+]
+
+_UNHAPPY = ENDS - {RunState.SUCCEEDED}
+_DUE_IN_SPAN = "(r.due_at <= :end AND coalesce(r.last_due_at, r.due_at) >= :start)"
+_TOUCHES_SPAN = f"(r.finished_at <= :end OR r.started_at <= :end OR {_DUE_IN_SPAN})"
+# Of what has ended only what did so in the span or later, found by columns that the index holds.
+_ENDED_IN_SPAN: dict[Dialect, tuple[str, str]] = {
+    "sqlite": (
+        f"""
+        WHERE r.finished_at >= :start AND (r.finished_at <= :end OR r.started_at <= :end OR r.due_at <= :end)
+          AND {_TOUCHES_SPAN}""",
+        "r.finished_at DESC",
+    ),
+    "postgres": (
+        f"""
+        JOIN (SELECT id, finished_at FROM runs
+              WHERE finished_at >= :start AND (finished_at <= :end OR started_at <= :end OR due_at <= :end)) k
+          ON k.id = r.id
+        WHERE {_TOUCHES_SPAN}""",
+        "k.finished_at DESC",
+    ),
+}
+_ACTIVE = {
+    RunState.RUNNING: "SELECT id FROM runs WHERE state = 'running'",
+    RunState.QUEUED: (
+        "SELECT id FROM runs WHERE state = 'queued' AND waiting = FALSE UNION ALL "
+        "SELECT id FROM runs WHERE state = 'queued' AND waiting = TRUE"
+    ),
+}
+# One for each partial index of what is active: together they would be a scan of the whole ledger.
+_ACTIVE_IN_SPAN = (
+    f"r.state = 'running' AND (r.started_at <= :end OR {_DUE_IN_SPAN})",
+    f"r.state = 'queued' AND r.waiting = FALSE AND {_DUE_IN_SPAN}",
+    f"r.state = 'queued' AND r.waiting = TRUE AND {_DUE_IN_SPAN}",
+)
+_READY = """
+(SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = FALSE AND ready_at <= :now)
++ (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = TRUE)
+- (SELECT count(*) FROM runs WHERE later = TRUE AND waiting = TRUE AND state = 'queued' AND ready_at > :now)
+"""
+_COUNT_ACTIVE = f"""
+SELECT (SELECT count(*) FROM runs WHERE state = 'running') + {_READY}
+     + (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = FALSE AND burst = TRUE AND ready_at > :now)
+"""
+_COUNTS = f"""
+SELECT (SELECT count(*) FROM runs WHERE state = 'running'), {_READY},
+       (SELECT count(*) FROM runs WHERE state = 'queued' AND waiting = FALSE AND ready_at < :late_before)
+"""
+_ATTEMPTS = f"""
+SELECT {ATTEMPT_COLUMNS} FROM attempts a WHERE a.run_id = ANY (:ids::bigint[]) ORDER BY a.run_id, a.number
+"""
+_LATE = "WHERE r.state = 'queued' AND r.waiting = FALSE AND r.ready_at < :late_before"
+_TALLY = """
+SELECT finished_at / :bucket * :bucket, state, count(*), coalesce(sum(finished_at - started_at), 0)::bigint
+FROM runs WHERE finished_at >= :since AND finished_at < :until GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_ANSWERED = """
+SELECT due_at, last_due_at FROM runs WHERE schedule_id = :id AND state IN ('succeeded', 'queued', 'running')
+   AND due_at <= :end AND coalesce(last_due_at, due_at) >= :start
+"""
+
+
+async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
+    """The newest runs of a filter."""
+    given = {
+        "r.schedule_id = :schedule_id": wanted.schedule_id,
+        "r.task = :task": wanted.task,
+        "r.project = :project": wanted.project,
+        "r.session = :session AND r.mode IS NOT NULL": wanted.session,
+        "r.lane = :lane": wanted.lane,
+        "r.trigger = :trigger": wanted.trigger,
+        "coalesce(r.last_due_at, r.due_at) >= :due_from": wanted.due_from,
+        "r.due_at <= :due_until": wanted.due_until,
+        "r.id < :before_id": wanted.before_id,
+    }
+    where, values = where_given(given)
+    clauses = [where.removeprefix("WHERE ")] if where else []
+    if wanted.states:
+        states = ", ".join(f"'{state}'" for state in wanted.states)
+        clauses.append(f"r.state IN ({states})")
+        if _UNHAPPY.issuperset(wanted.states):
+            # Word for word the condition of the index runs_unhappy, or it would not be used.
+            clauses.append("r.state NOT IN ('succeeded', 'queued', 'running')")
+        elif ACTIVE.issuperset(wanted.states) and wanted.schedule_id is None and wanted.session is None:
+            # Found by the partial indexes of what is active, not among all that ever ended.
+            clauses.append(f"r.id IN ({' UNION ALL '.join(_ACTIVE[state] for state in wanted.states)})")
+    if wanted.causes:
+        clauses.append("r.cause = ANY (:causes::text[])")
+        values["causes"] = wanted.causes
+    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
+    return await find_runs(db, where, values, wanted.limit, brief=wanted.brief)
+
+
+async def find_runs(
+    db: Connection, where: str, values: Values, limit: int, *, order: str = "r.id DESC", brief: bool = False
+) -> list[Run]:
+    """Runs `r` for which this is so, with their earlier attempts; or cut, as lists show them."""
+    query = f"""
+        SELECT {BRIEF_COLUMNS if brief else RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+        {where} ORDER BY {order} LIMIT {int(limit)}"""
+    rows = await db.fetch(query, values)
+    if brief:
+        return load_all(load_brief, rows)
+    # Only a run that was tried has rows of earlier attempts. Where none of them counted, it has a reason at least.
+    earlier: dict[int, list[Any]] = {}
+    tried = [row[0] for row in rows if row[13] or row[5]]
+    for row in await db.fetch(_ATTEMPTS, {"ids": tried}) if tried else ():
+        earlier.setdefault(row[0], []).append(load_attempt(row))
+    return load_all(lambda row: load_run(row, earlier.get(row[0], ())), rows, "run")
+
+
+async def runs_between(
+    db: Connection, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+) -> tuple[list[Run], bool]:
+    """What is active and touches the span, then what ended last; oldest first, and whether there are more."""
+    values = {"start": start, "end": end, "schedules": schedule_ids}
+    of_these = "" if schedule_ids is None else "AND r.schedule_id = ANY (:schedules::bigint[])"
+    found: list[Run] = []
+    async with db.snapshot():
+        for condition in _ACTIVE_IN_SPAN:
+            # By a sum, so that the order does not lead through the whole ledger instead of the index.
+            wanted, left = f"WHERE {condition} {of_these}", limit + 1 - len(found)
+            found += await find_runs(db, wanted, values, left, order="r.id + 0 DESC", brief=True)
+        ended, order = _ENDED_IN_SPAN[db.dialect]
+        left = limit + 1 - len(found)
+        found += await find_runs(db, f"{ended} {of_these}", values, left, order=order, brief=True)
+    # Cut before it is sorted: a run that is under way for long has a low number, and is wanted before what has ended.
+    return sorted(found[:limit], key=lambda run: run.id), len(found) > limit
+
+
+async def count_runs(db: Connection, now: Micros, late_before: Micros) -> RunCounts:
+    """How busy everything is."""
+    return RunCounts(*(await db.fetch(_COUNTS, {"now": now, "late_before": late_before}))[0])
+
+
+async def count_active(db: Connection, now: Micros) -> int:
+    """What is under way, ready, waiting for its turn, or an open burst."""
+    return int(await db.fetch_value(_COUNT_ACTIVE, {"now": now}))
+
+
+async def late_runs(db: Connection, late_before: Micros, limit: int) -> list[Run]:
+    """What has its turn and is not started, the longest waiting first."""
+    return await find_runs(db, _LATE, {"late_before": late_before}, limit, order="r.ready_at, r.id", brief=True)
+
+
+async def tally_ended(db: Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+    """What ended in the span, by bucket and state."""
+    rows = await db.fetch(_TALLY, {"since": since, "until": until, "bucket": bucket})
+    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
+
+
+async def answered_due(db: Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+    """The due times that need no other run; of one that stands for several, the first and the last."""
+    rows = await db.fetch(_ANSWERED, {"id": id, "start": start, "end": end})
+    return {due for row in rows for due in row if due is not None and start <= due <= end}

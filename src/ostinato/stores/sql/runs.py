@@ -1,0 +1,239 @@
+"""The ledger: runs put in, reported, cancelled and read. How they are claimed and finished is in each store's runs.py.
+
+Whoever puts runs into a session, or ends some of one, names it to the writer, which locks it first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, TypeVar
+
+from ostinato.clock import Micros
+from ostinato.models.given_up import GivenUp
+from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.live import Changes, Mark
+from ostinato.models.output import OutputPart
+from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run, RunFilter
+from ostinato.models.states import Cause
+from ostinato.stores.base import Cancelled, RunCounts, Tally
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.arrivals import let_in
+from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.connection import Connection, Database, Dialect
+from ostinato.stores.sql.ends import wait_for_finish
+from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
+from ostinato.stores.sql.look import look
+from ostinato.stores.sql.output import output_mark, read_output
+from ostinato.stores.sql.overview import (
+    answered_due,
+    count_active,
+    count_runs,
+    find_runs,
+    late_runs,
+    list_runs,
+    runs_between,
+    tally_ended,
+)
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["Runs"]
+
+C = TypeVar("C", bound=Connection)
+
+_CLAIM = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id"
+_START = """
+UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started_at = :now WHERE id = :id
+"""
+# In a session of people's it waits its turn again.
+_REPEAT = """
+INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
+                  session, mode, waiting)
+SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
+       CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
+FROM runs WHERE id = :id RETURNING id, session, schedule_id
+"""
+_REPORT = """
+UPDATE runs AS r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
+FROM unnest(:ids::bigint[], :tokens::bigint[], :progress::text[], :totals::text[])
+     f (run_id, run_token, progress, totals)
+WHERE r.id = f.run_id AND r.token = f.run_token AND r.state || '' = 'running' RETURNING id, token
+"""
+_LOCK_SCHEDULE = "SELECT id FROM schedules WHERE id = :id FOR NO KEY UPDATE"
+_COUNT_ACTIVE = "SELECT count(*) FROM runs WHERE schedule_id = :id AND state IN ('queued', 'running')"
+_SESSIONS = "SELECT DISTINCT session FROM runs WHERE id = ANY (:ids::bigint[]) AND session IS NOT NULL"
+_STALE = f"""
+{_CLAIM} LEFT JOIN nodes n ON n.id = r.node WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL)
+"""
+_TASKS: dict[Dialect, str] = {
+    "sqlite": "json_each(n.tasks) t",
+    "postgres": "json_array_elements_text(n.tasks::json) t (value)",
+}
+_UNCLAIMABLE = f"""
+{_CLAIM}
+WHERE r.state = 'queued' AND r.waiting = FALSE AND r.ready_at < :ready_before AND r.task IS NOT NULL
+  AND r.task NOT IN (SELECT t.value FROM nodes n, {{}} WHERE n.lost_at IS NULL)
+LIMIT 1000
+"""
+_EXPLAIN = """
+UPDATE runs SET cause = :cause, reason = :reason
+WHERE id = ANY (:ids::bigint[]) AND state = 'queued' AND reason IS DISTINCT FROM :reason
+"""
+
+
+class Runs(ABC, Generic[C]):
+    """Answers stores.base.RunStore, but for claims and finishes."""
+
+    def __init__(self, database: Database[C], parts: Parts[C]) -> None:
+        self._database = database
+        self._parts = parts
+
+    @abstractmethod
+    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
+        """Declare nodes lost that gave no sign of life since the given one."""
+
+    async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
+        async def queue(db: C) -> list[RunId]:
+            ids = await self._parts.insert_all(db, runs)
+            for session in sorted(mailboxes):
+                mine = [id for id, run in zip(ids, runs, strict=True) if run.session == session]
+                await let_in(db, self._parts, session, mine, now)
+            await self._parts.give_turns(db, sessions - mailboxes)
+            return ids
+
+        sessions = {run.session for run in runs if run.session is not None}
+        mailboxes = {run.session for run in runs if run.session is not None and run.mode is not None}
+        return await self._database.write(queue, wakes=True, sessions=sessions)
+
+    async def trigger_run(self, run: NewRun, allowed: int | None) -> RunId | None:
+        async def trigger(db: C) -> RunId | None:
+            if allowed is not None:
+                # Locked first: who fires or triggers it at the same time is seen by the count, or sees ours.
+                schedule = {"id": run.schedule_id}
+                await db.run(_LOCK_SCHEDULE, schedule)
+                active = await db.fetch_value(_COUNT_ACTIVE, schedule) + await db.fetch_value(COUNT_GIVEN_UP, schedule)
+                if active > allowed:
+                    return None
+            (id,) = await self._parts.insert_all(db, [run])
+            await wait_for_finish(db, run.schedule_id, run.ready_at)
+            if run.session is not None and run.mode is not None:
+                await let_in(db, self._parts, run.session, [id], run.ready_at)
+            else:
+                await self._parts.give_turns(db, sessions)
+            return id
+
+        sessions = () if run.session is None else (run.session,)
+        return await self._database.write(trigger, wakes=True, sessions=sessions)
+
+    async def start_run(self, run: NewRun, node: NodeId, now: Micros) -> ClaimedRun:
+        async def start(db: C) -> ClaimedRun:
+            id = await self._parts.insert_new(db, run)
+            await db.run(_START, {"id": id, "node": node, "now": now})
+            (row,) = await db.fetch(f"{_CLAIM} WHERE r.id = :id", {"id": id})
+            return load_claimed(row)
+
+        return await self._database.write(start)
+
+    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+        async def repeat(db: C) -> RunId | None:
+            rows = await db.fetch(_REPEAT, {"id": id, "now": now})
+            if not rows:
+                return None
+            new, session, schedule_id = rows[0]
+            await wait_for_finish(db, schedule_id, now)
+            if session is not None:
+                await let_in(db, self._parts, session, [RunId(new)], now)
+            return RunId(new)
+
+        return await self._database.write(repeat, wakes=True, sessions=await self._sessions_of([id]))
+
+    async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
+        await self._database.write(lambda db: forget_given_up(db, ended), wakes=True, once=False)
+
+    async def list_given_up(self) -> list[GivenUp]:
+        return await self._database.read(list_given_up)
+
+    async def report_runs(self, reports: Sequence[Report]) -> None:
+        # The last word of each run counts: one statement updates a row once.
+        last: dict[tuple[int, int], tuple[str | None, str | None]] = {}
+        for one in reports:
+            progress, totals = last.get((one.id, one.token), (None, None))
+            last[one.id, one.token] = (one.progress or progress, one.totals or totals)
+        if not last:
+            return
+        values = {
+            "ids": [id for id, _ in last],
+            "tokens": [token for _, token in last],
+            "progress": [progress for progress, _ in last.values()],
+            "totals": [totals for _, totals in last.values()],
+        }
+
+        async def report(db: C) -> None:
+            held = set(await db.fetch(_REPORT, values))
+            said = [(one.id, one.token, one.output) for one in reports if (one.id, one.token) in held]
+            await self._parts.add_output(db, said)
+
+        await self._database.write(report, once=False)
+
+    async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
+        return await self._database.write(
+            lambda db: cancel_now(db, self._parts, ids, ending, now),
+            wakes=True,
+            sessions=await self._sessions_of(ids),
+        )
+
+    async def _sessions_of(self, ids: Sequence[RunId]) -> list[str]:
+        """Looked up beforehand, for the writer to lock them in its order."""
+        rows = await self._database.read(lambda db: db.fetch(_SESSIONS, {"ids": ids}))
+        return [session for (session,) in rows]
+
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
+        if silent:
+            await self._declare_lost(silent, now)
+        return [load_claimed(row) for row in await self._database.read(lambda db: db.fetch(_STALE))]
+
+    async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
+        def query(db: C) -> Any:
+            return db.fetch(_UNCLAIMABLE.format(_TASKS[db.dialect]), {"ready_before": ready_before})
+
+        return [load_claimed(row) for row in await self._database.read(query)]
+
+    async def explain_queued(self, ids: Sequence[RunId], cause: Cause, reason: str) -> None:
+        values = {"ids": ids, "cause": cause, "reason": reason}
+        await self._database.write(lambda db: db.run(_EXPLAIN, values), once=False)
+
+    async def get_run(self, id: RunId) -> Run | None:
+        found = await self._database.read(lambda db: find_runs(db, "WHERE r.id = :id", {"id": id}, 1))
+        return found[0] if found else None
+
+    async def list_runs(self, wanted: RunFilter) -> list[Run]:
+        return await self._database.read(lambda db: list_runs(db, wanted))
+
+    async def runs_between(
+        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
+    ) -> tuple[list[Run], bool]:
+        return await self._database.read(lambda db: runs_between(db, start, end, schedule_ids, limit))
+
+    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
+        return await self._database.read(lambda db: count_runs(db, now, late_before))
+
+    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
+        return await self._database.read(lambda db: late_runs(db, late_before, limit))
+
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+        return await self._database.read(lambda db: tally_ended(db, since, until, bucket))
+
+    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
+        return await self._database.read(lambda db: answered_due(db, id, start, end))
+
+    async def look(self, mark: Mark, limit: int) -> Changes:
+        return await self._database.read(lambda db: look(db, mark, limit))
+
+    async def read_output(self, id: RunId) -> list[OutputPart]:
+        return await self._database.read(lambda db: read_output(db, id))
+
+    async def output_mark(self, id: RunId) -> object:
+        return await self._database.read(lambda db: output_mark(db, id))
+
+    async def count_active(self, now: Micros) -> int:
+        return await self._database.read(lambda db: count_active(db, now))

@@ -1,0 +1,308 @@
+"""Schedules: put, changed, removed and read. What is due and how a fire is recorded is in each store's schedules.py.
+
+Whoever changes a schedule locks its row in a statement of its own first, so that the next one sees what others did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any, Generic, TypeVar
+
+from ostinato.clock import Micros
+from ostinato.errors import StoreUnavailable
+from ostinato.models.holding import ends_hold
+from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.replanning import Replan
+from ostinato.models.schedule import (
+    REMOVED,
+    DueSchedule,
+    Hold,
+    RecentRun,
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleRow,
+    ScheduleSort,
+    ScheduleState,
+)
+from ostinato.models.states import Cause
+from ostinato.stores.base import Tally
+from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, merged
+from ostinato.stores.rows import DUE_COLUMNS, load_due
+from ostinato.stores.sql.connection import Connection, Database, Values
+from ostinato.stores.sql.ends import wait_for_finish
+from ostinato.stores.sql.given_up import mark_removed
+from ostinato.stores.sql.holds import end_holds, find_held
+from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.replans import replan_now
+from ostinato.stores.sql.schedule_pages import (
+    count_states,
+    list_rows,
+    page_rows,
+    recent_runs,
+    schedule_history,
+    scheduled_tasks,
+)
+
+__all__ = ["Schedules"]
+
+C = TypeVar("C", bound=Connection)
+
+_TYPES = {
+    "name": "text",
+    "timing": "text",
+    "zone": "text",
+    "work": "text",
+    "kind": "text",
+    "task": "text",
+    "policy": "text",
+    "project": "text",
+    "owner": "text",
+    "origin": "text",
+    "enabled": "boolean",
+    "note": "text",
+    "anchor_at": "bigint",
+    "next_at": "bigint",
+    "after_finish": "bigint",
+    "remaining": "bigint",
+    "off_note": "text",
+}
+_CHANGED_TYPES = {"id": "bigint"} | _TYPES | {"broken": "text", "failures": "bigint"}
+del _CHANGED_TYPES["name"]
+
+
+def _given(types: dict[str, str]) -> str:
+    """Rows of these columns, one array for each."""
+    return f"unnest({', '.join(f':{name}::{type}[]' for name, type in types.items())}) n ({', '.join(types)})"
+
+
+_COLUMNS = ", ".join(_TYPES)
+_KNOWN = f"SELECT {STORED_COLUMNS} FROM schedules WHERE name = ANY (:names::text[]) ORDER BY name FOR NO KEY UPDATE"
+_INSERT = f"""
+INSERT INTO schedules ({_COLUMNS}, created_at, updated_at)
+SELECT {_COLUMNS}, :now::bigint, :now::bigint FROM {_given(_TYPES)} WHERE TRUE ORDER BY name
+ON CONFLICT (name) DO NOTHING RETURNING name
+"""
+_UPDATE = f"""
+UPDATE schedules AS s SET {", ".join(f"{name} = n.{name}" for name in _CHANGED_TYPES if name != "id")},
+                          orphaned = FALSE, version = s.version + 1, updated_at = :now
+FROM {_given(_CHANGED_TYPES)} WHERE s.id = n.id
+"""
+_VERSION = "SELECT version FROM schedules WHERE name = :name AND id = :id FOR NO KEY UPDATE"
+_LOCK = "SELECT version FROM schedules WHERE id = :id FOR NO KEY UPDATE"
+_CHANGE = """
+UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note, anchor_at = :anchor_at,
+                     next_at = :next_at, remaining = :remaining, failures = 0, version = version + 1, updated_at = :now
+WHERE id = :id AND version = :version RETURNING id
+"""
+# Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
+_HOLD = """
+UPDATE schedules SET next_at = :next_at, held_since = coalesce(held_since, :since), held_cause = :cause,
+                     held_reason = :reason, updated_at = :now
+WHERE id = :id AND version = :version AND next_at = :since AND enabled AND broken IS NULL AND NOT orphaned
+RETURNING id
+"""
+_TAKE_BACK = """
+DELETE FROM runs WHERE schedule_id = :id AND state = 'queued' AND trigger = 'schedule' AND due_at > :now
+RETURNING session
+"""
+_DETACH = """
+UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, :reason),
+                cause = CASE WHEN cancel IS NULL THEN :cause ELSE cause END
+WHERE schedule_id = :id AND state = 'running' AND mode IS NOT NULL
+"""
+_OTHERS_RUN = """
+SELECT 1 FROM runs WHERE schedule_id = :id AND state = 'running' AND id <> ALL (:spared::bigint[]) LIMIT 1
+"""
+_SESSIONS = """
+SELECT DISTINCT session FROM runs
+WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NULL
+"""
+_UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"
+_ORPHAN = f"""
+UPDATE schedules AS s SET orphaned = TRUE, next_at = NULL, held_since = NULL, held_reason = NULL,
+                          version = version + 1, updated_at = :now
+WHERE {_UNDECLARED} RETURNING name
+"""
+_LATER = f"SELECT {DUE_COLUMNS} FROM schedules s WHERE s.id > :after AND s.next_at > :now ORDER BY s.id LIMIT :limit"
+# Each a range of the index: a GROUP BY would sort.
+_COUNT_DUE = """
+SELECT (SELECT count(*) FROM schedules WHERE next_at >= span.start AND next_at < span.stop)
+FROM unnest(:starts::bigint[], :stops::bigint[]) WITH ORDINALITY span (start, stop, place) ORDER BY place
+"""
+_COUNT_TASKS = "SELECT task, count(*) FROM schedules WHERE task IS NOT NULL GROUP BY task"
+_LATEST = """
+SELECT max(at) FROM (SELECT max(finished_at) AS at FROM runs WHERE finished_at IS NOT NULL
+                     UNION ALL SELECT max(updated_at) FROM schedules) latest
+"""
+_TRIES = 5
+
+
+class Schedules(Generic[C]):
+    """Answers stores.base.ScheduleStore, but for what is due."""
+
+    def __init__(self, database: Database[C], parts: Parts[C]) -> None:
+        self._database = database
+        self._parts = parts
+
+    async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
+        if drafts:
+            await self._database.write(lambda db: self._put(db, drafts, now), wakes=True, once=False)
+
+    async def insert_schedule(self, draft: ScheduleDraft, now: Micros) -> bool:
+        values = {**_new([draft]), "now": now}
+        return bool(await self._database.write(lambda db: db.fetch(_INSERT, values), wakes=True))
+
+    async def get_schedule(self, name: str) -> Schedule | None:
+        found = await self.list_schedules(ScheduleFilter(names=(name,), sort=ScheduleSort.NAME))
+        return found[0] if found else None
+
+    async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
+        return [row.schedule for row in await self._database.read(lambda db: list_rows(db, wanted))]
+
+    async def page_schedules(self, wanted: ScheduleFilter) -> tuple[list[ScheduleRow], int]:
+        return await self._database.read(lambda db: page_rows(db, wanted))
+
+    async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
+        return await self._database.read(lambda db: count_states(db, unknown))
+
+    async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
+        return await self._database.read(lambda db: recent_runs(db, ids, count))
+
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+        return await self._database.read(lambda db: schedule_history(db, id, since))
+
+    async def count_tasks(self) -> dict[str, int]:
+        rows: list[Any] = await self._database.read(lambda db: db.fetch(_COUNT_TASKS))
+        return dict(rows)
+
+    async def scheduled_tasks(self) -> set[str]:
+        return await self._database.read(scheduled_tasks)
+
+    async def edit_schedule(self, draft: ScheduleDraft, id: ScheduleId, version: int, now: Micros) -> int | None:
+        named = {"name": draft.name, "id": id}
+
+        async def edit(db: C) -> int | None:
+            if await db.fetch(_VERSION, named) != [(version,)]:
+                return None
+            await self._put(db, [draft], now)
+            await wait_for_finish(db, id, now)
+            return int(await db.fetch_value(_VERSION, named))
+
+        return await self._database.write(edit, wakes=True)
+
+    async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
+        values = {**asdict(change), "id": id, "version": version, "now": now}
+
+        async def write(db: C) -> bool:
+            await db.run(_LOCK, values)
+            held = await find_held(db, "s.id = :id AND s.version = :version", values)
+            await end_holds(db, self._parts, held, now)
+            if not await db.fetch(_CHANGE, values):
+                return False
+            await wait_for_finish(db, id, now)
+            if not change.enabled:
+                # Recorded ahead of its due time, which for a disabled schedule never comes.
+                await self._give_up_turns(db, await db.fetch(_TAKE_BACK, values))
+            return True
+
+        return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
+
+    async def remove_schedule(
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+    ) -> bool:
+        values: Values = {"id": id, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
+
+        async def remove(db: C) -> bool:
+            # A run that is put in meanwhile is seen by the next statement, or finds no schedule.
+            found = await db.fetch("SELECT version FROM schedules WHERE id = :id FOR UPDATE", values)
+            if not found or version not in (None, found[0][0]):
+                return False
+            if spared is not None and await db.fetch(_OTHERS_RUN, values):
+                return False
+            sessions = await db.fetch(_SESSIONS, values)
+            # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
+            await db.run(_DETACH, values)
+            await mark_removed(db, id)
+            await db.run("DELETE FROM schedules WHERE id = :id", values)
+            await self._give_up_turns(db, sessions)
+            return True
+
+        return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
+
+    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
+        values = {**asdict(hold), "id": id, "version": version, "now": now}
+        return bool(await self._database.write(lambda db: db.fetch(_HOLD, values)))
+
+    async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
+        values = {"origin": origin, "declared": declared, "now": now}
+
+        async def mark(db: C) -> list[str]:
+            await end_holds(db, self._parts, await find_held(db, _UNDECLARED, values), now)
+            return sorted(name for (name,) in await db.fetch(_ORPHAN, values))
+
+        return await self._database.write(mark)
+
+    async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:
+        values = {"now": now, "after": after, "limit": limit}
+        return [load_due(row, (), ()) for row in await self._database.read(lambda db: db.fetch(_LATER, values))]
+
+    async def replan_schedules(self, plans: Sequence[Replan], now: Micros) -> list[ScheduleId]:
+        return await self._database.write(lambda db: replan_now(db, plans, now), wakes=True)
+
+    async def latest_write(self) -> Micros | None:
+        latest: Micros | None = await self._database.read(lambda db: db.fetch_value(_LATEST))
+        return latest
+
+    async def count_due(self, edges: Sequence[Micros]) -> list[int]:
+        spans = {"starts": edges[:-1], "stops": edges[1:]}
+        return [count for (count,) in await self._database.read(lambda db: db.fetch(_COUNT_DUE, spans))]
+
+    async def _sessions_of(self, id: ScheduleId) -> list[str]:
+        """Looked up beforehand, for the writer to lock them in its order; later ones are locked on the way."""
+        return [session for (session,) in await self._database.read(lambda db: db.fetch(_SESSIONS, {"id": id}))]
+
+    async def _give_up_turns(self, db: C, sessions: Sequence[tuple[Any, ...]]) -> None:
+        """Runs of these sessions are gone: let the next ones go."""
+        names = {session for (session,) in sessions if session is not None}
+        await self._parts.lock_sessions(db, names)
+        await self._parts.give_turns(db, names)
+
+    async def _put(self, db: C, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
+        """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""
+        left = {draft.name: draft for draft in drafts}
+        for _ in range(_TRIES):
+            rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=True)
+            known = [StoredSchedule(*row) for row in rows]
+            known = await self._end_changed_holds(db, known, left, now)
+            changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]
+            if changed:
+                columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
+                await db.run(_UPDATE, {**columns, "now": now})
+            if left:
+                for (name,) in await db.fetch(_INSERT, {**_new(list(left.values())), "now": now}):
+                    del left[name]
+            if not left:
+                return
+            # Somebody else inserted those meanwhile: they are seen now.
+        raise StoreUnavailable(f"the schedule {next(iter(left))!r} is put and removed all the time; it is tried again")
+
+    async def _end_changed_holds(
+        self, db: C, known: list[StoredSchedule], drafts: dict[str, ScheduleDraft], now: Micros
+    ) -> list[StoredSchedule]:
+        """End the holds of schedules whose timing or budget is about to change; answers all as they are then."""
+        ids = [one.id for one in known if one.held_since is not None]
+        if not ids:
+            return known
+        held = await find_held(db, "s.id = ANY (:ids::bigint[])", {"ids": ids})
+        ended = await end_holds(db, self._parts, [one for one in held if ends_hold(one, drafts[one.name])], now)
+        return [replace(one, next_at=ended[one.id]) if one.id in ended else one for one in known]
+
+
+def _new(drafts: Sequence[ScheduleDraft]) -> dict[str, Any]:
+    """The columns of new schedules; one that is disabled has no due time."""
+    columns = {name: [getattr(draft, name) for draft in drafts] for name in _TYPES}
+    columns["next_at"] = [draft.next_at if draft.enabled else None for draft in drafts]
+    return columns

@@ -1,0 +1,101 @@
+"""A draft against the schedule that has its name: what is written, and what a person or the breaker did stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ostinato.models.schedule import ScheduleDraft
+from ostinato.stores.drafts import StoredSchedule, merged
+
+KNOWN = StoredSchedule(
+    id=7,
+    name="a",
+    timing="every 1h",
+    zone="UTC",
+    work="{}",
+    kind="function",
+    task="t",
+    policy="{}",
+    project=None,
+    owner="code",
+    origin="app",
+    enabled=True,
+    note="mine",
+    anchor_at=10,
+    next_at=20,
+    after_finish=None,
+    remaining=3,
+    off_note=None,
+    broken=None,
+    orphaned=False,
+    failures=2,
+    held_since=None,
+)
+SAME = ScheduleDraft(
+    name="a",
+    timing="every 1h",
+    zone="UTC",
+    work="{}",
+    kind="function",
+    task="t",
+    policy="{}",
+    project=None,
+    owner="code",
+    origin="app",
+    enabled=True,
+    note=None,
+    anchor_at=100,
+    next_at=200,
+    after_finish=None,
+    remaining=9,
+)
+
+
+def test_what_does_not_differ_is_not_written() -> None:
+    assert merged(KNOWN, SAME) is None
+    assert merged(KNOWN, replace(SAME, note="mine", enabled=False, off_note="no", origin=None)) is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"work": "{1}"}, {"project": "p"}, {"owner": "me"}, {"note": "other"}, {"origin": "another"}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_change_of_anything_but_the_timing_leaves_when_it_is_due(change: dict[str, str]) -> None:
+    assert merged(KNOWN, replace(SAME, **change)) == replace(KNOWN, **change)  # type: ignore[arg-type]
+
+
+def test_another_policy_takes_the_drafts_number_of_runs() -> None:
+    assert merged(KNOWN, replace(SAME, policy="{1}")) == replace(KNOWN, policy="{1}", remaining=9)
+
+
+@pytest.mark.parametrize("change", [{"timing": "every 2h"}, {"zone": "Asia/Tokyo"}], ids=["timing", "zone"])
+def test_another_timing_is_due_by_the_draft_and_counts_failures_anew(change: dict[str, str]) -> None:
+    expected = replace(KNOWN, anchor_at=100, next_at=200, remaining=9, failures=0, **change)  # type: ignore[arg-type]
+    assert merged(KNOWN, replace(SAME, **change)) == expected  # type: ignore[arg-type]
+
+
+def test_another_timing_mends_what_was_broken_and_enables_it() -> None:
+    broken = replace(KNOWN, enabled=False, broken="5 failures", off_note="it broke", next_at=None)
+    found = merged(broken, replace(SAME, timing="every 2h"))
+    assert found is not None
+    assert (found.enabled, found.broken, found.off_note, found.next_at) == (True, None, None, 200)
+
+
+def test_another_timing_does_not_switch_on_what_a_person_switched_off() -> None:
+    off = replace(KNOWN, enabled=False, off_note="on leave", next_at=None)
+    found = merged(off, replace(SAME, timing="every 2h"))
+    assert found is not None
+    assert (found.enabled, found.off_note, found.next_at) == (False, "on leave", None)
+
+
+def test_what_is_declared_again_is_due_again_with_its_own_anchor() -> None:
+    orphan = replace(KNOWN, orphaned=True, next_at=None)
+    found = merged(orphan, SAME)
+    assert found is not None
+    assert (found.orphaned, found.next_at, found.anchor_at, found.remaining, found.failures) == (False, 200, 10, 3, 2)
+    off = merged(replace(orphan, enabled=False), SAME)
+    assert off is not None
+    assert off.next_at is None
