@@ -97,13 +97,13 @@ async def _rows(web: Web) -> list[str]:
     database = web.house.store.access._database  # type: ignore[attr-defined]
     tables = [
         name
-        for (name,) in await database.read(
+        for (name,) in await database.query(
             lambda c: list(c.execute("SELECT name FROM sqlite_master WHERE type='table'"))
         )
         if any(word in name for word in ("token", "login", "code", "audit"))
     ]
     assert tables
-    return [str(await database.read(lambda c, t=table: list(c.execute(f"SELECT * FROM {t}")))) for table in tables]
+    return [str(await database.query(lambda c, t=table: list(c.execute(f"SELECT * FROM {t}")))) for table in tables]
 
 
 @pytest.mark.parametrize(

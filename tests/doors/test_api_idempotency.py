@@ -147,7 +147,7 @@ async def _forget_the_answer(web: Web) -> None:
     """As if the process had been killed before it could keep it."""
     database = web.house.store.access._database  # type: ignore[attr-defined]
     query = "UPDATE requests SET status = NULL, headers = NULL, body = NULL"
-    await database.write(lambda connection: list(connection.execute(query)))
+    await database.submit(lambda connection: list(connection.execute(query)))
 
 
 def test_another_role_of_the_same_name_does_not_get_the_answer(web: Web) -> None:

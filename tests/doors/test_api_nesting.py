@@ -10,7 +10,6 @@ import pytest
 
 from ostinato.api.app import api_routes
 from ostinato.models.nesting import MOST_DEPTH
-from ostinato.stores.sqlite.store import SqliteStore
 from tests.doors.web import Client, Web, web_on
 
 _DEPTHS = [MOST_DEPTH + 1, 500, 930, 960, 5_000, 100_000]
@@ -85,21 +84,12 @@ def test_rows_of_an_older_version_that_are_too_deep_break_no_list(web: Web, admi
 def _store_deep(web: Web, work: str, result: str) -> None:
     """As if an older version had written it."""
     database = web.house.store.access._database  # type: ignore[attr-defined]
-    mark = "?" if isinstance(web.house.store, SqliteStore) else "%s"
-    statements = (
-        (f"UPDATE schedules SET work = {mark}", (work,)),
-        (f"UPDATE runs SET work = {mark}, result = {mark}", (work, result)),
-    )
 
-    async def in_postgres(connection: Any) -> None:
-        for statement in statements:
-            await connection.execute(*statement)
-
-    def in_sqlite(connection: Any) -> None:
-        for statement in statements:
-            connection.execute(*statement)
+    async def store(db: Any) -> None:
+        await db.run("UPDATE schedules SET work = :work", {"work": work})
+        await db.run("UPDATE runs SET work = :work, result = :result", {"work": work, "result": result})
 
     async def write() -> None:
-        await database.write(in_sqlite if mark == "?" else in_postgres)
+        await database.write(store)
 
     web.run(write())

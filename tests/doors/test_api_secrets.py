@@ -92,7 +92,7 @@ async def _spoil(web: Web) -> None:
     database = web.house.store.access._database  # type: ignore[attr-defined]
     stored = json.dumps({"kind": "teleport", "env": VALUES})
     query = "UPDATE schedules SET work = ? WHERE name = 'shell'"
-    await database.write(lambda connection: list(connection.execute(query, (stored,))))
+    await database.submit(lambda connection: list(connection.execute(query, (stored,))))
 
 
 def _texts(answer: Any) -> str:
@@ -131,7 +131,7 @@ def calling(web: Web) -> Web:
     database = web.house.store.access._database  # type: ignore[attr-defined]
 
     async def end() -> None:
-        await database.write(lambda connection: list(connection.execute(query)))
+        await database.submit(lambda connection: list(connection.execute(query)))
 
     web.run(end())
     return web

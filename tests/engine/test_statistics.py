@@ -10,7 +10,7 @@ from ostinato.engine.node import Engine
 from ostinato.engine.statistics import BATCH_BOUNDS, DURATION_BOUNDS, MOST_NAMES, OTHER, Histogram, Statistics
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import engine_of
 
@@ -85,7 +85,7 @@ def test_due_times_that_are_left_out_are_counted_each(app: Ostinato, fake_clock:
     fake_clock.advance("5h30m")
     app.start()
     drain(app)
-    assert counted(app)["skipped"] == {"hourly": {"missed": 5}}
+    assert counted(app)["skipped"] == {"hourly": {Cause.DOWNTIME: 5}}
 
 
 def test_a_run_starts_as_late_as_it_was_ready_before(app: Ostinato, fake_clock: FakeClock) -> None:

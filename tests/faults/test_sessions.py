@@ -141,7 +141,7 @@ def check_turns(plan: Plan, events: Iterable[Event]) -> None:
                 under_way.discard(event.run)
                 if event.run in queue:
                     queue.remove(event.run)
-            case EventKind.DROPPED if event.data["reason"] != STALE:
+            case EventKind.DROPPED if event.data["cause"] != STALE.cause:
                 queue.remove(event.run)
             case _:
                 pass
