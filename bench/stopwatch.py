@@ -1,4 +1,4 @@
-"""Times the steps of a run: wraps functions of the house and adds up what each takes, without what it calls.
+"""Times the steps of a run: wraps functions of Ostinato and adds up what each takes, without what it calls.
 
 Only for the profile: everything else in the bench uses the public interface. A wrapped call costs about half a
 microsecond more, which is in the figures.

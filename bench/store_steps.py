@@ -10,7 +10,7 @@ from ostinato.models.policy import policy_text
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, work_text
-from ostinato.service.drafts import policy_for_enqueue
+from ostinato.service.schedules.drafts import policy_for_enqueue
 from ostinato.stores.base import Claim, Store
 from ostinato.wiring import open_store
 

@@ -20,7 +20,7 @@ from rest_ostinato import specs
 
 from ostinato import Every, Ostinato, ScheduleSpec
 from ostinato.models.access import Role
-from ostinato.wiring import House
+from ostinato.wiring import Container
 
 LEAD_SECONDS = 12
 """For `up` to start, and two seconds to warm up."""
@@ -40,12 +40,12 @@ async def note(run: RunContext) -> None:
 """
 
 
-async def furnish(house: House, size: int, names: list[str], first: int) -> str:
+async def furnish(container: Container, size: int, names: list[str], first: int) -> str:
     """The list that is asked for, the schedules that are due, and a token; answers the token."""
-    await house.services.schedules.add_many(specs(size))
+    await container.services.schedules.add_many(specs(size))
     timing = Every(seconds=1, anchor=datetime.fromtimestamp(first - 2, UTC))
-    await house.services.schedules.add_many([ScheduleSpec(name, timing, "note") for name in names])
-    _, token = await house.services.access.make_token("bench", Role.VIEWER, "bench", None)
+    await container.services.schedules.add_many([ScheduleSpec(name, timing, "note") for name in names])
+    _, token = await container.services.access.make_token("bench", Role.VIEWER, "bench", None)
     return token
 
 
@@ -130,7 +130,7 @@ def main() -> None:
     app = Ostinato(asked["db"], tz="UTC")
     names = [f"due-{number}" for number in range(asked["count"])]
     first = next_second(LEAD_SECONDS + asked["size"] // 2_000)
-    token = app._home.run(lambda house: furnish(house, asked["size"], names, first))
+    token = app._host.run(lambda container: furnish(container, asked["size"], names, first))
     app.stop()
     code = APP.format(db=asked["db"], count=asked["count"], starts=str(folder / "starts.txt"))
     (folder / "flooded.py").write_text(code)

@@ -26,7 +26,7 @@ from ostinato.models.run import NewRun
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, work_text
-from ostinato.wiring import House
+from ostinato.wiring import Container
 
 BATCH = 10_000
 WARM_UP = 3
@@ -47,7 +47,7 @@ def timing_of(number: int) -> Timing:
 
 
 def specs(size: int) -> list[ScheduleSpec]:
-    """Schedules as a large house has them: some off, some with a note."""
+    """Schedules as a large company has them: some off, some with a note."""
     return [
         ScheduleSpec(
             f"schedule-{number}",
@@ -81,14 +81,14 @@ def history(ids: Sequence[int], runs: int) -> Iterator[NewRun]:
             )
 
 
-async def furnish(house: House, size: int, runs: int) -> str:
+async def furnish(container: Container, size: int, runs: int) -> str:
     """Schedules with a history, and a token to read them; answers the token."""
-    await house.services.schedules.add_many(specs(size))
-    found = await house.store.schedules.list_schedules(ScheduleFilter())
+    await container.services.schedules.add_many(specs(size))
+    found = await container.store.schedules.list_schedules(ScheduleFilter())
     rows = history([schedule.id for schedule in found], runs)
     while batch := list(islice(rows, BATCH)):
-        await house.store.runs.insert_runs(batch)
-    _, token = await house.services.access.make_token("bench", Role.VIEWER, "bench", None)
+        await container.store.runs.insert_runs(batch)
+    _, token = await container.services.access.make_token("bench", Role.VIEWER, "bench", None)
     return token
 
 
@@ -117,7 +117,7 @@ def answers(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-class Asked:
+class Client:
     """One connection that is kept, as a browser keeps it."""
 
     def __init__(self, port: int, headers: dict[str, str]) -> None:
@@ -136,7 +136,7 @@ class Asked:
         return body, took
 
 
-def queries(ours: Asked, size: int) -> dict[str, str]:
+def queries(ours: Client, size: int) -> dict[str, str]:
     """What is asked, by its name; the deep page is found by walking there."""
     path, cursor = "/api/schedules?sort=name&limit=500", None
     for _ in range(max(1, size // 1_000)):
@@ -159,7 +159,7 @@ def cpu_seconds(process: psutil.Process) -> float:
     return float(used.user + used.system)
 
 
-def measure(ours: Asked, bare: Asked, process: psutil.Process, path: str, requests: int) -> dict[str, float]:
+def measure(ours: Client, bare: Client, process: psutil.Process, path: str, requests: int) -> dict[str, float]:
     """Ours and the bare server in turn; the bare one answers as many bytes."""
     for _ in range(WARM_UP):
         body, _ = ours.get(path)
@@ -185,7 +185,7 @@ def main() -> None:
     asked = arguments()
     app = Ostinato(asked["db"], tz="UTC")
     start = time.perf_counter()
-    token = app._home.run(lambda house: furnish(house, asked["size"], asked["runs"]))
+    token = app._host.run(lambda container: furnish(container, asked["size"], asked["runs"]))
     app.stop()
     furnished = time.perf_counter() - start
     figures: dict[str, Any] = {"furnish_seconds": furnished}
@@ -193,7 +193,7 @@ def main() -> None:
     with ExitStack() as stack:
         port, process = stack.enter_context(server([*web, "--db", asked["db"], "--port"]))
         other, _ = stack.enter_context(server([sys.executable, str(Path(__file__).parent / "rest_bare.py")]))
-        ours, bare = Asked(port, {"Authorization": f"Bearer {token}"}), Asked(other, {})
+        ours, bare = Client(port, {"Authorization": f"Bearer {token}"}), Client(other, {})
         for name, path in queries(ours, asked["size"]).items():
             for figure, value in measure(ours, bare, process, path, asked["requests"]).items():
                 figures[f"{name}: {figure}"] = value

@@ -21,7 +21,7 @@ from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.session import Message
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, payload_work
-from ostinato.service.drafts import policy_for_enqueue
+from ostinato.service.schedules.drafts import policy_for_enqueue
 from ostinato.stores.base import Claim, Store
 from ostinato.wiring import open_store
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.work import Agent, Function, Http, Shell
-    from ostinato.service.drafts import ScheduleSpec
+    from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
 
@@ -125,7 +125,7 @@ _HOMES = {
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
     "ostinato.models.work": ("Agent", "Function", "Http", "Shell"),
-    "ostinato.service.drafts": ("ScheduleSpec",),
+    "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task"),
     "ostinato.timing": (
         "At",

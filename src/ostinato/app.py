@@ -1,6 +1,6 @@
 """Ostinato: the façade that users hold. Tasks and checks are declared on it; schedules and runs are reached through it.
 
-Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where all of it lives is `home.py`.
+Schedules, runs, lanes and the like have their verbs in `sync_async.py`; where all of it lives is `event_loop_host.py`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ostinato.config import Settings, load_settings, without_password
 from ostinato.durations import Duration, parse_duration
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput
+from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
-from ostinato.home import Home
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions, check_key
 from ostinato.models.run import Run
-from ostinato.service.drafts import ScheduleSpec, WorkLike
+from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import RunHandle, Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 
 __all__ = ["Ostinato"]
 
@@ -78,7 +78,7 @@ class Ostinato(Resources[Sync]):
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
-        super().__init__(Sync, Home(self._open), self.registry.throttle)
+        super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
         self.aio = Aio(self)
 
     # Declaring
@@ -141,13 +141,13 @@ class Ostinato(Resources[Sync]):
                 name, schedule, task, tz, enabled=enabled, owner="code", origin=self.name, policy={}
             )
         # An engine that is started already learns of it.
-        self._home.call_soon(self._learn)
+        self._host.call_soon(self._learn)
         return task
 
-    def _learn(self, house: House) -> None:
-        if house.engine is not None:
-            house.engine.learn()
-            self._declaring = asyncio.get_running_loop().create_task(self._declare(house))
+    def _learn(self, container: Container) -> None:
+        if container.engine is not None:
+            container.engine.learn()
+            self._declaring = asyncio.get_running_loop().create_task(self._declare(container))
             self._declaring.add_done_callback(_log_failure)
 
     def check(self, name: str) -> Callable[[Check], Check]:
@@ -164,7 +164,7 @@ class Ostinato(Resources[Sync]):
 
     def start(self) -> Ostinato:
         """Start the engine in the background; safe to call twice. SIGTERM drains it, unless somebody handles that."""
-        self._home.run(self._start, alone=True)
+        self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
 
@@ -179,16 +179,16 @@ class Ostinato(Resources[Sync]):
         is_interrupted = isinstance(sys.exc_info()[1], KeyboardInterrupt)
         try:
             with interrupts_force(self, at_exit=False) if is_interrupted else contextlib.nullcontext():
-                self._home.leave(drain, House.close)
+                self._host.leave(drain, Container.close)
         finally:
             leave_sigterm(self)
 
     def force(self) -> None:
         """While a stop drains: wait for running work no longer. What is cut off was an attempt."""
-        self._home.call_soon(_force)
+        self._host.call_soon(_force)
 
     async def __aenter__(self) -> Ostinato:
-        await self._home.adopt()
+        await self._host.adopt()
         try:
             await self.aio.start()
         except BaseException:
@@ -201,59 +201,59 @@ class Ostinato(Resources[Sync]):
     ) -> None:
         await self.aio.stop()
 
-    async def _open(self) -> House:
-        house = await open_house(self.settings, self.clock, self.registry)
+    async def _open(self) -> Container:
+        container = await open_container(self.settings, self.clock, self.registry)
         atexit.unregister(self._drain_at_exit)
         atexit.register(self._drain_at_exit)
-        return house
+        return container
 
-    async def _start(self, house: House) -> None:
-        if house.engine is not None:
+    async def _start(self, container: Container) -> None:
+        if container.engine is not None:
             return
-        await self._declare(house)
-        engine = house.make_engine()
+        await self._declare(container)
+        engine = container.make_engine()
         try:
             await engine.start()
         except BaseException:
             await _give_up(engine)
             raise
-        house.engine = engine
+        container.engine = engine
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
 
         For `ostinato.testing` and tools: what the engine of another version offers may differ.
         """
-        return self._home.run(lambda house: self._with_engine(house, use))
+        return self._host.run(lambda container: self._with_engine(container, use))
 
-    async def _with_engine(self, house: House, use: Callable[[Engine], Awaitable[T]]) -> T:
-        if house.engine is not None:
+    async def _with_engine(self, container: Container, use: Callable[[Engine], Awaitable[T]]) -> T:
+        if container.engine is not None:
             if self._declaring is not None:
                 await self._declaring
-            return await use(house.engine)
-        await self._declare(house)
-        engine = house.make_engine()
+            return await use(container.engine)
+        await self._declare(container)
+        engine = container.make_engine()
         await engine.prepare()
         try:
             return await use(engine)
         finally:
             await engine.stop(grace=0)
 
-    async def _declare(self, house: House) -> None:
+    async def _declare(self, container: Container) -> None:
         """Make the schedules that the code declares be so, and mark those that it no longer does."""
         if not self.registry.tasks:
             return  # no code: a plain engine, which must not speak for an app of the same name
-        await house.services.schedules.add_many(self._declared.values())
-        orphans = await house.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
+        await container.services.schedules.add_many(self._declared.values())
+        orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
 
     def _drain_at_exit(self) -> None:
-        if self._home.house is None:
+        if self._host.container is None:
             return  # a forked child inherits this call, but not the engine
         # The process ends: what cannot be drained is rescued by others.
         with contextlib.suppress(Exception), interrupts_force(self, at_exit=True):
-            self._home.leave(_stop_engine, _leave_open)
+            self._host.leave(_stop_engine, _leave_open)
 
     # Work without a schedule
 
@@ -283,7 +283,7 @@ class Ostinato(Resources[Sync]):
 
         `printed` gets its lines as they come, on the engine's loop.
         """
-        return self._home.run(lambda house: _execute(house, work, project, printed, policy))
+        return self._host.run(lambda container: _execute(container, work, project, printed, policy))
 
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
@@ -294,15 +294,15 @@ class Aio(Resources[Async]):
 
     def __init__(self, app: Ostinato) -> None:
         self._app = app
-        super().__init__(Async, app._home, app.registry.throttle)
+        super().__init__(Async, app._host, app.registry.throttle)
 
     async def start(self) -> None:
         """Start the engine in the background; `async with app` starts it on the running loop instead."""
-        await self._app._home.arun(self._app._start, alone=True)
+        await self._app._host.arun(self._app._start, alone=True)
 
     async def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database."""
-        await self._app._home.aleave(partial(_stop_engine, grace=_seconds(grace)), House.close)
+        await self._app._host.aleave(partial(_stop_engine, grace=_seconds(grace)), Container.close)
 
     async def force(self) -> None:
         """While a stop drains: wait for running work no longer."""
@@ -330,11 +330,11 @@ class Aio(Resources[Async]):
         **policy: Unpack[PolicyOptions],
     ) -> Run:
         """Run this work here and now and wait for its end; see Ostinato.execute."""
-        return await self._app._home.arun(lambda house: _execute(house, work, project, printed, policy))
+        return await self._app._host.arun(lambda container: _execute(container, work, project, printed, policy))
 
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
-        return await self._app._home.arun(lambda house: self._app._with_engine(house, use))
+        return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
@@ -346,12 +346,12 @@ def _seconds(grace: Duration | None) -> float | None:
     return None if grace is None else parse_duration(grace, field="grace").total_seconds()
 
 
-async def _stop_engine(house: House, grace: float | None = None) -> None:
-    if house.engine is not None:
+async def _stop_engine(container: Container, grace: float | None = None) -> None:
+    if container.engine is not None:
         try:
-            await house.engine.stop(grace)
+            await container.engine.stop(grace)
         finally:
-            house.engine = None
+            container.engine = None
 
 
 async def _give_up(engine: Engine) -> None:
@@ -362,21 +362,21 @@ async def _give_up(engine: Engine) -> None:
         log.exception("node %s could not be stopped after its start had failed", engine.id)
 
 
-async def _leave_open(_: House) -> None:
+async def _leave_open(_: Container) -> None:
     """The process ends: that closes the database too."""
 
 
-def _force(house: House) -> None:
-    if house.engine is not None:
-        house.engine.force()
+def _force(container: Container) -> None:
+    if container.engine is not None:
+        container.engine.force()
 
 
 async def _execute(
-    house: House,
+    container: Container,
     work: WorkLike,
     project: str | None,
     printed: Callable[[OutputLine], None],
     policy: PolicyOptions,
 ) -> Run:
-    draft = await house.services.runs.draft(work, project=project, **policy)
-    return await house.execute(draft, printed=printed)
+    draft = await container.services.runs.draft(work, project=project, **policy)
+    return await container.execute(draft, printed=printed)

@@ -1,6 +1,6 @@
 """Time comes in through a Clock; nobody else calls now().
 
-Inside the house an instant is a whole number of microseconds since 1970 in UTC (`Micros`): it compares,
+Inside the container an instant is a whole number of microseconds since 1970 in UTC (`Micros`): it compares,
 stores and subtracts without a zone. At the doors it is an aware datetime in UTC.
 """
 

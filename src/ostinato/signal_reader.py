@@ -2,7 +2,7 @@
 
 Python runs handlers in the main thread, between two of its instructions: a call that blocks holds them up, and two of a
 kind that wait become one. But each signal is written to a descriptor at once, which is read here. `termination.py`
-listens for scripts, `cli/signals.py` and `cli/attended.py` for commands.
+listens for scripts, `cli/signals.py` and `cli/foreground_run.py` for commands.
 """
 
 from __future__ import annotations

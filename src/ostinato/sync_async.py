@@ -1,5 +1,5 @@
 """The services as users hold them. A verb is a coroutine of a service, named here once, and appears in both forms:
-`app.runs.list(…)` waits for the answer, `app.aio.runs.list(…)` is awaited. Where both are run is `home.py`.
+`app.runs.list(…)` waits for the answer, `app.aio.runs.list(…)` is awaited. Where both are run is `event_loop_host.py`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
+from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.throttle import Throttle, Usage
-from ostinato.home import Home
 from ostinato.models.ids import RunId
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
-from ostinato.service.schedules import ScheduleService
+from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle
-from ostinato.wiring import House
+from ostinato.wiring import Container
 
 __all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
 
@@ -45,11 +45,11 @@ F = TypeVar("F", bound=Sync | Async)
 
 
 class SyncAsync(Generic[S, F]):
-    """A service in one of the two forms: whose home it is in, and which of the house's services it is."""
+    """A service in one of the two forms: on whose loop it runs, and which of the container's services it is."""
 
-    def __init__(self, form: type[F], home: Home[House], pick: Callable[[House], S]) -> None:
+    def __init__(self, form: type[F], home: EventLoopHost[Container], pick: Callable[[Container], S]) -> None:
         self._form = form
-        self._home = home
+        self._host = home
         self._pick = pick
 
 
@@ -63,11 +63,13 @@ class _Verb(Generic[S, P, T, R]):
     ) -> None:
         @wraps(method)
         def blocking(holder: SyncAsync[S, Sync], /, *args: P.args, **kwargs: P.kwargs) -> R:
-            return answered(holder, holder._home.run(lambda house: method(holder._pick(house), *args, **kwargs)))
+            return answered(
+                holder, holder._host.run(lambda container: method(holder._pick(container), *args, **kwargs))
+            )
 
         @wraps(method)
         async def awaiting(holder: SyncAsync[S, Async], /, *args: P.args, **kwargs: P.kwargs) -> T:
-            return await holder._home.arun(lambda house: method(holder._pick(house), *args, **kwargs))
+            return await holder._host.arun(lambda container: method(holder._pick(container), *args, **kwargs))
 
         self._forms: dict[type[Any], Callable[..., Any]] = {Sync: blocking, Async: awaiting}
 
@@ -160,9 +162,9 @@ class Nodes(SyncAsync[NodeService, F]):
 class Sessions(SyncAsync[SessionService, F]):
     """Sessions. `send` gives sync code a handle on the run, and coroutines its number."""
 
-    def __init__(self, form: type[F], home: Home[House], throttle: Throttle) -> None:
-        super().__init__(form, home, lambda house: house.services.sessions)
-        self._runs = Runs(Sync, home, lambda house: house.services.runs)
+    def __init__(self, form: type[F], home: EventLoopHost[Container], throttle: Throttle) -> None:
+        super().__init__(form, home, lambda container: container.services.sessions)
+        self._runs = Runs(Sync, home, lambda container: container.services.runs)
         self._throttle = throttle
 
     send = _sending(SessionService.send)
@@ -186,28 +188,28 @@ class Sessions(SyncAsync[SessionService, F]):
         return usage
 
 
-async def _wait_idle(house: House, timeout: Duration | None = None) -> None:
+async def _wait_idle(container: Container, timeout: Duration | None = None) -> None:
     """Wait until nothing is queued and ready, or running."""
-    await house.services.runs.wait_idle(timeout=timeout)
+    await container.services.runs.wait_idle(timeout=timeout)
 
 
-async def _why(house: House, name: str, at: datetime | None = None) -> Why:
+async def _why(container: Container, name: str, at: datetime | None = None) -> Why:
     """Why a schedule did or did not run, at a time or lately."""
-    return await house.services.why.why(name, at)
+    return await container.services.why.why(name, at)
 
 
-class Resources(SyncAsync[House, F]):
+class Resources(SyncAsync[Container, F]):
     """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`."""
 
-    def __init__(self, form: type[F], home: Home[House], throttle: Throttle) -> None:
-        super().__init__(form, home, lambda house: house)
-        self.schedules = Schedules(form, home, lambda house: house.services.schedules)
-        self.runs = Runs(form, home, lambda house: house.services.runs)
-        self.projects = Projects(form, home, lambda house: house.services.projects)
-        self.lanes = Lanes(form, home, lambda house: house.services.lanes)
+    def __init__(self, form: type[F], home: EventLoopHost[Container], throttle: Throttle) -> None:
+        super().__init__(form, home, lambda container: container)
+        self.schedules = Schedules(form, home, lambda container: container.services.schedules)
+        self.runs = Runs(form, home, lambda container: container.services.runs)
+        self.projects = Projects(form, home, lambda container: container.services.projects)
+        self.lanes = Lanes(form, home, lambda container: container.services.lanes)
         self.sessions = Sessions(form, home, throttle)
-        self.nodes = Nodes(form, home, lambda house: house.services.nodes)
+        self.nodes = Nodes(form, home, lambda container: container.services.nodes)
 
-    health = _verb(House.health)
+    health = _verb(Container.health)
     wait_idle = _verb(_wait_idle)
     why = _verb(_why)

@@ -1,7 +1,8 @@
 """Whose files are used: those of root and of this user, that nobody else may write; others after a word of the user's.
 
 A database names commands to run, settings name an app to import: a stranger's file in a shared folder must not be taken
-for one's own. As git does it with safe.directory. config.py, cli/opening.py and the SQLite store ask before they read.
+for one's own. As git does it with safe.directory. config.py, cli/open_database.py and the SQLite store ask before
+they read.
 """
 
 from __future__ import annotations

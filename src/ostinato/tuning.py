@@ -1,6 +1,6 @@
 """How long each part waits and how much it takes at once: numbers that nobody sets, but that a test has to vary.
 
-`Settings` carries one through the house; it is neither in ostinato.toml nor in the environment, and is shown nowhere.
+`Settings` carries one; it is neither in ostinato.toml nor in the environment, and is shown nowhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The only file that chooses concrete classes: a database from its URL, and the house that stands on it."""
+"""The only file that chooses concrete classes: a database from its URL, and the container that uses it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from ostinato.execution.registry import Registry
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.run import NewRun, Run
-from ostinato.service.drafts import Code
+from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
 __all__ = [
     "NO_ENGINE",
-    "House",
+    "Container",
     "RemoteEngine",
     "has_subreaper",
     "interpreter",
-    "open_house",
-    "open_house_with_remote_engine",
+    "open_container",
+    "open_container_with_remote_engine",
     "open_store",
 ]
 
@@ -56,7 +56,7 @@ class RemoteEngine(Code, Protocol):
     async def statistics(self) -> dict[NodeId, dict[str, Any]]: ...
 
 
-class House:
+class Container:
     """An open database, the services on it, and the engine once it is started, here or in another process."""
 
     def __init__(
@@ -174,14 +174,14 @@ def open_store(url: str, schema: str = "ostinato", lease: float = 15.0, tuning: 
     )
 
 
-async def open_house(settings: Settings, clock: Clock, registry: Registry) -> House:
+async def open_container(settings: Settings, clock: Clock, registry: Registry) -> Container:
     """Open and migrate the database, make its lanes, and put the services on it."""
-    return House(await _opened(settings), clock, settings, registry)
+    return Container(await _opened(settings), clock, settings, registry)
 
 
-async def open_house_with_remote_engine(settings: Settings, clock: Clock, remote: RemoteEngine) -> House:
+async def open_container_with_remote_engine(settings: Settings, clock: Clock, remote: RemoteEngine) -> Container:
     """The same for a server whose engine, and whose code, are in another process."""
-    return House(await _opened(settings), clock, settings, Registry(), remote)
+    return Container(await _opened(settings), clock, settings, Registry(), remote)
 
 
 async def _opened(settings: Settings) -> Store:

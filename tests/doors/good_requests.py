@@ -9,7 +9,7 @@ from typing import Any
 from ostinato import Run, Shell
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
-from ostinato.wiring import House
+from ostinato.wiring import Container
 from tests.doors.served import Served
 
 __all__ = ["GOOD", "KNOWN", "Good", "furnish"]
@@ -44,7 +44,7 @@ def furnish(served: Served) -> None:
         ("/api/schedules", {"name": "idle", "timing": "every 1h", "work": TASK}),
         ("/api/tokens", {"name": "spare", "role": "viewer"}),
     ]
-    assert served.run(_printed(served.house)).id == ENDED
+    assert served.run(_printed(served.container)).id == ENDED
     made += [
         ("/api/runs", {"work": TASK}),
         ("/api/sessions/chat/messages", {"task": "answer", "payload": {"text": "hi"}}),
@@ -53,14 +53,14 @@ def furnish(served: Served) -> None:
         response = served.send("POST", path, json=body)
         assert response.status_code == 201, response.text
     assert served.send("POST", "/api/login", json={"token": served.token}).status_code == 200
-    now = served.house.clock.now()
+    now = served.container.clock.now()
     beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, ("hello",), now, now, now + HOUR, "{}")
-    served.run(served.house.store.nodes.renew(beat))
+    served.run(served.container.store.nodes.renew(beat))
 
 
-async def _printed(house: House) -> Run:
+async def _printed(container: Container) -> Run:
     """A run that has ended, with two lines of output."""
-    return await house.execute(await house.services.runs.draft(Shell("echo one; echo two")))
+    return await container.execute(await container.services.runs.draft(Shell("echo one; echo two")))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
 from ostinato.tuning import Tuning
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 
 __all__ = ["Api", "Socket", "api_on", "eventually", "listening", "started"]
 
@@ -30,7 +30,7 @@ PATIENCE = 60.0
 class Api:
     """A server of its own, with a token for its live stream."""
 
-    house: House
+    container: Container
     port: int
     token: str
 
@@ -50,29 +50,29 @@ async def api_on(
     db: str, registry: Registry | None = None, *, small_buffers: bool = False, **numbers: Any
 ) -> AsyncIterator[Api]:
     """An API process's worth of server on this loop, without an engine."""
-    house = await open_house(Settings(db=db, tuning=Tuning(**numbers)), SystemClock(), registry or Registry())
+    container = await open_container(Settings(db=db, tuning=Tuning(**numbers)), SystemClock(), registry or Registry())
     try:
-        name = f"tests-{id(house)}"
-        _, token = await house.services.access.make_token(name, Role.VIEWER, "tests", None)
+        name = f"tests-{id(container)}"
+        _, token = await container.services.access.make_token(name, Role.VIEWER, "tests", None)
         listener = socket.socket()
         if small_buffers:  # what is accepted has them too: a client that does not read is noticed soon
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(house), log_config=None, log_level="warning", lifespan="off")
+        config = uvicorn.Config(create_app(container), log_config=None, log_level="warning", lifespan="off")
         config.timeout_graceful_shutdown = 1
         server = _Server(config)
         task = asyncio.create_task(server.serve([listener]))
         try:
             await eventually(lambda: server.started)
-            yield Api(house, listener.getsockname()[1], token)
+            yield Api(container, listener.getsockname()[1], token)
         finally:
             server.should_exit = True
             await task
             listener.close()
     finally:
-        if house.engine is not None:
-            await house.engine.stop(grace=0)
-        await house.close()
+        if container.engine is not None:
+            await container.engine.stop(grace=0)
+        await container.close()
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
@@ -85,8 +85,8 @@ async def eventually(holds: Callable[[], bool]) -> None:
 
 async def started(api: Api) -> None:
     """Start an engine in the API's own process."""
-    api.house.engine = api.house.make_engine()
-    await api.house.engine.start()
+    api.container.engine = api.container.make_engine()
+    await api.container.engine.start()
 
 
 class Socket:

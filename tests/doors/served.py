@@ -1,4 +1,4 @@
-"""The server in this process, on a database of its own: each request is carried through it on the house's loop."""
+"""The server in this process, on a database of its own: each request is carried through it on the container's loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ostinato.clock import SystemClock
 from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 
 __all__ = ["Served"]
 
@@ -25,24 +25,24 @@ T = TypeVar("T")
 
 
 class Served:
-    """A house with the server on it, and an admin's token. No engine: nothing that is added is ever executed."""
+    """A container with the server on it, and an admin's token. No engine: nothing that is added is ever executed."""
 
     def __init__(self, folder: Path, registry: Registry, token: str | None = None, url: str | None = None) -> None:
         """`token` is that of an admin, if the database in the folder has one already."""
         self.folder = folder
         self._runner = asyncio.Runner()
         settings = Settings(db=url or f"sqlite:///{folder / 'ostinato.db'}")
-        self.house: House = self.run(open_house(settings, SystemClock(), registry))
+        self.container: Container = self.run(open_container(settings, SystemClock(), registry))
         self.token = token or self.run(self._make_token())
         self._client = httpx.AsyncClient(
-            transport=httpx.ASGITransport(create_app(self.house)),
+            transport=httpx.ASGITransport(create_app(self.container)),
             base_url=BASE,
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=30,
         )
 
     async def _make_token(self) -> str:
-        _, token = await self.house.services.access.make_token("tests", Role.ADMIN, "tests", None)
+        _, token = await self.container.services.access.make_token("tests", Role.ADMIN, "tests", None)
         return token
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -62,7 +62,7 @@ class Served:
 
     def close(self) -> None:
         self.run(self._client.aclose())
-        self.run(self.house.close())
+        self.run(self.container.close())
         self._runner.close()
 
 

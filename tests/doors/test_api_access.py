@@ -67,7 +67,7 @@ def test_a_token_ends_when_it_expires_and_when_it_is_removed(web: Web) -> None:
     short = web.anybody(Authorization=f"Bearer {web.token('viewer', 'short', '1h')}")
     removed = web.script("viewer", "removed")
     assert (short.get("/api/me").status_code, removed.get("/api/me").status_code) == (200, 200)
-    (id,) = [token.id for token in web.run(web.house.services.access.tokens()) if token.name == "removed"]
+    (id,) = [token.id for token in web.run(web.container.services.access.tokens()) if token.name == "removed"]
     assert web.script("admin").send("DELETE", f"/api/tokens/{id}").status_code == 204
     web.clock.advance("2h")
     assert (short.get("/api/me").status_code, removed.get("/api/me").status_code) == (401, 401)
@@ -94,7 +94,7 @@ def test_the_secret_of_a_token_is_shown_once_and_stored_as_its_hash(web: Web) ->
 
 async def _rows(web: Web) -> list[str]:
     """Everything that the database holds of tokens and logins."""
-    database = web.house.store.access._database  # type: ignore[attr-defined]
+    database = web.container.store.access._database  # type: ignore[attr-defined]
     tables = [
         name
         for (name,) in await database.query(
@@ -139,7 +139,7 @@ def test_two_tokens_cannot_have_one_name(web: Web) -> None:
 
 
 def test_a_login_link_works_once(web: Web) -> None:
-    code = web.run(web.house.services.access.make_code(who="ada"))
+    code = web.run(web.container.services.access.make_code(who="ada"))
     first = web.anybody()
     answer = first.log_in(code=code)
     assert (answer.json()["who"], answer.json()["role"]) == ("ada", "admin")
@@ -153,14 +153,14 @@ def test_a_login_link_works_once(web: Web) -> None:
 
 
 def test_a_login_link_works_for_fifteen_minutes(web: Web) -> None:
-    code = web.run(web.house.services.access.make_code(who="ada"))
+    code = web.run(web.container.services.access.make_code(who="ada"))
     web.clock.advance("15m")
     assert web.anybody().post("/api/login", {"code": code}).status_code == 401
 
 
 def test_behind_a_proxy_with_tls_the_cookie_is_for_tls_only(web: Web) -> None:
     web.set(hosts=("jobs.example.org",))
-    code = web.run(web.house.services.access.make_code(who="ada"))
+    code = web.run(web.container.services.access.make_code(who="ada"))
     headers = {"Host": "jobs.example.org", "Origin": "https://jobs.example.org"}
     answer = web.anybody().post("/api/login", {"code": code}, headers=headers)
     assert "Secure" in answer.headers["set-cookie"]
@@ -177,8 +177,8 @@ def test_a_login_with_a_token_has_its_role_and_ends_with_it(web: Web) -> None:
     answer = browser.log_in(token=secret)
     assert (answer.json()["who"], answer.json()["role"]) == ("desk", "operator")
     assert browser.get("/api/me").status_code == 200
-    (id,) = [token.id for token in web.run(web.house.services.access.tokens())]
-    web.run(web.house.services.access.remove_token(id))
+    (id,) = [token.id for token in web.run(web.container.services.access.tokens())]
+    web.run(web.container.services.access.remove_token(id))
     assert browser.get("/api/me").status_code == 401
 
 
@@ -186,7 +186,7 @@ def test_a_token_that_is_removed_while_somebody_logs_in_with_it_lets_nobody_in(
     web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secret = web.token("operator", "desk")
-    store = web.house.store.access
+    store = web.container.store.access
     find = store.find_token
 
     async def find_and_lose(hash: str, now: Micros) -> Token | None:
@@ -210,7 +210,7 @@ def test_on_a_full_disk_everything_can_be_read(web: Web, monkeypatch: pytest.Mon
     async def full(*_: object, **__: object) -> None:
         raise StoreUnavailable("the disk is full")
 
-    monkeypatch.setattr(web.house.store.access._database, "write", full)  # type: ignore[attr-defined]
+    monkeypatch.setattr(web.container.store.access._database, "write", full)  # type: ignore[attr-defined]
     assert [reader.get(path).status_code for path in ("/api/me", "/api/schedules", "/api/runs")] == [200, 200, 200]
 
 
@@ -236,7 +236,7 @@ def test_a_login_lasts_thirty_days_and_seven_without_use(web: Web) -> None:
 def test_how_long_a_login_lasts_is_a_setting(url: str) -> None:
     hours, minutes = timedelta(hours=2), timedelta(minutes=30)
     with web_on(url=url, login_lifetime=hours, login_idle_timeout=minutes) as web:
-        code = web.run(web.house.services.access.make_code(who="ada"))
+        code = web.run(web.container.services.access.make_code(who="ada"))
         browser, idle = web.anybody(), web.browser(who="bob")
         assert "Max-Age=7200" in browser.log_in(code=code).headers["set-cookie"]
         for _ in range(5):
@@ -247,7 +247,7 @@ def test_how_long_a_login_lasts_is_a_setting(url: str) -> None:
         assert [(one["who"], one["expires_at"]) for one in listed] == [("ada", "2026-01-01T02:00:00Z")]
         web.clock.advance("20m")
         assert browser.get("/api/me").status_code == 401
-        assert not web.run(web.house.services.access.has_logins())
+        assert not web.run(web.container.services.access.has_logins())
 
 
 def test_after_a_logout_the_cookie_is_worthless(web: Web) -> None:
@@ -353,7 +353,7 @@ def test_a_token_that_holds_is_let_in_whoever_else_guesses_from_there(web: Web) 
 
 
 def test_a_code_or_token_that_holds_logs_in_whoever_else_guesses_from_there(web: Web) -> None:
-    code, token = web.run(web.house.services.access.make_code(who="ada")), web.token("viewer")
+    code, token = web.run(web.container.services.access.make_code(who="ada")), web.token("viewer")
     wrong = {"Authorization": "Bearer ost_expired"}
     assert [web.anybody().get("/api/me", headers=wrong).status_code for _ in range(12)][-1] == 429
     assert web.anybody().post("/api/login", {"code": "wrong"}).status_code == 429
@@ -378,7 +378,7 @@ def test_the_address_is_that_of_the_socket_whatever_a_header_says(web: Web) -> N
 
 
 def test_whether_somebody_can_get_in_is_known(web: Web) -> None:
-    access = web.house.services.access
+    access = web.container.services.access
     assert not web.run(access.has_tokens())
     assert not web.run(access.has_logins())
     web.token("viewer", "short", "1h")
@@ -392,7 +392,7 @@ def test_whether_somebody_can_get_in_is_known(web: Web) -> None:
 
 def test_a_code_is_made_for_a_role_that_there_is(web: Web) -> None:
     with pytest.raises(InvalidInput, match="it is one of viewer, operator, admin"):
-        web.run(web.house.services.access.make_code(who="ada", role="god"))
+        web.run(web.container.services.access.make_code(who="ada", role="god"))
 
 
 def test_a_cookie_without_its_key_is_told_which_header_is_missing(web: Web) -> None:

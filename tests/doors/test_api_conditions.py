@@ -42,8 +42,8 @@ def seen(client: Client) -> dict[str, str]:
 
 def meanwhile(web: Web, monkeypatch: pytest.MonkeyPatch, verb: str, change: dict[str, Any], *, before: bool) -> None:
     """Let somebody else edit the schedule once, just before or just after the store is asked for this."""
-    schedules = web.house.services.schedules
-    plain, left = getattr(web.house.store.schedules, verb), [change]
+    schedules = web.container.services.schedules
+    plain, left = getattr(web.container.store.schedules, verb), [change]
 
     async def overtaken(draft: ScheduleDraft, *rest: Micros) -> Any:
         fields = left.pop() if left else None
@@ -52,7 +52,7 @@ def meanwhile(web: Web, monkeypatch: pytest.MonkeyPatch, verb: str, change: dict
             await schedules.add(draft.name, **fields)
         return await plain(draft, *rest) if before else answer
 
-    monkeypatch.setattr(web.house.store.schedules, verb, overtaken)
+    monkeypatch.setattr(web.container.store.schedules, verb, overtaken)
 
 
 def test_of_those_who_add_one_name_at_the_same_time_one_does(admin: Client) -> None:
@@ -186,13 +186,13 @@ def test_what_was_changed_after_it_was_looked_at_is_not_removed(
     web: Web, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(admin)
-    plain = web.house.store.schedules.remove_schedule
+    plain = web.container.store.schedules.remove_schedule
 
     async def overtaken(id: Any, version: int | None, spared: Any) -> bool:
-        await web.house.services.schedules.edit("a", note="wait")
+        await web.container.services.schedules.edit("a", note="wait")
         return await plain(id, version, spared)
 
-    monkeypatch.setattr(web.house.store.schedules, "remove_schedule", overtaken)
+    monkeypatch.setattr(web.container.store.schedules, "remove_schedule", overtaken)
     answer = admin.send("DELETE", "/api/schedules/a", headers=seen(admin))
     assert (answer.status_code, answer.json()["version"]) == (412, 2)
     assert admin.send("DELETE", "/api/schedules/a").status_code == 204
@@ -226,7 +226,7 @@ def test_an_operator_does_not_change_what_an_admin_removed_and_added_again_meanw
 ) -> None:
     add(admin)
     operator = web.script("operator")
-    schedules, store = web.house.services.schedules, web.house.store.schedules
+    schedules, store = web.container.services.schedules, web.container.store.schedules
     plain, left = store.edit_schedule, ["once"]
 
     async def overtaken(draft: ScheduleDraft, *rest: Any) -> int | None:

@@ -14,11 +14,11 @@ from typing import Any, cast
 import pytest
 
 from ostinato.api.app import create_app
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 from tests.doors.web import BASE, Client
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rest.md"
-DOCUMENT: dict[str, Any] = create_app(cast(ApiHouse, None)).openapi()
+DOCUMENT: dict[str, Any] = create_app(cast(ApiContainer, None)).openapi()
 PATHS: dict[str, dict[str, Any]] = DOCUMENT["paths"]
 OPERATIONS = [
     (method.upper(), path, operation)

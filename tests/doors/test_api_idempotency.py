@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from ostinato.errors import OutcomeUnknown, StoreUnavailable
-from ostinato.models.effects import has_effects
 from ostinato.models.run import Run
+from ostinato.models.write_tracking import may_have_written
 from ostinato.tuning import Tuning
 from tests.doors.web import BASE, Client, Web, web_on
 from tests.lost_answers import lose_answer
@@ -21,7 +21,7 @@ from tests.stores.places import raw
 @pytest.fixture
 def web() -> Iterator[Web]:
     with web_on() as web:
-        web.run(web.house.services.lanes.get_or_create("mail", 3))
+        web.run(web.container.services.lanes.get_or_create("mail", 3))
         yield web
 
 
@@ -30,7 +30,7 @@ def _enqueue(client: Client, key: str, task: str = "hello", path: str = "/api/ru
 
 
 def _runs(web: Web) -> int:
-    return len(web.run(web.house.services.runs.list()))
+    return len(web.run(web.container.services.runs.list()))
 
 
 def test_a_request_that_is_sent_again_gets_the_first_answer_and_does_nothing(web: Web) -> None:
@@ -55,7 +55,7 @@ def test_a_key_is_for_one_request(web: Web) -> None:
     ):
         assert (other.status_code, other.json()["type"]) == (422, "/problems/key-reused")
     assert _runs(web) == 1
-    assert not web.run(web.house.services.lanes.get("mail")).paused
+    assert not web.run(web.container.services.lanes.get("mail")).paused
 
 
 def test_keys_of_two_people_do_not_meet(web: Web) -> None:
@@ -85,7 +85,7 @@ def test_what_was_refused_keeps_no_key(web: Web) -> None:
 def _kept(web: Web) -> list[tuple[Any, ...]]:
     """Who, key and how many bytes of every request that is kept."""
     query = "SELECT who, key, coalesce(length(body), 0) FROM requests ORDER BY begun_at, key"
-    return web.run(raw(web.house.store, query))
+    return web.run(raw(web.container.store, query))
 
 
 def test_a_viewer_keeps_nothing_however_large_and_often(url: str) -> None:
@@ -145,7 +145,7 @@ def test_the_key_of_a_server_that_died_is_free_for_the_same_request_after_minute
 
 async def _forget_the_answer(web: Web) -> None:
     """As if the process had been killed before it could keep it."""
-    database = web.house.store.access._database  # type: ignore[attr-defined]
+    database = web.container.store.access._database  # type: ignore[attr-defined]
     query = "UPDATE requests SET status = NULL, headers = NULL, body = NULL"
     await database.submit(lambda connection: list(connection.execute(query)))
 
@@ -205,14 +205,14 @@ def test_what_was_done_is_not_done_again_though_its_answer_failed(
 
 def _fail_after_a_write(web: Web, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Let the first look at a run fail that comes after something was written."""
-    plain = web.house.store.runs.get_run
+    plain = web.container.store.runs.get_run
 
     async def get_run(id: Any) -> Run | None:
-        if has_effects():
+        if may_have_written():
             raise error
         return await plain(id)
 
-    monkeypatch.setattr(web.house.store.runs, "get_run", get_run)
+    monkeypatch.setattr(web.container.store.runs, "get_run", get_run)
 
 
 def test_a_failure_after_a_write_is_told_so_to_whoever_has_no_key_too(
@@ -231,7 +231,7 @@ def test_what_failed_before_anything_was_written_can_be_sent_again(web: Web, mon
         raise StoreUnavailable("the disk is full: make room; nothing was written")
 
     with monkeypatch.context() as patched:
-        patched.setattr(web.house.store.runs, "insert_runs", full)
+        patched.setattr(web.container.store.runs, "insert_runs", full)
         refused = _enqueue(operator, "k1")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert _enqueue(operator, "k1").status_code == 201
@@ -244,7 +244,7 @@ def test_a_key_that_nobody_knows_to_be_taken_was_taken_for_nothing(web: Web, mon
         raise OutcomeUnknown("the line went dead")
 
     with monkeypatch.context() as patched:
-        patched.setattr(web.house.store.access, "begin_request", lost)
+        patched.setattr(web.container.store.access, "begin_request", lost)
         refused = _enqueue(operator, "k1")
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert _runs(web) == 0
@@ -258,7 +258,7 @@ def test_a_request_that_its_server_cancels_keeps_its_key_if_anything_was_written
     operator = web.script("operator", "ci")
     token = web.token("operator", "other")
     begun = asyncio.Event()
-    insert = web.house.store.runs.insert_runs
+    insert = web.container.store.runs.insert_runs
 
     async def stuck(new: Any) -> Any:
         if is_late:
@@ -272,7 +272,7 @@ def test_a_request_that_its_server_cancels_keeps_its_key_if_anything_was_written
         async with httpx.AsyncClient(transport=transport, base_url=BASE, headers=headers, timeout=30) as client:
             body = {"work": {"kind": "function", "task": "hello"}}
             with monkeypatch.context() as patched:
-                patched.setattr(web.house.store.runs, "insert_runs", stuck)
+                patched.setattr(web.container.store.runs, "insert_runs", stuck)
                 first = asyncio.create_task(client.post("/api/runs", json=body))
                 await asyncio.wait_for(begun.wait(), 30)
                 first.cancel()
@@ -303,7 +303,7 @@ def test_a_commit_whose_outcome_is_unknown_is_not_made_again(
 
 def _lose_the_commit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the transaction of the next trigger commit, its answer be lost, and the server stay away for a moment."""
-    trigger, next_is_lost = web.house.store.runs.trigger_run, False
+    trigger, next_is_lost = web.container.store.runs.trigger_run, False
     patched = pytest.MonkeyPatch()
 
     async def trigger_run(*given: Any) -> Any:
@@ -314,7 +314,7 @@ def _lose_the_commit(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
         finally:
             patched.undo()
 
-    monkeypatch.setattr(web.house.store.runs, "trigger_run", trigger_run)
+    monkeypatch.setattr(web.container.store.runs, "trigger_run", trigger_run)
     lose_answer(patched, when=lambda: next_is_lost, stays_away=True)
 
 
@@ -325,7 +325,7 @@ def test_an_answer_that_failed_is_not_kept(web: Web, monkeypatch: pytest.MonkeyP
         raise RuntimeError("no")
 
     with monkeypatch.context() as patched:
-        patched.setattr(web.house.services.runs, "enqueue_work", broken)
+        patched.setattr(web.container.services.runs, "enqueue_work", broken)
         assert _enqueue(operator, "k1").status_code == 500
     assert _enqueue(operator, "k1").status_code == 201
 
@@ -333,14 +333,14 @@ def test_an_answer_that_failed_is_not_kept(web: Web, monkeypatch: pytest.MonkeyP
 def test_a_repetition_while_the_first_is_under_way_is_told_to_wait(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     token = web.token("operator")
     begun, free = asyncio.Event(), asyncio.Event()
-    pause = web.house.services.lanes.pause
+    pause = web.container.services.lanes.pause
 
     async def slow(name: str, *, note: str | None = None) -> Any:
         begun.set()
         await free.wait()
         return await pause(name, note=note)
 
-    monkeypatch.setattr(web.house.services.lanes, "pause", slow)
+    monkeypatch.setattr(web.container.services.lanes, "pause", slow)
 
     async def both() -> tuple[httpx.Response, httpx.Response, httpx.Response]:
         transport = httpx.ASGITransport(web.app)
@@ -387,7 +387,7 @@ def test_an_answer_that_cannot_be_kept_is_told_all_the_same(
         raise StoreUnavailable("the disk is full")
 
     operator = web.script("operator")
-    monkeypatch.setattr(web.house.store.access, "end_request", broken)
+    monkeypatch.setattr(web.container.store.access, "end_request", broken)
     assert _enqueue(operator, "k1").status_code == 201
     assert "could not be kept: the disk is full" in caplog.text
     assert _enqueue(operator, "k1").status_code == 409

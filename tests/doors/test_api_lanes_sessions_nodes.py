@@ -20,7 +20,9 @@ def beat(web: Web, id: str, tasks: tuple[str, ...] = (), lease: int = HOUR) -> N
     """A node that is alive for an hour."""
     now = web.clock.now()
     web.run(
-        web.house.store.nodes.renew(NodeBeat(NodeId(id), "here", 1, 4, 0, False, tasks, now, now, now + lease, "{}"))
+        web.container.store.nodes.renew(
+            NodeBeat(NodeId(id), "here", 1, 4, 0, False, tasks, now, now, now + lease, "{}")
+        )
     )
 
 

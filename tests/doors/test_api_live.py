@@ -41,7 +41,7 @@ def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 async def enqueue(api: Api, count: int, task: str = "work", **options: Any) -> set[int]:
     spec = EnqueueSpec(task, options)
-    return set(await api.house.services.runs.enqueue(spec, [((), {})] * count))
+    return set(await api.container.services.runs.enqueue(spec, [((), {})] * count))
 
 
 # --- what happens on other nodes ------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(db: str, 
         async with api_on(db) as first:
             for _ in range(2):
                 await heard(first)
-                await first.house.services.runs.wait_idle(timeout="30s")
+                await first.container.services.runs.wait_idle(timeout="30s")
             async with api_on(db) as second:
                 await heard(second)
         async with api_on(db) as restarted:
@@ -110,7 +110,7 @@ def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(file_db: str
                 ids = await enqueue(api, 400, lane="team")
                 await reader.until_finished(ids)
                 assert len(reader.events("run_finished")) == len(ids)
-                hub = api.house.services.live
+                hub = api.container.services.live
                 await eventually(lambda: len(hub._topics["overview"]) == 1)
                 with pytest.raises(ConnectionClosed):
                     await stuck.until(lambda _: False)
@@ -127,7 +127,7 @@ def test_a_flood_is_skipped_and_what_comes_after_is_told(file_db: str, tmp_path:
         async with api_on(file_db) as api, listening(api) as watcher:
             await watcher.subscribe("overview")
             spec = EnqueueSpec("work", {}, delay="1h")
-            await api.house.services.runs.enqueue(spec, [((), {})] * 6_000)
+            await api.container.services.runs.enqueue(spec, [((), {})] * 6_000)
             skipped = await watcher.until(lambda message: message["type"] == "skipped")
             assert skipped["topic"] == "overview"
             assert skipped["runs"] + len(watcher.events("run_queued")) >= 6_000
@@ -144,7 +144,7 @@ def test_a_flood_is_skipped_and_what_comes_after_is_told(file_db: str, tmp_path:
 def test_a_topic_tells_its_own_events_alone(file_db: str) -> None:
     async def main() -> None:
         async with api_on(file_db) as api, listening(api) as watcher:
-            services = api.house.services
+            services = api.container.services
             one, two = sorted(await enqueue(api, 2))
             await watcher.subscribe(f"run:{one}")
             await watcher.subscribe("schedule:backup")
@@ -165,7 +165,7 @@ def test_a_schedule_that_breaks_is_told_with_the_reason(db: str) -> None:
     async def main() -> None:
         async with api_on(db) as api, listening(api) as watcher:
             await watcher.subscribe("schedule:backup")
-            await api.house.services.schedules.add("backup", "every 1s", Shell("exit 3"), retry=0, break_after=1)
+            await api.container.services.schedules.add("backup", "every 1s", Shell("exit 3"), retry=0, break_after=1)
             await started(api)
             broken = await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_broken")
             assert broken["event"]["data"]["enabled"] is False
@@ -177,7 +177,7 @@ def test_a_schedule_that_breaks_is_told_with_the_reason(db: str) -> None:
 def test_changed_and_removed_schedules_are_told(file_db: str) -> None:
     async def main() -> None:
         async with api_on(file_db) as api, listening(api) as watcher:
-            services = api.house.services
+            services = api.container.services
             await watcher.subscribe("overview")
             await services.schedules.add("backup", "every 1h", "https://example.org/x")
             await watcher.until(lambda message: message.get("event", {}).get("kind") == "schedule_changed")
@@ -197,7 +197,7 @@ def test_what_happens_in_a_session_is_told_to_who_listens_to_it(file_db: str) ->
         async with api_on(file_db) as api, listening(api) as watcher:
             await watcher.subscribe("session:chat")
             spec = EnqueueSpec("work", {"session": "chat"})
-            (id,) = await api.house.services.runs.enqueue(spec, [((), {})])
+            (id,) = await api.container.services.runs.enqueue(spec, [((), {})])
             while len(watcher.events()) < 2:
                 assert (await watcher.next())["topic"] == "session:chat"
             assert watcher.events("run_queued")[0]["run"]["id"] == id
@@ -214,12 +214,12 @@ def test_output_comes_as_it_is_printed_and_from_any_line_on(file_db: str, tmp_pa
     async def main() -> None:
         async with api_on(file_db) as api, listening(api) as watcher, listening(api) as other:
             await started(api)
-            id = await api.house.services.runs.enqueue_work(Shell(script))
+            id = await api.container.services.runs.enqueue_work(Shell(script))
             for one, after in ((watcher, None), (other, "2")):
                 assert (await one.subscribe(f"output:{id}", after))["cursor"] == (after or "0")
             assert await lines_until(watcher, "line 3") == ["line 1", "line 2", "line 3"]
             assert await lines_until(other, "line 3") == ["line 3"]
-            assert len(api.house.services.live._outputs._tasks) == 1
+            assert len(api.container.services.live._outputs._tasks) == 1
             path.touch()
             for one in (watcher, other):
                 ended = await one.until(lambda message: message["type"] == "ended")
@@ -270,8 +270,8 @@ def test_a_page_listens_with_its_cookie_and_the_key_of_its_origin(file_db: str) 
 
 async def _logged_in(api: Api) -> tuple[str, str]:
     """The cookie of a browser, and the key of its page's origin."""
-    code = await api.house.services.access.make_code(who="ada")
-    new, _ = await api.house.services.access.login(code=code)
+    code = await api.container.services.access.make_code(who="ada")
+    new, _ = await api.container.services.access.login(code=code)
     return new.cookie, new.origin_key
 
 
@@ -308,7 +308,7 @@ def test_a_socket_is_closed_when_its_login_ends(file_db: str) -> None:
             async with listening(api, token=None, cookie=cookie) as watcher:
                 await watcher.send("login", origin_key=key)
                 await watcher.subscribe("overview")
-                await api.house.services.access.end_logins("ada")
+                await api.container.services.access.end_logins("ada")
                 await closed_with(watcher, 4401)
 
     run(main)
@@ -338,7 +338,7 @@ def test_who_comes_while_the_database_is_away_is_not_told_to_log_in(
             async def away(*_: Any) -> None:
                 raise StoreUnavailable("the database is away")
 
-            monkeypatch.setattr(api.house.services.access, "who_by_token", away)
+            monkeypatch.setattr(api.container.services.access, "who_by_token", away)
             async with listening(api, token=None if first else "") as watcher:
                 if first is not None:
                     await watcher.connection.send(json.dumps(first))
@@ -352,8 +352,8 @@ def test_a_socket_is_closed_when_its_token_is_removed(file_db: str) -> None:
     async def main() -> None:
         async with api_on(file_db, live_identify_seconds=0.05) as api, listening(api) as watcher:
             await watcher.subscribe("overview")
-            (token,) = await api.house.services.access.tokens()
-            await api.house.services.access.remove_token(token.id)
+            (token,) = await api.container.services.access.tokens()
+            await api.container.services.access.remove_token(token.id)
             await closed_with(watcher, 4401)
 
     run(main)

@@ -36,15 +36,15 @@ def web() -> Iterator[Web]:
     registry = Registry()
     with web_on(registry) as made:
         yield made
-        if made.house.engine is not None:
-            made.run(made.house.engine.stop(grace=0))
-            made.house.engine = None
+        if made.container.engine is not None:
+            made.run(made.container.engine.stop(grace=0))
+            made.container.engine = None
 
 
 def start(web: Web) -> None:
     async def begin() -> None:
-        web.house.engine = web.house.make_engine()
-        await web.house.engine.start()
+        web.container.engine = web.container.make_engine()
+        await web.container.engine.start()
         await asyncio.sleep(0)  # each service has its first turn
 
     web.run(begin())
@@ -100,7 +100,7 @@ def test_without_anything_to_count_the_answer_is_still_well_formed() -> None:
 
 def test_the_own_node_is_told_as_it_is_now_and_everything_can_be_read(web: Web) -> None:
     start(web)
-    services = web.house.services
+    services = web.container.services
     web.run(services.schedules.add("backup", "every 1h", Http("GET", "https://example.org/x")))
     answer = web.anybody().get("/metrics")
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -108,10 +108,10 @@ def test_the_own_node_is_told_as_it_is_now_and_everything_can_be_read(web: Web) 
     assert metrics["scheduler_schedules"].value("scheduler_schedules", state="on") == 1
     assert metrics["scheduler_lane_limit"].value("scheduler_lane_limit", lane="main") == 30
     assert metrics["scheduler_nodes"].value("scheduler_nodes", state="alive") == 1
-    assert web.house.engine is not None
-    web.house.engine.statistics.started([0])  # after its last beat
+    assert web.container.engine is not None
+    web.container.engine.statistics.started([0])  # after its last beat
     own = read_metrics(web.anybody().get("/metrics").text)["scheduler_start_lateness_seconds"]
-    assert own.value("scheduler_start_lateness_seconds_count", node=web.house.engine.id) == 1
+    assert own.value("scheduler_start_lateness_seconds_count", node=web.container.engine.id) == 1
 
 
 def test_another_node_is_told_as_its_last_beat_counted_and_one_that_is_lost_is_not(web: Web) -> None:
@@ -119,7 +119,7 @@ def test_another_node_is_told_as_its_last_beat_counted_and_one_that_is_lost_is_n
     counted = '{"runs":{"mail":{"succeeded":3}}}'
     for id, lease in (("near", 60_000_000), ("gone", 1)):
         beat = NodeBeat(NodeId(id), "there", 1, 4, 0, False, (), now, now, now + lease, "{}", counted)
-        web.run(web.house.store.nodes.renew(beat))
+        web.run(web.container.store.nodes.renew(beat))
     web.clock.advance("1s")
     runs = read_metrics(web.anybody().get("/metrics").text)["scheduler_task_runs_total"]
     assert {dict(labels)["node"]: value for (_, labels), value in runs.samples.items()} == {"near": 3}
@@ -165,7 +165,7 @@ def test_a_plain_nginx_is_known_by_how_it_speaks(web: Web, version: str, status:
 
 
 def test_schedules_add_up_each_in_one_state(web: Web) -> None:
-    schedules = web.house.services.schedules
+    schedules = web.container.services.schedules
     for name in ("on", "off", "orphaned and off", "finished", "once and over", "paused"):
         web.run(schedules.add(name, "every 1h", Http("GET", "https://example.org/x")))
     for name in ("off", "orphaned and off"):
@@ -174,9 +174,9 @@ def test_schedules_add_up_each_in_one_state(web: Web) -> None:
         "orphaned = 1 WHERE name = 'orphaned and off'",
         "next_at = NULL, remaining = 0, enabled = 0 WHERE name = 'finished'",
         "next_at = NULL WHERE name = 'once and over'",
-        "held_since = next_at, held_reason = 'over budget' WHERE name = 'paused'",
+        "paused_since = next_at, paused_reason = 'over budget' WHERE name = 'paused'",
     ):
-        web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
+        web.run(raw(web.container.store, f"UPDATE schedules SET {change}"))
     metrics = read_metrics(web.anybody().get("/metrics").text)
     counts = {dict(labels)["state"]: value for (_, labels), value in metrics["scheduler_schedules"].samples.items()}
     assert counts == {"on": 2, "off": 1, "broken": 0, "finished": 2, "orphaned": 1}
@@ -197,8 +197,8 @@ def test_a_process_without_an_engine_is_healthy_and_ready(web: Web) -> None:
 def test_an_engine_whose_service_is_down_is_not_healthy_and_says_which(web: Web) -> None:
     start(web)
     becomes_well(web, "/healthz")
-    assert web.house.engine is not None
-    service = web.house.engine.watchdog.services["ticker"]
+    assert web.container.engine is not None
+    service = web.container.engine.watchdog.services["ticker"]
     service.up, service.error = False, "OSError: postgresql://user:secret@host"
     answer = web.anybody().get("/healthz")
     assert answer.status_code == 503
@@ -209,9 +209,9 @@ def test_an_engine_whose_service_is_down_is_not_healthy_and_says_which(web: Web)
 def test_a_node_that_drains_is_healthy_but_not_ready(web: Web) -> None:
     start(web)
     becomes_well(web, "/readyz")
-    assert web.house.engine is not None
-    web.run(web.house.services.nodes.drain(web.house.engine.id))
-    web.run(web.house.engine.lease.renew())
+    assert web.container.engine is not None
+    web.run(web.container.services.nodes.drain(web.container.engine.id))
+    web.run(web.container.engine.lease.renew())
     becomes_well(web, "/healthz")
     answer = web.anybody().get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "this node is draining")
@@ -219,8 +219,8 @@ def test_a_node_that_drains_is_healthy_but_not_ready(web: Web) -> None:
 
 def test_a_node_whose_lease_is_gone_is_not_ready(web: Web) -> None:
     start(web)
-    assert web.house.engine is not None
-    web.run(web.house.store.nodes.leave(web.house.engine.id))
+    assert web.container.engine is not None
+    web.run(web.container.store.nodes.leave(web.container.engine.id))
     answer = web.anybody().get("/readyz")
     assert (answer.status_code, answer.json()["reason"]) == (503, "its lease was lost")
 
@@ -237,7 +237,7 @@ def test_a_node_that_cannot_renew_its_lease_is_neither_healthy_nor_ready(
 
 
 def failing(web: Web, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Awaitable[Any]]) -> None:
-    monkeypatch.setattr(web.house.services.nodes, "list", call)
+    monkeypatch.setattr(web.container.services.nodes, "list", call)
 
 
 def test_a_database_that_does_not_answer_is_not_ready_and_its_address_is_not_told(

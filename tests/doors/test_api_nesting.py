@@ -83,7 +83,7 @@ def test_rows_of_an_older_version_that_are_too_deep_break_no_list(web: Web, admi
 
 def _store_deep(web: Web, work: str, result: str) -> None:
     """As if an older version had written it."""
-    database = web.house.store.access._database  # type: ignore[attr-defined]
+    database = web.container.store.access._database  # type: ignore[attr-defined]
 
     async def store(db: Any) -> None:
         await db.run("UPDATE schedules SET work = :work", {"work": work})

@@ -27,10 +27,10 @@ def beats(web: Web, id: str, lease: int) -> None:
     """A node that knows the task `hello` shows that it lives."""
     now = web.clock.now()
     beat = NodeBeat(NodeId(id), "here", 1, 4, 0, False, ("hello",), now, now, now + lease, "{}")
-    web.run(web.house.store.nodes.renew(beat))
+    web.run(web.container.store.nodes.renew(beat))
 
 
-def test_an_empty_house_has_an_overview(admin: Client) -> None:
+def test_an_empty_database_has_an_overview(admin: Client) -> None:
     overview = admin.get("/api/overview").json()
     assert overview["now"] == "2026-01-01T00:00:00Z"
     assert overview["engine"] == {"alive": False, "nodes": 0, "lost": 0, "here": False}
@@ -51,12 +51,12 @@ def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Cli
     for name in ("on", "paused", "finished", "off", "orphaned", "orphaned and off", "broken"):
         add(admin, name, "every 5m", enabled="off" not in name)
     for change in (
-        "held_since = next_at, held_reason = 'over budget' WHERE name = 'paused'",
+        "paused_since = next_at, paused_reason = 'over budget' WHERE name = 'paused'",
         "next_at = NULL WHERE name = 'finished'",
         "orphaned = 1 WHERE name LIKE 'orphaned%'",
         "broken = 'boom', enabled = 0 WHERE name = 'broken'",
     ):
-        web.run(raw(web.house.store, f"UPDATE schedules SET {change}"))
+        web.run(raw(web.container.store, f"UPDATE schedules SET {change}"))
     counts = admin.get("/api/overview").json()["counts"]
     assert counts["schedules"] == 7
     assert counts["schedules"] == sum(counts[state] for state in ("on", "off", "broken", "finished", "orphaned"))
@@ -137,7 +137,7 @@ def test_an_hour_that_was_counted_before_stays_true_when_time_goes_on(web: Web, 
     add(admin, "fast", "every 5m")
     before = admin.get("/api/overview").json()["next24"]
     web.clock.advance("2h")
-    web.run(web.house.services.schedules.edit("fast", note="looked at"))
+    web.run(web.container.services.schedules.edit("fast", note="looked at"))
     after = admin.get("/api/overview").json()["next24"]
     assert after[:22][1:] == before[2:][1:]
     assert after[-1] == {"at": "2026-01-02T01:00:00Z", "count": 12}
@@ -210,7 +210,7 @@ def test_a_run_that_is_under_way_for_long_is_in_a_timeline_however_many_ended_si
         "state = 'running', attempt = 1, started_at = ready_at WHERE id = 1",
         "state = 'succeeded', started_at = ready_at, finished_at = ready_at + id WHERE id > 1",
     ):
-        web.run(raw(web.house.store, f"UPDATE runs SET {change}"))
+        web.run(raw(web.container.store, f"UPDATE runs SET {change}"))
     web.clock.advance("10m")
     timeline = admin.get("/api/timeline", params={**SPAN, "limit": "3"}).json()
     assert [(bar["id"], bar["state"]) for bar in timeline["runs"]] == [

@@ -26,7 +26,7 @@ def execute(web: Web, command: str) -> Run:
     """A run that has ended."""
 
     async def once() -> Run:
-        return await web.house.execute(await web.house.services.runs.draft(Shell(command)))
+        return await web.container.execute(await web.container.services.runs.draft(Shell(command)))
 
     return web.run(once())
 

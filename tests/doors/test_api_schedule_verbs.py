@@ -172,7 +172,7 @@ def test_each_of_many_is_in_the_audit_log(web: Web, operator: Client) -> None:
 
 def fail_with(web: Web, monkeypatch: pytest.MonkeyPatch, error: OstinatoError, name: str) -> list[str]:
     """Let one schedule fail in the store; answers which were asked for."""
-    store, asked = web.house.store.schedules, list[str]()
+    store, asked = web.container.store.schedules, list[str]()
     plain = store.get_schedule
 
     async def get_schedule(wanted: str) -> Schedule | None:
@@ -238,7 +238,7 @@ def test_a_verb_for_many_that_nobody_understands_is_refused(operator: Client, bo
     assert operator.post("/api/schedules/bulk", body).status_code == 422
 
 
-def test_what_is_wrong_with_a_field_is_said_in_the_words_of_the_house(operator: Client) -> None:
+def test_what_is_wrong_with_a_field_is_said_in_our_words(operator: Client) -> None:
     body = {"name": "x", "work": {"kind": "function", "task": ""}, "extra": 1}
     found = {one["field"]: one["message"] for one in operator.post("/api/schedules", body).json()["errors"]}
     assert found == {"timing": "it is missing", "work.task": "it is empty", "extra": "there is no such field"}

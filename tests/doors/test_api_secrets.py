@@ -28,7 +28,7 @@ def web(tmp_path: Path) -> Iterator[Web]:
 
 
 async def _furnish(web: Web, folder: Path) -> None:
-    services = web.house.services
+    services = web.container.services
     await services.projects.add("blog", folder, env=VALUES)
     works: dict[str, Shell | Agent | Http] = {
         "shell": Shell("make", env=VALUES),
@@ -89,7 +89,7 @@ def test_work_that_cannot_be_read_is_not_read_to_everybody(web: Web) -> None:
 
 async def _spoil(web: Web) -> None:
     """As if a newer version had written it."""
-    database = web.house.store.access._database  # type: ignore[attr-defined]
+    database = web.container.store.access._database  # type: ignore[attr-defined]
     stored = json.dumps({"kind": "teleport", "env": VALUES})
     query = "UPDATE schedules SET work = ? WHERE name = 'shell'"
     await database.submit(lambda connection: list(connection.execute(query, (stored,))))
@@ -107,7 +107,7 @@ def _texts(answer: Any) -> str:
 def test_what_an_operator_does_is_not_answered_with_them_either(web: Web, path: str) -> None:
     body = {"force": True} if path.endswith("trigger") else {}
     if path.endswith("retry"):
-        web.run(web.house.services.runs.cancel(1, reason="too late"))
+        web.run(web.container.services.runs.cancel(1, reason="too late"))
     answer = web.script(Role.OPERATOR).post(path, body)
     assert answer.status_code in (200, 201)
     assert '"PASSWORD":"***"' in answer.text
@@ -122,13 +122,13 @@ def calling(web: Web) -> Web:
     """A call with a secret in its query and body, one with JSON, and what one of them has answered."""
     url = f"https://example.org/hook?token={SENT}&{SENT}#{SENT}"
     result = json.dumps({"status": 200, "url": url, "json": None})
-    add = web.house.services.schedules.add
+    add = web.container.services.schedules.add
     web.run(add("post", "every 1h", Http("POST", url, body=f"key={SENT}")))
     web.run(add("json", "every 1h", Http("POST", url, json={"key": SENT})))
     for name in ("post", "json"):
-        web.run(web.house.services.schedules.trigger(name))
+        web.run(web.container.services.schedules.trigger(name))
     query = f"UPDATE runs SET result = '{result}', state = 'succeeded', finished_at = due_at WHERE kind = 'http'"
-    database = web.house.store.access._database  # type: ignore[attr-defined]
+    database = web.container.store.access._database  # type: ignore[attr-defined]
 
     async def end() -> None:
         await database.submit(lambda connection: list(connection.execute(query)))
@@ -191,7 +191,7 @@ def test_a_change_of_something_else_leaves_them_as_they_are(web: Web) -> None:
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
 def test_what_was_not_shown_cannot_be_given_back(web: Web, role: Role) -> None:
     work = {"kind": "http", "method": "GET", "url": "https://example.org", "headers": {"X-Key": "***"}}
-    web.run(web.house.services.schedules.add("plain", "every 1h", Http("GET", "https://example.org")))
+    web.run(web.container.services.schedules.add("plain", "every 1h", Http("GET", "https://example.org")))
     client = web.script(role)
     for answer in (
         _patch(client, "plain", work=work),

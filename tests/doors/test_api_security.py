@@ -132,7 +132,7 @@ def test_the_host_that_was_asked_is_the_one_that_may_ask(web: Web, host: str, or
 
 
 def test_a_login_from_another_page_is_refused(web: Web) -> None:
-    code = web.run(web.house.services.access.make_code(who="ada"))
+    code = web.run(web.container.services.access.make_code(who="ada"))
     evil = {"Origin": "https://evil.example"}
     assert web.anybody().post("/api/login", {"code": code}, headers=evil).status_code == 403
     assert web.anybody().post("/api/login", {"code": code}).status_code == 200
@@ -163,7 +163,7 @@ def test_a_socket_is_looked_at_like_a_write(web: Web, host: bytes, origin: bytes
         reached.append("inner")
 
     async def open_socket() -> None:
-        from ostinato.api.security import Frontier
+        from ostinato.api.security import SecurityMiddleware
 
         async def receive() -> dict[str, object]:
             return {"type": "websocket.connect"}
@@ -172,7 +172,7 @@ def test_a_socket_is_looked_at_like_a_write(web: Web, host: bytes, origin: bytes
             sent.append(dict(message))  # type: ignore[call-overload]
 
         scope = {"type": "websocket", "path": "/api/live", "headers": headers}
-        await Frontier(inner, web.house)(scope, receive, send)
+        await SecurityMiddleware(inner, web.container)(scope, receive, send)
 
     web.run(open_socket())
     assert reached == (["inner"] if opens else [])
@@ -243,7 +243,7 @@ def test_what_nobody_expected_is_a_500_that_shows_nothing(
         raise RuntimeError("the password is swordfish")
 
     admin = web.script("admin")
-    monkeypatch.setattr(web.house.services.access, "tokens", broken)
+    monkeypatch.setattr(web.container.services.access, "tokens", broken)
     answer = admin.get("/api/tokens")
     assert answer.status_code == 500
     assert answer.json()["type"] == "/problems/internal-error"
@@ -263,7 +263,7 @@ def test_a_database_that_does_not_answer_is_told_so(
         raise error
 
     nobody = web.anybody(Authorization="Bearer ost_guess")
-    monkeypatch.setattr(web.house.services.access, "who_by_token", broken)
+    monkeypatch.setattr(web.container.services.access, "who_by_token", broken)
     answer = nobody.get("/api/tokens")
     assert answer.status_code == status
     assert (answer.headers.get("retry-after") == "1") == (status == 503)
@@ -277,7 +277,7 @@ def test_why_a_service_of_a_node_failed_is_told_to_operators(web: Web) -> None:
     now = web.clock.now()
     text = json.dumps(services)
     beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, (), now, now, now + 1_000_000, text)
-    web.run(web.house.store.nodes.renew(beat))
+    web.run(web.container.store.nodes.renew(beat))
     told = {role: web.script(role).get("/api/nodes").json()["items"][0]["services"] for role in ("viewer", "operator")}
     assert told["operator"] == services
     assert (told["viewer"]["lease"]["up"], told["viewer"]["ticker"]) == (False, services["ticker"])

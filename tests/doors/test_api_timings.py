@@ -105,7 +105,7 @@ def test_too_many_parts_are_refused_with_their_place(viewer: Client, text: str) 
 
 def test_the_loop_goes_on_while_a_timing_is_looked_at(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = threading.Event()
-    timings = web.house.services.timings
+    timings = web.container.services.timings
 
     async def both() -> None:
         loop, begun = asyncio.get_running_loop(), asyncio.Event()

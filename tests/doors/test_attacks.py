@@ -110,7 +110,7 @@ OWNERS = ("admin", "operator", "code")
 
 async def _schedules(web: Web) -> None:
     """One of each owner; the code's runs a command too."""
-    add = web.house.services.schedules.add
+    add = web.container.services.schedules.add
     await add("of-admin", "every 5m", Shell("true"))
     await add("of-operator", "every 5m", Function("hello"))
     await add("of-code", "every 5m", Shell("true"), owner="code")

@@ -29,11 +29,11 @@ def web() -> Iterator[Web]:
 
 
 def _details(web: Web) -> list[dict[str, Any]]:
-    return [dict(entry.detail) for entry in reversed(web.run(web.house.services.audit.page()).items)]
+    return [dict(entry.detail) for entry in reversed(web.run(web.container.services.audit.page()).items)]
 
 
 def test_every_verb_of_the_services_is_noted_with_what_it_was_about(web: Web, tmp_path: Path) -> None:
-    services = web.house.services
+    services = web.container.services
 
     async def do_everything() -> list[int]:
         await services.projects.add("blog", tmp_path)
@@ -103,18 +103,18 @@ def _as_ada(web: Web, work: Any) -> Any:
 
 
 def test_code_that_calls_the_python_api_is_not_noted(web: Web) -> None:
-    web.run(web.house.services.schedules.add("nightly", "every 5m", "hello"))
+    web.run(web.container.services.schedules.add("nightly", "every 5m", "hello"))
     assert web.audit() == []
 
 
 def test_what_fails_is_not_noted(web: Web) -> None:
     with pytest.raises(NotFound):
-        _as_ada(web, web.house.services.schedules.remove("ghost"))
+        _as_ada(web, web.container.services.schedules.remove("ghost"))
     assert web.audit() == []
 
 
 def test_a_try_of_a_backfill_is_not_noted(web: Web) -> None:
-    services = web.house.services
+    services = web.container.services
     web.run(services.schedules.add("nightly", "every 1h", "hello"))
     web.clock.advance("3h")
     start, until = web.clock.now_utc().replace(hour=1), web.clock.now_utc()
@@ -132,7 +132,7 @@ def test_who_acts_is_nobody_again_afterwards() -> None:
 
 
 def test_no_secret_is_in_the_log(web: Web, tmp_path: Path) -> None:
-    services = web.house.services
+    services = web.container.services
     secret = "swordfish"
 
     async def write() -> None:
@@ -164,8 +164,8 @@ def test_a_log_that_cannot_be_written_does_not_undo_what_was_done(
     async def broken(*_: Any) -> None:
         raise StoreUnavailable("the disk is full")
 
-    monkeypatch.setattr(web.house.store.access, "note_audit", broken)
-    lane = _as_ada(web, web.house.services.lanes.set("mail", 3))
+    monkeypatch.setattr(web.container.store.access, "note_audit", broken)
+    lane = _as_ada(web, web.container.services.lanes.set("mail", 3))
     assert lane.limit == 3
     assert "lane.set of 'mail' by ada (api)" in caplog.text
 
@@ -175,7 +175,7 @@ def test_a_long_command_is_known_by_its_beginning_and_its_hash(web: Web) -> None
     argv = ["sh", "-c", "y" * 5_000, *(f"argument {number}" for number in range(50))]
     shorter = ["restic", "backup", "/srv"]
     env = {f"{'N' * 180}{number}": "v" for number in range(30)}
-    add = web.house.services.schedules.add
+    add = web.container.services.schedules.add
     for name, work in (("text", Shell(text, env=env)), ("argv", Shell(argv)), ("shorter", Shell(shorter))):
         _as_ada(web, add(name, "every 5m", work))
     commands = [detail["work"]["command"] for detail in _details(web)]
@@ -195,7 +195,7 @@ def test_a_migration_by_hand_is_noted(cli: CommandLine) -> None:
 
 
 def test_doors_and_addresses_are_told_apart(web: Web) -> None:
-    code = web.run(web.house.services.access.make_code(who="bob"))
+    code = web.run(web.container.services.access.make_code(who="bob"))
     browser = web.anybody("192.0.2.9")
     browser.log_in(code=code)
     browser.send("PUT", "/api/lanes/main", json={"limit": 7})

@@ -8,8 +8,8 @@ from tests.doors.command_line import CommandLine
 
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "state", "enabled", "broken",
-    "orphaned", "note", "off_note", "next_run_at", "next_run_reason", "held_since", "remaining", "failures", "last_run",
-    "version", "created_at", "updated_at",
+    "orphaned", "note", "off_note", "next_run_at", "next_run_reason", "paused_since", "remaining", "failures",
+    "last_run", "version", "created_at", "updated_at",
 ]  # fmt: skip
 
 

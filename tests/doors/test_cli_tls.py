@@ -184,7 +184,7 @@ def test_past_the_proxy_nothing_is_told_but_health(web: Web) -> None:
 
 
 def test_a_trusted_proxy_says_who_asks_and_how(web: Web) -> None:
-    code = web.run(web.house.services.access.make_code(who="ada", role="admin"))
+    code = web.run(web.container.services.access.make_code(who="ada", role="admin"))
     headers = {
         "Host": "jobs.example.org",
         "Origin": "https://jobs.example.org",
@@ -195,7 +195,7 @@ def test_a_trusted_proxy_says_who_asks_and_how(web: Web) -> None:
     assert answer.status_code == 200
     assert "; Secure" in answer.headers["set-cookie"]
     assert answer.headers["strict-transport-security"].startswith("max-age=")
-    (entry,) = [one for one in web.run(web.house.services.audit.page(limit=10)).items if one.verb == "login"]
+    (entry,) = [one for one in web.run(web.container.services.audit.page(limit=10)).items if one.verb == "login"]
     assert entry.address == "203.0.113.9"
 
 

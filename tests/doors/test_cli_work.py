@@ -283,7 +283,7 @@ def test_a_schedule_shows_its_work_and_policy_in_words(cli: CommandLine) -> None
 def test_a_schedule_whose_budget_is_used_up_is_shown_as_paused(cli: CommandLine) -> None:
     _added(cli, "--shell", "true", "--budget", "per_day_runs=1")
     connection = apsw.Connection(str(cli.folder / "ostinato.db"))
-    connection.execute("UPDATE schedules SET held_since = next_at, held_reason = '1 of 1 run used today'")
+    connection.execute("UPDATE schedules SET paused_since = next_at, paused_reason = '1 of 1 run used today'")
     connection.close()
     assert " paused " in cli.ok("schedule", "ls").out
     shown = cli.ok("schedule", "show", "a").out

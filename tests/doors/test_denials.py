@@ -42,7 +42,7 @@ def test_what_else_was_asked_for_in_a_minute_is_told(web: Web) -> None:
     _settle(web, 2)
     _, rest = web.denials()
     assert rest == ("kiosk", "127.0.0.1", "POST /api/lanes/cron/pause and others", 403, 3)
-    newest = web.run(web.house.services.audit.page(verb="denied")).items[0]
+    newest = web.run(web.container.services.audit.page(verb="denied")).items[0]
     assert newest.detail["asked"] == {"POST /api/lanes/cron/pause": 2, "POST /api/lanes/team/pause": 1}
 
 
@@ -51,7 +51,7 @@ def test_who_asks_for_ever_new_things_fills_no_entry(web: Web) -> None:
         web.anybody("192.0.2.7").get(f"/api/{number}-" + "x" * 300)
     web.clock.advance("1m")
     _settle(web, 2)
-    newest = web.run(web.house.services.audit.page(verb="denied")).items[0]
+    newest = web.run(web.container.services.audit.page(verb="denied")).items[0]
     assert newest.detail["count"] == 49
     assert len(newest.detail["asked"]) == MOST_ASKED + 1
     assert newest.detail["asked"]["others"] == 49 - MOST_ASKED
@@ -90,7 +90,7 @@ def test_however_many_addresses_knock_the_log_grows_slowly(web: Web) -> None:
     assert sum(count for *_, count in web.denials()) == 300
     web.anybody("2001:db8::ffff").get("/api/me")
     assert web.denials()[-1][:2] == ("unknown", "2001:db8::ffff")
-    attempts = web.app.state.doorkeeper._attempts
+    attempts = web.app.state.authenticator._attempts
     assert len(attempts._by_address) <= 10_000
 
 

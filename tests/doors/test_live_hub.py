@@ -27,33 +27,33 @@ from ostinato.service.live.hub import LiveHub
 from ostinato.service.live.listener import Ended, Happened, Lines, Listener, Message, Pong, Subscribed
 from ostinato.service.runs import EnqueueSpec
 from ostinato.tuning import Tuning
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 from tests.doors.live_socket import eventually
 from tests.stores.builders import HOUR, claim, finish, retry, said
 
 Found = Callable[[Message], bool]
 
 
-def run(tmp_path: Path, main: Callable[[House], Coroutine[Any, Any, None]], **numbers: Any) -> None:
+def run(tmp_path: Path, main: Callable[[Container], Coroutine[Any, Any, None]], **numbers: Any) -> None:
     async def whole() -> None:
-        async with house_on(tmp_path, Tuning(**numbers)) as house, asyncio.timeout(60):
-            await main(house)
+        async with container_on(tmp_path, Tuning(**numbers)) as container, asyncio.timeout(60):
+            await main(container)
 
     asyncio.run(whole())
 
 
 @asynccontextmanager
-async def house_on(tmp_path: Path, tuning: Tuning) -> AsyncIterator[House]:
+async def container_on(tmp_path: Path, tuning: Tuning) -> AsyncIterator[Container]:
     settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=tuning)
-    house = await open_house(settings, SystemClock(), Registry())
+    container = await open_container(settings, SystemClock(), Registry())
     try:
-        yield house
+        yield container
     finally:
-        await house.close()
+        await container.close()
 
 
-async def enqueue(house: House, count: int, **options: Any) -> list[int]:
-    return list(await house.services.runs.enqueue(EnqueueSpec("work", {}, **options), [((), {})] * count))
+async def enqueue(container: Container, count: int, **options: Any) -> list[int]:
+    return list(await container.services.runs.enqueue(EnqueueSpec("work", {}, **options), [((), {})] * count))
 
 
 async def joined(hub: LiveHub, topic: str = "overview") -> Listener:
@@ -82,7 +82,7 @@ def kind_of(message: Message) -> str | None:
 
 
 def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
+    async def main(container: Container) -> None:
         listener = Listener()
         for _ in range(1_000):
             listener.put(Pong())
@@ -108,15 +108,15 @@ def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
 
 
 def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        await house.services.lanes.set("main", limit=1_000)
-        ids = await enqueue(house, 600)
+    async def main(container: Container) -> None:
+        await container.services.lanes.set("main", limit=1_000)
+        ids = await enqueue(container, 600)
         now = SystemClock().now()
-        running = (await house.store.runs.claim_runs(claim(room=600, now=now, tasks=("work",)))).runs
+        running = (await container.store.runs.claim_runs(claim(room=600, now=now, tasks=("work",)))).runs
         assert len(running) == 600
-        listener = await joined(house.services.live)
+        listener = await joined(container.services.live)
         now = SystemClock().now()
-        await house.store.runs.finish_runs([finish(one, started_at=now, finished_at=now) for one in running])
+        await container.store.runs.finish_runs([finish(one, started_at=now, finished_at=now) for one in running])
         ended: set[int | None] = set()
         while not ended >= set(ids):
             ended |= {run_of(message) for message in await until(listener, lambda message: True)}
@@ -134,11 +134,11 @@ def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkey
 
     monkeypatch.setattr(live_hub, "_encoded", counted)
 
-    async def main(house: House) -> None:
-        hub = house.services.live
+    async def main(container: Container) -> None:
+        hub = container.services.live
         listeners = [await joined(hub) for _ in range(50)]
         others = [await joined(hub, "schedule:none") for _ in range(50)]
-        ids = await enqueue(house, 20)
+        ids = await enqueue(container, 20)
         for listener in listeners:
             assert [run_of(one) for one in await until(listener, lambda message: run_of(message) == ids[-1])] == ids
         assert not any(listener.waiting for listener in others)
@@ -148,13 +148,13 @@ def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkey
 
 
 def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_known(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        (id,) = await enqueue(house, 1)
-        await enqueue(house, OVERLAP + 10, delay="1h")
-        listener = await joined(house.services.live)
+    async def main(container: Container) -> None:
+        (id,) = await enqueue(container, 1)
+        await enqueue(container, OVERLAP + 10, delay="1h")
+        listener = await joined(container.services.live)
         now = SystemClock().now()
-        (one,) = (await house.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
-        await house.store.runs.finish_runs([retry(one, started_at=now, finished_at=now, ready_at=now + HOUR)])
+        (one,) = (await container.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
+        await container.store.runs.finish_runs([retry(one, started_at=now, finished_at=now, ready_at=now + HOUR)])
         heard = await until(listener, lambda message: kind_of(message) == "run_queued")
         assert {run_of(message) for message in heard} == {id}
 
@@ -162,15 +162,15 @@ def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_
 
 
 def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        hub = house.services.live
+    async def main(container: Container) -> None:
+        hub = container.services.live
         for turn in range(20):
             gone = await joined(hub)
             hub.leave(gone)
             await asyncio.sleep(turn * 0.002)  # now before the hub ends, now just when, now after
             listener = await joined(hub)
             assert hub._task is not None
-            (id,) = await enqueue(house, 1)
+            (id,) = await enqueue(container, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
             hub.leave(listener)
         await eventually(lambda: hub._task is None)
@@ -183,7 +183,7 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
     entry = "INSERT INTO audit (at, who, door, verb, object, detail) VALUES (1, 'ada', 'cli', %s, 'backup', '{}')"
 
     async def main() -> None:
-        house = await open_house(Settings(db=postgres_url), SystemClock(), Registry())
+        container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
         options = "-c search_path=ostinato"
         try:
             async with (
@@ -194,8 +194,8 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
                 await late.execute(entry, ["schedule.remove"])
                 await other.execute(event)
                 await other.execute(entry, ["lane.set"])
-                chat = await joined(house.services.live, "session:chat")
-                schedule = await joined(house.services.live, "schedule:backup")
+                chat = await joined(container.services.live, "session:chat")
+                schedule = await joined(container.services.live, "schedule:backup")
                 await late.commit()
                 (told,) = await until(chat, lambda message: isinstance(message, Happened))
                 (removed,) = await until(schedule, lambda message: isinstance(message, Happened))
@@ -204,7 +204,7 @@ def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_olde
                 assert msgspec.json.decode(told.event)["data"]["id"] == 1
                 assert msgspec.json.decode(removed.event)["kind"] == "schedule_removed"
         finally:
-            await house.close()
+            await container.close()
 
     asyncio.run(asyncio.wait_for(main(), 60))
 
@@ -213,16 +213,16 @@ def test_who_listens_goes_on_when_the_server_has_cut_all_connections(postgres_ur
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s"
 
     async def main() -> None:
-        house = await open_house(Settings(db=postgres_url), SystemClock(), Registry())
+        container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
         try:
-            listener = await joined(house.services.live)
+            listener = await joined(container.services.live)
             for _ in range(2):
                 async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other:
                     await other.execute(cut, [other.info.backend_pid])
-                (id,) = await enqueue(house, 1)
+                (id,) = await enqueue(container, 1)
                 await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
         finally:
-            await house.close()
+            await container.close()
 
     asyncio.run(asyncio.wait_for(main(), 60))
 
@@ -235,10 +235,10 @@ def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(live_hub, "_changed", fail)
 
-    async def main(house: House) -> None:
-        listener = await joined(house.services.live)
+    async def main(container: Container) -> None:
+        listener = await joined(container.services.live)
         for _ in range(3):
-            (id,) = await enqueue(house, 1)
+            (id,) = await enqueue(container, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
 
     run(tmp_path, main, live_pause_seconds=0.01)
@@ -248,27 +248,27 @@ def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch
 
 
 def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
-    async def main(house: House) -> None:
-        (id,) = await enqueue(house, 1)
+    async def main(container: Container) -> None:
+        (id,) = await enqueue(container, 1)
         now = SystemClock().now()
-        (one,) = (await house.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
-        await house.store.runs.report_runs([Report(one.id, one.token, output=said(*[" x\n" * 5_000] * 4))])
+        (one,) = (await container.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
+        await container.store.runs.report_runs([Report(one.id, one.token, output=said(*[" x\n" * 5_000] * 4))])
         reads = 0
-        read_output = house.store.runs.read_output
+        read_output = container.store.runs.read_output
 
         async def counted(id: Any) -> list[OutputPart]:
             nonlocal reads
             reads += 1
             return await read_output(id)
 
-        house.store.runs.read_output = counted  # type: ignore[method-assign]
+        container.store.runs.read_output = counted  # type: ignore[method-assign]
         listener, other = Listener(), Listener()
-        await house.services.live.subscribe(listener, f"output:{id}")
-        await house.services.live.subscribe(other, f"output:{id}", "19990")
+        await container.services.live.subscribe(listener, f"output:{id}")
+        await container.services.live.subscribe(other, f"output:{id}", "19990")
         assert numbers(await until(other, lambda message: 20_000 in numbers([message]))) == list(range(19_991, 20_001))
         heard = await until(listener, lambda message: 20_000 in numbers([message]))
         assert numbers(heard) == list(range(1, 20_001))
-        await house.store.runs.finish_runs([finish(one, output=said(" last\n"))])
+        await container.store.runs.finish_runs([finish(one, output=said(" last\n"))])
         for each in (listener, other):
             assert numbers(await until(each, lambda message: isinstance(message, Ended))) == [20_001]
         assert reads <= 4, "it was read again for each message"

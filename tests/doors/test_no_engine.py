@@ -28,7 +28,7 @@ def test_no_door_takes_it_for_an_engine(web: Web) -> None:
     for name in ("known", "unknown"):
         admin.post("/api/schedules", {"name": name, "timing": "every 5m", "work": {**task, "task": name}})
     queued = admin.post("/api/runs", {"work": task}).json()["id"]
-    engine = web.house.make_engine()
+    engine = web.container.make_engine()
     web.run(engine.prepare(takes_work=False))
     try:
         assert admin.get("/api/nodes").json()["items"] == []

@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from ostinato.api.app import create_app
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 from ostinato.execution.registry import Registry
 from tests.doors.good_requests import GOOD, KNOWN, furnish
 from tests.doors.served import Served
@@ -40,7 +40,7 @@ CHECKS = [
 ]
 EXAMPLES = 15
 
-document = create_app(cast(ApiHouse, None)).openapi()
+document = create_app(cast(ApiContainer, None)).openapi()
 schema = schemathesis.openapi.from_dict(document)
 schema.config.generation.update(max_examples=EXAMPLES, deterministic=True, with_security_parameters=False)
 operations = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]

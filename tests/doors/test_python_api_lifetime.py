@@ -143,7 +143,7 @@ def test_a_failed_start_of_an_async_with_leaves_nothing_open(app: Ostinato, monk
             with pytest.raises(StoreUnavailable, match="away"):
                 async with app:
                     raise AssertionError("it has not started")
-        assert app._home.house is None
+        assert app._host.container is None
         async with app:
             assert (await app.aio.health())["node"] is not None
 

@@ -60,7 +60,7 @@ def test_a_text_that_is_not_utf_8_is_listed_and_told_by_doctor_and_check(cli: Co
 
 def test_the_overview_tells_what_is_quarantined_without_what_it_said(web: Web, admin: Client) -> None:
     async def spoil() -> None:
-        store = web.house.store
+        store = web.container.store
         await switch_checks_off(store)
         await raw(store, "INSERT INTO lanes (name, max_running, rate_count) VALUES ('slow', 3, 0)")
         await store.quarantine.set_aside(await store.quarantine.find_bad(10), web.clock.now())

@@ -16,10 +16,10 @@ from ostinato.clock import Micros
 from ostinato.config import Settings
 from ostinato.errors import AlreadyActive, Conflict, NotFound
 from ostinato.models.ids import ScheduleId
-from ostinato.models.schedule import Hold
+from ostinato.models.schedule import Pause
 from ostinato.stores.base import Claim
 from ostinato.tuning import Tuning
-from ostinato.wiring import House
+from ostinato.wiring import Container
 from tests.conftest import tuned
 from tests.databases import SHARED, url_of
 from tests.doors.command_line import CommandLine, eventually
@@ -149,16 +149,16 @@ def test_a_run_of_a_lost_node_holds_up_no_removal(app: Ostinato) -> None:
     app.schedules.add("nightly", "every 1h", body.task)
     app.schedules.trigger("nightly")
 
-    async def claim(house: object) -> int:
+    async def claim(container: object) -> int:
         from ostinato.clock import SECOND
         from ostinato.models.ids import NodeId
         from ostinato.stores.base import Claim
 
-        store, now = house.store, house.clock.now()  # type: ignore[attr-defined]
+        store, now = container.store, container.clock.now()  # type: ignore[attr-defined]
         claimed = await store.runs.claim_runs(Claim(NodeId("gone"), now, now + SECOND, 1, ("body",), '["body"]'))
         return len(claimed.runs)
 
-    assert app._home.run(claim) == 1
+    assert app._host.run(claim) == 1
     assert list(app.schedules.remove("nightly")) == []
 
 
@@ -170,13 +170,13 @@ def test_a_run_of_a_process_that_is_no_engine_is_waited_for_too(app: Ostinato) -
     app.schedules.add("nightly", "every 1h", body.task)
     run = app.schedules.trigger("nightly")
 
-    async def claim(house: House) -> int:
-        engine = house.make_engine()
+    async def claim(container: Container) -> int:
+        engine = container.make_engine()
         await engine.prepare(takes_work=False)
-        now = house.clock.now()
-        return len((await house.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))).runs)
+        now = container.clock.now()
+        return len((await container.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))).runs)
 
-    assert app._home.run(claim) == 1
+    assert app._host.run(claim) == 1
     with pytest.raises(Conflict, match=f"run {run.id} of it was told to stop"):
         app.schedules.remove("nightly")
 
@@ -192,23 +192,23 @@ def test_nothing_starts_while_it_is_waited_for_however_much_is_queued(
     run = app.schedules.trigger("nightly")
     held: list[bool] = []
 
-    async def prepare(house: House) -> None:
-        engine, now = house.make_engine(), house.clock.now()
+    async def prepare(container: Container) -> None:
+        engine, now = container.make_engine(), container.clock.now()
         await engine.prepare(takes_work=False)
-        claimed = await house.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))
+        claimed = await container.store.runs.claim_runs(Claim(engine.id, now, now, 1, ("body",), '["body"]'))
         assert [one.id for one in claimed.runs] == [run.id]
-        schedule = await house.store.schedules.get_schedule("nightly")
+        schedule = await container.store.schedules.get_schedule("nightly")
         assert schedule is not None
-        await house.store.runs.insert_runs([new_run(schedule_id=schedule.id, ready_at=now) for _ in range(1_005)])
-        hold_schedule = house.store.schedules.hold_schedule
+        await container.store.runs.insert_runs([new_run(schedule_id=schedule.id, ready_at=now) for _ in range(1_005)])
+        pause_schedule = container.store.schedules.pause_schedule
 
-        async def moved_once(id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
-            held.append(await hold_schedule(id, version if held else version + 1, hold, now))
+        async def moved_once(id: ScheduleId, version: int, hold: Pause, now: Micros) -> bool:
+            held.append(await pause_schedule(id, version if held else version + 1, hold, now))
             return held[-1]
 
-        monkeypatch.setattr(house.store.schedules, "hold_schedule", moved_once)
+        monkeypatch.setattr(container.store.schedules, "pause_schedule", moved_once)
 
-    app._home.run(prepare)
+    app._host.run(prepare)
     begun = datetime.now(UTC)
     with pytest.raises(Conflict, match=f"run {run.id} of it was told to stop"):
         app.schedules.remove("nightly")

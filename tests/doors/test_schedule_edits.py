@@ -27,7 +27,7 @@ def test_an_edit_with_an_old_version_changes_nothing_and_tells_the_new_one(app: 
 
 
 def test_edits_at_the_same_time_all_hold(web: Web) -> None:
-    schedules = web.house.services.schedules
+    schedules = web.container.services.schedules
 
     async def together() -> None:
         await schedules.add("a", "every 5m", "hello")
@@ -44,7 +44,7 @@ def test_edits_at_the_same_time_all_hold(web: Web) -> None:
 
 
 def test_of_edits_with_the_same_version_at_the_same_time_one_is_done(web: Web) -> None:
-    schedules = web.house.services.schedules
+    schedules = web.container.services.schedules
 
     async def together() -> list[object]:
         await schedules.add("a", "every 5m", "hello")

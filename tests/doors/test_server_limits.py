@@ -32,7 +32,7 @@ from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
 from ostinato.tuning import Tuning
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -46,8 +46,8 @@ HALF_A_BODY = (
 class Server:
     """A server with its address, and the lines to it."""
 
-    def __init__(self, house: House, address: str, stack: contextlib.AsyncExitStack) -> None:
-        self.house = house
+    def __init__(self, container: Container, address: str, stack: contextlib.AsyncExitStack) -> None:
+        self.container = container
         self.address = address
         self.port = int(address.rpartition(":")[2])
         self._stack = stack
@@ -71,21 +71,21 @@ class Server:
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     async def token(self, name: str = "tests") -> str:
-        _, token = await self.house.services.access.make_token(name, Role.ADMIN, "tests", None)
+        _, token = await self.container.services.access.make_token(name, Role.ADMIN, "tests", None)
         return token
 
 
 @asynccontextmanager
 async def served(limits: Limits, **numbers: Any) -> AsyncIterator[Server]:
     settings = Settings(db="sqlite://:memory:", port=0, tuning=Tuning(**numbers))
-    house = await open_house(settings, SystemClock(), Registry())
+    container = await open_container(settings, SystemClock(), Registry())
     try:
         async with contextlib.AsyncExitStack() as stack:
-            address = await stack.enter_async_context(serving(house, lambda _: None, limits))
+            address = await stack.enter_async_context(serving(container, lambda _: None, limits))
             async with contextlib.AsyncExitStack() as lines:
-                yield Server(house, address, lines)
+                yield Server(container, address, lines)
     finally:
-        await house.close()
+        await container.close()
 
 
 def run(limits: Limits, work: Callable[[Server], Coroutine[Any, Any, T]], **numbers: Any) -> T:
@@ -297,11 +297,11 @@ def test_what_a_connection_holds_of_a_head_is_bounded(piece: int) -> None:
     """The parser is fed by hand: after how many bytes does it refuse?"""
 
     async def fed() -> tuple[int, list[bytes]]:
-        house = await open_house(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
+        container = await open_container(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
         connections = Connections(PATIENT)
         connection = connections.admit("127.0.0.1")
         assert connection is not None
-        server = uvicorn.Server(_configured(house, connections))
+        server = uvicorn.Server(_configured(container, connections))
         server.config.load()
         protocol = HttpProtocol(server.config, server.server_state, {}, connection, connections)
         transport = _Written()
@@ -317,7 +317,7 @@ def test_what_a_connection_holds_of_a_head_is_bounded(piece: int) -> None:
             protocol.data_received(b"x: y\r\n" * (piece // 6))
             taken += piece
             assert taken < 10 * LARGEST_HEAD
-        await house.close()
+        await container.close()
         return taken, transport.written
 
     taken, written = asyncio.run(fed())
@@ -352,11 +352,11 @@ class _Written(asyncio.Transport):
 
 def test_parser_sockets_and_loop_are_named_whatever_is_installed() -> None:
     async def configured() -> uvicorn.Config:
-        house = await open_house(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
+        container = await open_container(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
         try:
-            return _configured(house, Connections(PATIENT))
+            return _configured(container, Connections(PATIENT))
         finally:
-            await house.close()
+            await container.close()
 
     config = asyncio.run(configured())
     config.load()
@@ -463,12 +463,12 @@ def test_the_soft_limit_is_raised_to_what_is_enough(
 
 def test_without_a_server_nothing_is_told_of_connections() -> None:
     async def text() -> str:
-        house = await open_house(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
+        container = await open_container(Settings(db="sqlite://:memory:"), SystemClock(), Registry())
         try:
-            transport = httpx.ASGITransport(create_app(house))
+            transport = httpx.ASGITransport(create_app(container))
             async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
                 return (await client.get("/metrics")).text
         finally:
-            await house.close()
+            await container.close()
 
     assert "scheduler_http_connections" not in asyncio.run(text())

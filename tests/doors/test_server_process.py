@@ -43,7 +43,7 @@ async def up(app: Ostinato) -> AsyncIterator[tuple[ServerProcess, httpx.AsyncCli
         server.tell_engine(await app.aio.with_engine(_itself))
         address = re.search(r"http://\S+", told[0])
         assert address is not None
-        made = app._home.house
+        made = app._host.container
         assert made is not None
         _, token = await made.services.access.make_token("tests", Role.ADMIN, "tests", None)
         headers = {"Authorization": f"Bearer {token}"}

@@ -75,7 +75,7 @@ match sys.argv[2:]:
     case ["deaf"]:
         wait_for_ever()
     case ["home" | "logging"]:
-        with app._home._lock if sys.argv[2] == "home" else logging.getLogger().handlers[0].lock:
+        with app._host._lock if sys.argv[2] == "home" else logging.getLogger().handlers[0].lock:
             while not Path("begun").exists():
                 time.sleep(0.01)
             Path("open").touch()
@@ -272,9 +272,9 @@ def test_a_second_interrupt_ends_a_script_whose_engine_is_blocked(tmp_path: Path
 def test_an_interrupt_of_a_stop_that_nobody_interrupted_before_is_raised(tmp_path: Path) -> None:
     code = (
         "import os, signal, threading\nfrom ostinato import Ostinato\napp = Ostinato('sqlite:///a.db').start()\n"
-        "leave = app._home.leave\n"
+        "leave = app._host.leave\n"
         "def interrupted(*arguments):\n    signal.raise_signal(signal.SIGINT)\n    leave(*arguments)\n"
-        "app._home.leave = interrupted\n"
+        "app._host.leave = interrupted\n"
         "try:\n    app.stop()\nexcept KeyboardInterrupt:\n    os._exit(4)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False).returncode == 4

@@ -18,13 +18,13 @@ NO_ENGINE = "no engine is running: start one with 'ostinato up'"
 def beat(web: Web, *, running: int = 0, tasks: tuple[str, ...] = ("hello",)) -> None:
     now = web.clock.now()
     beat = NodeBeat(NodeId("one"), "here", 1, 4, running, False, tasks, now, now, now + MINUTE, "{}")
-    web.run(web.house.store.nodes.renew(beat))
+    web.run(web.container.store.nodes.renew(beat))
 
 
 def claim(web: Web, room: int = 4) -> list[int]:
     """The node takes what it can."""
     now = web.clock.now()
-    found = web.run(web.house.store.runs.claim_runs(Claim(NodeId("one"), now, now, room, ("hello",), '["hello"]')))
+    found = web.run(web.container.store.runs.claim_runs(Claim(NodeId("one"), now, now, room, ("hello",), '["hello"]')))
     return [run.id for run in found.runs]
 
 

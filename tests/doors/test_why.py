@@ -181,7 +181,7 @@ def test_why_of_a_due_time_before_a_pause_that_has_no_row_is_not_the_pause(app: 
     clock.advance("3h")
     app.schedules.enable("job")
     simulate(app, lasting="2h")
-    assert app.schedules.get("job").held_since == at(7)
+    assert app.schedules.get("job").paused_since == at(7)
     assert app.why("job", at=at(4)).answer.startswith("There is no row for 2026-01-01 04:00:00 UTC")
     assert app.why("job", at=at(7)).answer.startswith("It did not run at 2026-01-01 07:00:00 UTC: paused")
 

@@ -1,5 +1,5 @@
 """The server in this process, on a database in memory and a clock that stands still; requests are carried through it
-on the house's loop."""
+on the container's loop."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
 from ostinato.testing import FakeClock
-from ostinato.wiring import House, open_house
+from ostinato.wiring import Container, open_container
 
 __all__ = ["BASE", "Client", "Web", "web_on"]
 
@@ -70,13 +70,13 @@ class Client:
 
 
 class Web:
-    """A house with the server on it. No engine."""
+    """A container with the server on it. No engine."""
 
-    def __init__(self, runner: asyncio.Runner, house: House, clock: FakeClock) -> None:
+    def __init__(self, runner: asyncio.Runner, container: Container, clock: FakeClock) -> None:
         self._runner = runner
-        self.house = house
+        self.container = container
         self.clock = clock
-        self.app: FastAPI = create_app(house)
+        self.app: FastAPI = create_app(container)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._runner.run(work)
@@ -85,7 +85,7 @@ class Web:
         return Client(self, headers, address)
 
     def token(self, role: Role | str, name: str | None = None, expires: str | None = None) -> str:
-        _, secret = self.run(self.house.services.access.make_token(name or str(role), role, "tests", expires))
+        _, secret = self.run(self.container.services.access.make_token(name or str(role), role, "tests", expires))
         return secret
 
     def script(self, role: Role | str, name: str | None = None) -> Client:
@@ -95,22 +95,22 @@ class Web:
     def browser(self, role: Role | str = Role.ADMIN, who: str = "ada") -> Client:
         """Somebody who has followed a login link, and sends the key of the page's origin with every request."""
         client = self.anybody()
-        client.log_in(code=self.run(self.house.services.access.make_code(who=who, role=role)))
+        client.log_in(code=self.run(self.container.services.access.make_code(who=who, role=role)))
         return client
 
     def set(self, **settings: Any) -> None:
         """Other settings from now on."""
-        self.house.settings = replace(self.house.settings, **settings)
+        self.container.settings = replace(self.container.settings, **settings)
 
     def audit(self) -> list[tuple[str, str, str, str]]:
         """Who, door, verb and object of every entry but of denials, the oldest first."""
-        entries = self.run(self.house.services.audit.page(limit=500)).items
+        entries = self.run(self.container.services.audit.page(limit=500)).items
         done = [entry for entry in reversed(entries) if entry.verb != "denied"]
         return [(entry.who, entry.door, entry.verb, entry.object) for entry in done]
 
     def denials(self) -> list[tuple[str, str | None, str, int, int]]:
         """Who, address, what was asked, the status and the count of every denial, the oldest first."""
-        entries = self.run(self.house.services.audit.page(verb="denied", limit=500)).items
+        entries = self.run(self.container.services.audit.page(verb="denied", limit=500)).items
         return [
             (one.who, one.address, one.object, one.detail["status"], one.detail["count"]) for one in reversed(entries)
         ]
@@ -120,8 +120,8 @@ class Web:
 def web_on(registry: Registry | None = None, url: str = "sqlite://:memory:", **settings: Any) -> Iterator[Web]:
     clock = FakeClock("2026-01-01T00:00:00Z")
     with asyncio.Runner() as runner:
-        house = runner.run(open_house(Settings(db=url, **settings), clock, registry or Registry()))
+        container = runner.run(open_container(Settings(db=url, **settings), clock, registry or Registry()))
         try:
-            yield Web(runner, house, clock)
+            yield Web(runner, container, clock)
         finally:
-            runner.run(house.close())
+            runner.run(container.close())

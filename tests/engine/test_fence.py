@@ -139,7 +139,7 @@ def test_what_was_claimed_ahead_does_not_start_once_the_lease_may_have_run_out(
     uptime.now += LEASE
     fake_clock.advance("1s")
     eventually(lambda: line.sent)
-    assert on_loop(app, lambda engine: engine.dispatcher.start_held(engine.clock.now())) == 0
+    assert on_loop(app, lambda engine: engine.dispatcher.start_claimed(engine.clock.now())) == 0
     assert (app.health()["held"], ran) == (1, [])
     mend(app, line)
     assert run.wait(timeout=60).state is RunState.SUCCEEDED
@@ -175,7 +175,7 @@ def test_a_claim_that_is_answered_too_late_waits_for_a_beat(app: Ostinato, uptim
         uptime.now += LEASE
         engine.dispatcher.accept(claimed)
         assert engine.runner.running == 0
-        return engine.dispatcher.held
+        return engine.dispatcher.claimed_ahead
 
     claim = app.with_engine(begin)
     run = job.enqueue()

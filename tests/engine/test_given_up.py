@@ -48,7 +48,7 @@ def give_up(
 
 def told(app: Ostinato, id: int) -> str:
     """What the run says, as its page shows it."""
-    return app._home.run(lambda house: house.services.runs.look(id)).reason or ""
+    return app._host.run(lambda container: container.services.runs.look(id)).reason or ""
 
 
 def gone(app: Ostinato) -> bool:

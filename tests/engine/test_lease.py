@@ -125,10 +125,10 @@ def test_whoever_looks_between_the_first_beat_and_its_answer_sees_a_drained_node
 
         async def look(beat: NodeBeat) -> None:
             """As the waker does."""
-            glance = await watch.glance(beat.id)
-            seen.append(glance.drain)
-            if glance.drain is not None:
-                engine.ask_drain(glance.drain)
+            wake_hints = await watch.wake_hints(beat.id)
+            seen.append(wake_hints.drain)
+            if wake_hints.drain is not None:
+                engine.ask_drain(wake_hints.drain)
             assert not takes_work(engine)
 
         beats.written = look

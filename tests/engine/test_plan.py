@@ -46,9 +46,9 @@ def schedule(timing: str = "every 1h", *, due: Micros = START + HOUR, **policy: 
         remaining=settled.remaining,
         version=1,
         project=None,
-        held_since=None,
-        held_reason=None,
-        held_cause=None,
+        paused_since=None,
+        paused_reason=None,
+        paused_cause=None,
         active=(),
         waiting=(),
     )
@@ -433,14 +433,16 @@ def test_whenever_the_ticks_come_every_due_time_has_exactly_one_row(
 def test_a_held_schedule_that_cannot_be_read_breaks_and_keeps_the_row_that_can_be_made(
     fields: dict[str, Any], row: list[tuple[Micros, Micros, int]]
 ) -> None:
-    held = replace(schedule(due=START + 5 * HOUR), held_since=START + HOUR, held_reason="budget: spent")
+    held = replace(schedule(due=START + 5 * HOUR), paused_since=START + HOUR, paused_reason="budget: spent")
     found = plan(replace(held, **fields), START + 5 * HOUR)
     assert (found.enabled, found.broken is not None, found.next_at) == (False, True, None)
     assert [(run.due_at, run.last_due_at, run.count) for run in found.runs] == row
 
 
 def test_a_held_schedule_goes_on_with_a_row_of_what_it_left_out() -> None:
-    held = replace(schedule(due=START + 5 * HOUR), held_since=START + HOUR, held_reason="budget: spent", remaining=2)
+    held = replace(
+        schedule(due=START + 5 * HOUR), paused_since=START + HOUR, paused_reason="budget: spent", remaining=2
+    )
     found = plan(held, START + 5 * HOUR)
     assert [(run.state, run.due_at, run.count, run.reason) for run in found.runs] == [
         (RunState.SKIPPED, START + HOUR, 4, "budget: spent"),

@@ -10,7 +10,7 @@ import pytest
 from ostinato import Ostinato, RunState
 from ostinato.engine.node import Engine
 from ostinato.engine.quarantine import PAUSE, WHOLE
-from ostinato.models.live import Mark
+from ostinato.models.live import Position
 from ostinato.models.run import RunFilter
 from ostinato.service.services import Services
 from ostinato.stores.quarantine import Seen
@@ -187,7 +187,7 @@ async def look_at_everything(engine: Engine) -> None:
     )
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))
-    await store.runs.look(Mark(0, 0, 0, changed_at=0, finished_at=0), 100)
+    await store.runs.changes_since(Position(0, 0, 0, changed_at=0, finished_at=0), 100)
     for schedule in await services.schedules.list():
         await services.why.why(schedule.name)
     await services.lanes.list()
@@ -205,7 +205,7 @@ async def look_at_everything(engine: Engine) -> None:
     await services.upkeep.find_bad()
     watch = await store.watch()
     try:
-        await watch.glance(engine.id)
+        await watch.wake_hints(engine.id)
     finally:
         await watch.close()
     await engine.rescuer.rescue()

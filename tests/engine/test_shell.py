@@ -182,7 +182,7 @@ def test_a_folder_that_vanishes_meanwhile_is_named_too(memory_app: Ostinato, tmp
     assert f"its folder {folder} does not exist" in (run.reason or "")
 
 
-# Surroundings.
+# ProcessEnvironment.
 
 
 def test_it_runs_in_its_folder_with_its_environment(memory_app: Ostinato, tmp_path: Path) -> None:

@@ -165,10 +165,10 @@ def test_a_finish_whose_run_was_rescued_meanwhile_is_dropped_and_told(
     def _failed(engine: Engine, run: Any) -> Any:
         return _crashed(run, engine.clock.now())
 
-    async def alone(house: Any) -> None:
-        await rescue(house.make_engine())
+    async def alone(container: Any) -> None:
+        await rescue(container.make_engine())
 
-    other._home.run(alone)
+    other._host.run(alone)
     assert other.runs.get(id).state is RunState.FAILED
     aside.rename(path)
     other.start()

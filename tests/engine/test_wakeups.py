@@ -115,7 +115,7 @@ def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> 
     async def test(bench: Bench) -> None:
         under_way = await bench.store.next_claim()
         # The database has the claim and the stop, and this node has heard only of the stop.
-        bench.dispatcher.cancel_held(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
+        bench.dispatcher.cancel_claimed(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
         run = ClaimedRun(
             RunId(7), 1, "function", "job", "{}", "{}", Trigger.API, 0, 0, 1, None, None, None, None, started_at=0
         )
@@ -131,7 +131,7 @@ def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> 
 def test_a_stop_of_a_run_of_others_is_forgotten_with_the_claim() -> None:
     async def test(bench: Bench) -> None:
         under_way = await bench.store.next_claim()
-        bench.dispatcher.cancel_held(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
+        bench.dispatcher.cancel_claimed(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
         under_way.set_result(Claimed())
         await bench.dispatcher.rest()
         await bench.recorder.flush(claim=False)

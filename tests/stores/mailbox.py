@@ -120,7 +120,7 @@ async def told(store: Store, node: str = "node-1") -> dict[RunId, Ending]:
     """Which runs of a node were told to stop, and why."""
     watch = await store.watch()
     try:
-        return dict((await watch.glance(NodeId(node))).cancel)
+        return dict((await watch.wake_hints(NodeId(node))).cancel)
     finally:
         await watch.close()
 

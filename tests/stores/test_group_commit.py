@@ -13,7 +13,7 @@ from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.states import Cause, Trigger
-from ostinato.stores.base import Glance, Store, Watch
+from ostinato.stores.base import Store, WakeHints, Watch
 from ostinato.stores.sqlite.store import SqliteStore
 from tests.databases import LIGHT
 from tests.stores.builders import HOUR, NOW, beat, change, claim, claim_one, finish, new_run, plan, put
@@ -113,7 +113,7 @@ async def test_another_process_sees_it_too(first: Store, second: Store) -> None:
         for number in range(3):
             await first.runs.insert_runs([new_run(ready_at=NOW + number)])
             await seen(watch)
-            assert (await watch.glance(NODE)).ready_at == NOW
+            assert (await watch.wake_hints(NODE)).ready_at == NOW
     finally:
         await watch.close()
 
@@ -150,7 +150,7 @@ async def test_a_file_that_cannot_be_read_ends_the_wait_with_the_reason(
 async def test_a_glance_says_when_who_has_something_to_do(store: Store) -> None:
     watch = await store.watch()
     try:
-        assert await watch.glance(NODE) == Glance(None, None, [])
+        assert await watch.wake_hints(NODE) == WakeHints(None, None, [])
         await put(store, next_at=NOW + HOUR)
         await put(store, "sooner", next_at=NOW + 1)
         await put(store, "disabled", enabled=False)
@@ -158,14 +158,17 @@ async def test_a_glance_says_when_who_has_something_to_do(store: Store) -> None:
             [new_run(ready_at=NOW + 9, priority=5), new_run(ready_at=NOW + 7), new_run(ready_at=NOW + 8, lane="cron")]
         )
         await store.runs.insert_runs([new_run(ready_at=NOW, session="s", waiting=True)])
-        glance = await watch.glance(NODE)
-        assert (glance.next_at, glance.ready_at, list(glance.cancel)) == (NOW + 1, NOW + 7, [])
+        wake_hints = await watch.wake_hints(NODE)
+        assert (wake_hints.next_at, wake_hints.ready_at, list(wake_hints.cancel)) == (NOW + 1, NOW + 7, [])
         run = await claim_one(store, now=NOW + 7)
         await store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, "stop it"), NOW)
-        glance = await watch.glance(NODE)
-        assert (glance.ready_at, list(glance.cancel)) == (NOW + 8, [(run.id, Ending(Cause.CANCELLED, "stop it"))])
+        wake_hints = await watch.wake_hints(NODE)
+        assert (wake_hints.ready_at, list(wake_hints.cancel)) == (
+            NOW + 8,
+            [(run.id, Ending(Cause.CANCELLED, "stop it"))],
+        )
         await store.runs.finish_runs([finish(run)])
-        assert list((await watch.glance(NODE)).cancel) == []
+        assert list((await watch.wake_hints(NODE)).cancel) == []
     finally:
         await watch.close()
 

@@ -104,8 +104,10 @@ async def test_cancel_ends_what_is_queued_and_asks_what_runs(store: Store) -> No
     assert await states(store, running, ended) == [(RunState.RUNNING, "not needed"), (RunState.SUCCEEDED, None)]
     watch = await store.watch()
     try:
-        assert list((await watch.glance(NodeId("node-1"))).cancel) == [(running, Ending(Cause.CANCELLED, "not needed"))]
-        assert list((await watch.glance(NodeId("node-2"))).cancel) == []
+        assert list((await watch.wake_hints(NodeId("node-1"))).cancel) == [
+            (running, Ending(Cause.CANCELLED, "not needed"))
+        ]
+        assert list((await watch.wake_hints(NodeId("node-2"))).cancel) == []
     finally:
         await watch.close()
     await store.runs.finish_runs([finish(one, RunState.CANCELLED)])

@@ -16,13 +16,13 @@ import pytest
 
 from ostinato.errors import SchemaTooNew, StoreError
 from ostinato.models.budget import UNKNOWN, Budget, Grant, Reservation, Spending
-from ostinato.models.live import Mark
+from ostinato.models.live import Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import Report, RunFilter
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState
 from ostinato.stores.access import AccessCounts
-from ostinato.stores.base import Tally
+from ostinato.stores.base import StateCount
 from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
@@ -145,10 +145,10 @@ async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(share
     try:
         ((row,), total) = await store.schedules.page_schedules(ScheduleFilter(limit=5))
         assert (row.schedule.name, row.key, row.active, total) == ("report", (2, "report"), 1, 1)
-        changes = await store.runs.look(Mark(2, 0, 0, changed_at=4, finished_at=NOW), 10)
+        changes = await store.runs.changes_since(Position(2, 0, 0, changed_at=4, finished_at=NOW), 10)
         assert [schedule.name for schedule in changes.schedules] == ["report"]
         assert [run.state for run in changes.ended] == ["succeeded"]
-        tally = Tally(NOW // 60_000_000 * 60_000_000, RunState.SUCCEEDED, 1, 2.0)
+        tally = StateCount(NOW // 60_000_000 * 60_000_000, RunState.SUCCEEDED, 1, 2.0)
         assert await store.runs.tally_ended(NOW, NOW + 60_000_000, 60_000_000) == [tally]
         (node,) = await store.nodes.list_nodes(2)
         assert (await store.nodes.read_statistics(), node.drain) == ({node.id: {}}, False)

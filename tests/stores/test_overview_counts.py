@@ -10,7 +10,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.base import RunCounts, Store, Tally
+from ostinato.stores.base import RunCounts, StateCount, Store
 from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put, put_many, scheduled_run
 from tests.stores.mailbox import message
 from tests.stores.places import raw
@@ -158,10 +158,10 @@ async def test_what_ended_is_counted_by_bucket_and_state(store: Store) -> None:
         ]
     )
     assert await store.runs.tally_ended(begin, begin + 2 * bucket, bucket) == [
-        Tally(begin, RunState.FAILED, 1, 3.0),
-        Tally(begin, RunState.SKIPPED, 1, 0.0),
-        Tally(begin, RunState.SUCCEEDED, 2, 6.0),
-        Tally(begin + bucket, RunState.FAILED, 1, 3.0),
+        StateCount(begin, RunState.FAILED, 1, 3.0),
+        StateCount(begin, RunState.SKIPPED, 1, 0.0),
+        StateCount(begin, RunState.SUCCEEDED, 2, 6.0),
+        StateCount(begin + bucket, RunState.FAILED, 1, 3.0),
     ]
     assert await store.runs.tally_ended(begin + 3 * bucket, begin + 9 * bucket, bucket) == []
 

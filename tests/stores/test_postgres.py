@@ -13,13 +13,13 @@ import pytest
 from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
 from ostinato.models.ids import NodeId
 from ostinato.models.run import Ending, RunFilter
-from ostinato.models.schedule import Hold
+from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres import claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
-from ostinato.stores.sql import holds, schedules
+from ostinato.stores.sql import pauses, schedules
 from tests.conftest import tuned
 from tests.stores.builders import (
     HOUR,
@@ -98,7 +98,7 @@ async def test_a_watch_whose_connection_was_ended_listens_again_and_says_that_so
         await asyncio.wait_for(watch.changed(), 10)
         await store.runs.insert_runs([new_run()])
         await asyncio.wait_for(watch.changed(), 10)
-        assert (await watch.glance(NodeId("n"))).ready_at == NOW
+        assert (await watch.wake_hints(NodeId("n"))).ready_at == NOW
     finally:
         await watch.close()
 
@@ -204,14 +204,14 @@ async def test_a_hold_that_another_node_is_just_ending_is_not_ended_once_more(
 ) -> None:
     id = await put(store, owner="code", origin="app", policy='{"budget":{"per_day_runs":2}}')
     due = NOW + 5 * MINUTE
-    assert await store.schedules.hold_schedule(id, 1, Hold(due, NOW + 10 * HOUR, Cause.BUDGET, "budget: spent"), NOW)
+    assert await store.schedules.pause_schedule(id, 1, Pause(due, NOW + 10 * HOUR, Cause.BUDGET, "budget: spent"), NOW)
     with admin.transaction():
-        admin.execute("UPDATE ostinato.schedules SET next_at = 7, held_since = NULL, held_reason = NULL")
+        admin.execute("UPDATE ostinato.schedules SET next_at = 7, paused_since = NULL, paused_reason = NULL")
         ending = asyncio.ensure_future(end(store, id))
         await asyncio.wait_for(_blocked_by(admin), 10)
     await asyncio.wait_for(ending, 10)
     assert await raw(store, "SELECT count(*) FROM runs") == [(0,)]
-    (row,) = await raw(store, "SELECT next_at, held_since, version FROM schedules")
+    (row,) = await raw(store, "SELECT next_at, paused_since, version FROM schedules")
     assert row in [(7, None, 2), (NOW + 2 * HOUR, None, 2), (None, None, 2)]
 
 
@@ -223,13 +223,13 @@ async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_onc
     await put(store, policy='{"budget":{"per_day_runs":2}}')
     with admin.transaction():
         admin.execute(
-            "UPDATE ostinato.schedules SET held_since = next_at, held_reason = 'spent', next_at = 2 * next_at"
+            "UPDATE ostinato.schedules SET paused_since = next_at, paused_reason = 'spent', next_at = 2 * next_at"
         )
         given = {"policy": '{"budget":{"per_day_runs":2}}', **fields}
         putting = asyncio.ensure_future(store.schedules.put_schedules([draft(next_at=soon, **given)], NOW))
         await asyncio.wait_for(_blocked_by(admin), 10)
     await asyncio.wait_for(putting, 10)
-    assert await raw(store, "SELECT next_at, held_since, held_reason FROM schedules") == [
+    assert await raw(store, "SELECT next_at, paused_since, paused_reason FROM schedules") == [
         (soon if "timing" in fields else due, None, None)
     ]
 
@@ -237,7 +237,7 @@ async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_onc
 async def test_held_schedules_are_found_by_their_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await put_many(store, [draft(f"s{number:05}") for number in range(2_000)])
     await raw(store, "ANALYZE schedules")
-    query = holds._FIND.format(schedules._UNDECLARED)
+    query = pauses._FIND.format(schedules._UNDECLARED)
     values = {"origin": "app", "declared": [f"s{number:05}" for number in range(500)]}
 
     async def look(connection: Connection) -> str:

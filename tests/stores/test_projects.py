@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ostinato.clock import from_micros
-from ostinato.models.project import Conversation, Ground, Project
+from ostinato.models.project import Conversation, Project, ProjectContext
 from ostinato.models.run import ClaimedRun, RunFilter
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState
@@ -44,7 +44,7 @@ async def talk(store: Store, id: str, key: str = "claude/group/blog", project: s
 
 
 async def conversation(store: Store, key: str = "claude/group/blog") -> str | None:
-    ground = await store.projects.find_ground(None, key)
+    ground = await store.projects.find_context(None, key)
     assert ground is not None
     return ground.conversation
 
@@ -98,26 +98,26 @@ async def test_a_conversation_of_a_project_that_is_gone_is_not_kept(store: Store
 
 async def test_the_ground_says_where_the_project_is(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
-    assert await store.projects.find_ground("blog", None) == Ground("/srv/blog", ENV)
-    assert await store.projects.find_ground("blog", "claude/group/blog") == Ground("/srv/blog", ENV)
-    assert await store.projects.find_ground(None, None) == Ground()
-    assert await store.projects.find_ground(None, "claude/session:x") == Ground()
+    assert await store.projects.find_context("blog", None) == ProjectContext("/srv/blog", ENV)
+    assert await store.projects.find_context("blog", "claude/group/blog") == ProjectContext("/srv/blog", ENV)
+    assert await store.projects.find_context(None, None) == ProjectContext()
+    assert await store.projects.find_context(None, "claude/session:x") == ProjectContext()
 
 
 async def test_there_is_no_ground_without_the_project(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", {}, NOW)
     await talk(store, "id", "claude/group/shop")
-    assert await store.projects.find_ground("shop", None) is None
-    assert await store.projects.find_ground("shop", "claude/group/shop") is None
-    assert await store.projects.find_ground("Blog", None) is None
+    assert await store.projects.find_context("shop", None) is None
+    assert await store.projects.find_context("shop", "claude/group/shop") is None
+    assert await store.projects.find_context("Blog", None) is None
 
 
 async def test_the_ground_has_the_conversation_of_its_key(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
     await talk(store, "abc", project="blog")
     await talk(store, "other", "claude/session:x")
-    assert await store.projects.find_ground("blog", "claude/group/blog") == Ground("/srv/blog", ENV, "abc")
-    assert await store.projects.find_ground(None, "claude/session:x") == Ground(conversation="other")
+    assert await store.projects.find_context("blog", "claude/group/blog") == ProjectContext("/srv/blog", ENV, "abc")
+    assert await store.projects.find_context(None, "claude/session:x") == ProjectContext(conversation="other")
 
 
 async def test_the_latest_run_of_a_conversation_counts(store: Store) -> None:

@@ -13,7 +13,7 @@ from ostinato.errors import StoreError
 from ostinato.models.access import NewLogin, NewToken, Role
 from ostinato.models.event import EventKind
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.live import Mark
+from ostinato.models.live import Position
 from ostinato.models.quarantine import BadRow
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter
@@ -173,7 +173,9 @@ async def test_an_event_that_nobody_understands_is_left_out_and_then_removed(sto
     await switch_checks_off(store)
     await raw(store, "INSERT INTO events (at, kind, session) VALUES (1, 'sneezed', 'talk')")
     assert [event.kind for event in await store.sessions.list_events("talk", 0, 10)] == [EventKind.ENQUEUED]
-    assert [event.kind for event in (await store.runs.look(Mark(0, 0, 0, NOW, NOW), 10)).events] == [EventKind.ENQUEUED]
+    assert [event.kind for event in (await store.runs.changes_since(Position(0, 0, 0, NOW, NOW), 10)).events] == [
+        EventKind.ENQUEUED
+    ]
     (kept,) = await set_aside(store)
     assert (kept.table, json.loads(kept.content)["kind"]) == ("events", "sneezed")
     assert await store.quarantine.find_bad(10) == []
@@ -209,7 +211,11 @@ async def test_runs_with_words_that_nobody_knows_are_listed_and_say_so(store: St
         assert (shown[state].state, shown[state].reason) == (RunState.FAILED, f"{UNREADABLE}its state is unknown")
         assert shown[trigger].reason == f"{UNREADABLE}its trigger is unknown"
         assert shown[fine].reason is None
-    assert {run.id for run in (await store.runs.look(Mark(0, 0, 0, NOW, NOW), 10)).new} == {state, trigger, fine}
+    assert {run.id for run in (await store.runs.changes_since(Position(0, 0, 0, NOW, NOW), 10)).new} == {
+        state,
+        trigger,
+        fine,
+    }
     assert len((await store.schedules.recent_runs([schedule], 5))[schedule]) == 3
     assert sum(tally.count for tally in await store.runs.tally_ended(NOW - HOUR, NOW + HOUR, HOUR)) == 1
 

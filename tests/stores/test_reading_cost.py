@@ -17,11 +17,11 @@ import pytest
 from ostinato.clock import SECOND, Micros
 from ostinato.models.access import Actor
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.live import Mark
+from ostinato.models.live import Position
 from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState, Trigger
-from ostinato.stores.sql.look import look
+from ostinato.stores.sql.changes import changes_since
 from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sqlite.query import Connection, drive, fetch
@@ -46,11 +46,13 @@ def store(runner: asyncio.Runner, tmp_path: Path) -> Iterator[SqliteStore]:
 
 def of_runs(now: Micros) -> dict[str, Reading]:
     """What the page asks for all the time."""
-    tail = Mark(run=0, event=0, audit=0, changed_at=now, runs=(), finished_at=now - SECOND)
-    behind = Mark(run=1 << 60, event=0, audit=0, changed_at=now, runs=(RunId(3), RunId(4)), finished_at=now - SECOND)
+    tail = Position(run=0, event=0, audit=0, changed_at=now, runs=(), finished_at=now - SECOND)
+    behind = Position(
+        run=1 << 60, event=0, audit=0, changed_at=now, runs=(RunId(3), RunId(4)), finished_at=now - SECOND
+    )
     return {
-        "look": drive(lambda db: look(db, tail, 5)),
-        "look behind all": drive(lambda db: look(db, behind, 5)),
+        "look": drive(lambda db: changes_since(db, tail, 5)),
+        "look behind all": drive(lambda db: changes_since(db, behind, 5)),
         "timeline": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, None, 5)),
         "timeline of a schedule": drive(lambda db: runs_between(db, now - MINUTE, now + MINUTE, [ScheduleId(1)], 5)),
         "counts": drive(lambda db: count_runs(db, now, now)),
@@ -161,7 +163,7 @@ async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> Non
     some = await put_many(store, [draft(f"s{number:05d}", enabled=number % 4 != 1) for number in range(40)])
     await raw(store, f"UPDATE schedules SET broken = 'boom' WHERE id IN ({some[1]}, {some[5]})")
     await raw(store, f"UPDATE schedules SET orphaned = 1, next_at = NULL WHERE id IN ({some[2]}, {some[6]})")
-    await raw(store, f"UPDATE schedules SET held_since = {NOW}, held_reason = 'x' WHERE id = {some[3]}")
+    await raw(store, f"UPDATE schedules SET paused_since = {NOW}, paused_reason = 'x' WHERE id = {some[3]}")
     await end_runs(store, 5, NOW, some[0])
     await store.runs.insert_runs([new_run(schedule_id=some[4], trigger=Trigger.MANUAL)])
     before = steps_of(store, of_schedules())

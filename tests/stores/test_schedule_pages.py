@@ -10,9 +10,9 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.ids import ScheduleId
-from ostinato.models.schedule import Hold, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
+from ostinato.models.schedule import Pause, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.stores.base import Store, Tally
+from ostinato.stores.base import StateCount, Store
 from tests.stores.builders import (
     HOUR,
     MINUTE,
@@ -47,7 +47,7 @@ class Known:
     broken: str | None
     orphaned: bool
     remaining: int | None
-    held_since: int | None
+    paused_since: int | None
     runs: tuple[tuple[int, str], ...]
 
     @property
@@ -82,15 +82,15 @@ async def known(store: Store) -> list[Known]:
     runs = await raw(store, "SELECT schedule_id, id, state FROM runs WHERE schedule_id IS NOT NULL")
     rows = await raw(
         store,
-        "SELECT id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, held_since "
+        "SELECT id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, paused_since "
         "FROM schedules",
     )
     found = []
-    for id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, held_since in rows:
+    for id, name, task, note, project, owner, next_at, enabled, broken, orphaned, remaining, paused_since in rows:
         ours = tuple((run, state) for schedule_id, run, state in runs if schedule_id == id)
         found.append(
             Known(id, name, task, note, project, owner, next_at, bool(enabled), broken, bool(orphaned), remaining,
-                  held_since, ours)
+                  paused_since, ours)
         )  # fmt: skip
     return found
 
@@ -116,10 +116,10 @@ async def populate(store: Store) -> None:
     for run in (await store.runs.claim_runs(claim(room=8))).runs[::2]:
         await store.runs.finish_runs([finish(run)])
     for id in (ids[1], ids[6]):
-        hold = Hold(
+        hold = Pause(
             since=NOW + (ids.index(id) % 4 + 5) * MINUTE, next_at=NOW + HOUR, cause=Cause.BUDGET, reason="over budget"
         )
-        assert await store.schedules.hold_schedule(id, 1, hold, NOW)
+        assert await store.schedules.pause_schedule(id, 1, hold, NOW)
     for id in ids[3:20:8]:
         assert await store.schedules.change_schedule(id, 1, change(enabled=False, broken="boom", next_at=None), NOW)
     await raw(store, f"UPDATE schedules SET next_at = NULL WHERE id IN ({ids[8]}, {ids[9]}, {ids[12]})")
@@ -134,7 +134,7 @@ FILTERS: list[tuple[ScheduleFilter, Callable[[Known], Any]]] = [
     (ScheduleFilter(state=ScheduleState.OFF), lambda one: one.off),
     (ScheduleFilter(state=ScheduleState.BROKEN), lambda one: one.broken is not None),
     (ScheduleFilter(state=ScheduleState.RUNNING), lambda one: one.active),
-    (ScheduleFilter(state=ScheduleState.PAUSED), lambda one: one.on and one.held_since is not None),
+    (ScheduleFilter(state=ScheduleState.PAUSED), lambda one: one.on and one.paused_since is not None),
     (ScheduleFilter(state=ScheduleState.FINISHED), lambda one: one.finished),
     (ScheduleFilter(state=ScheduleState.ORPHANED), lambda one: one.orphaned),
     (ScheduleFilter(project="shop"), lambda one: one.project == "shop"),
@@ -338,9 +338,9 @@ async def test_the_history_counts_ended_runs_by_the_quarter_of_an_hour_in_which_
             state = RunState.FAILED if run.due_at == begin + quarter - 1 else RunState.SUCCEEDED
             await store.runs.finish_runs([finish(run, state)])
     assert await store.schedules.schedule_history(id, begin) == [
-        Tally(begin, RunState.FAILED, 1, 1.0),
-        Tally(begin, RunState.SUCCEEDED, 1, 1.0),
-        Tally(begin + quarter, RunState.SUCCEEDED, 1, 1.0),
+        StateCount(begin, RunState.FAILED, 1, 1.0),
+        StateCount(begin, RunState.SUCCEEDED, 1, 1.0),
+        StateCount(begin + quarter, RunState.SUCCEEDED, 1, 1.0),
     ]
     assert len(await store.schedules.schedule_history(id, 0)) == 4
 
@@ -359,10 +359,10 @@ async def test_an_edit_counts_only_if_nobody_changed_the_schedule_meanwhile(stor
 
 async def test_an_edit_of_the_timing_ends_a_hold_with_a_row_for_what_was_left_out(store: Store) -> None:
     id = await put(store)
-    hold = Hold(since=NOW + 5 * MINUTE, next_at=NOW + HOUR, cause=Cause.BUDGET, reason="over budget")
-    assert await store.schedules.hold_schedule(id, 1, hold, NOW)
+    hold = Pause(since=NOW + 5 * MINUTE, next_at=NOW + HOUR, cause=Cause.BUDGET, reason="over budget")
+    assert await store.schedules.pause_schedule(id, 1, hold, NOW)
     assert await store.schedules.edit_schedule(draft(timing="every 7m"), id, 1, NOW + 12 * MINUTE)
     edited = await store.schedules.get_schedule("report")
     assert edited is not None
-    assert edited.held_since is None
+    assert edited.paused_since is None
     assert [(row[0], row[1]) for row in await raw(store, "SELECT state, count FROM runs")] == [("skipped", 2)]

@@ -146,7 +146,7 @@ async def test_the_watch_tells_when_one_that_is_ready_later_queues_up(store: Sto
     await store.sessions.send([call(1, later=HOUR)], NOW)
     watch = await store.watch()
     try:
-        assert (await watch.glance(NodeId("node-1"))).ready_at == NOW + HOUR
+        assert (await watch.wake_hints(NodeId("node-1"))).ready_at == NOW + HOUR
     finally:
         await watch.close()
 

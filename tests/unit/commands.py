@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 from ostinato.execution.executors.group import ProcessGroup
 from ostinato.execution.guard import Guard
 
-__all__ = ["PATIENCE", "Heard", "bounded", "closing", "ended", "soon", "started"]
+__all__ = ["PATIENCE", "Collected", "bounded", "closing", "ended", "soon", "started"]
 
 T = TypeVar("T")
 PATIENCE = 60.0
 
 
-class Heard:
+class Collected:
     """What came, and a way to wait for it."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Heard:
             await asyncio.sleep(0.005)
 
 
-async def started(command: str | list[str], heard: Heard, folder: Path = Path("/"), **more: Any) -> ProcessGroup:
+async def started(command: str | list[str], heard: Collected, folder: Path = Path("/"), **more: Any) -> ProcessGroup:
     tokens = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     return await ProcessGroup.start(tokens, folder=folder, environment=dict(os.environ), stdout=heard, **more)
 
@@ -44,7 +44,7 @@ def ended(command: str | list[str], **more: Any) -> tuple[int, bytes]:
     """Run it to its end."""
 
     async def main() -> tuple[int, bytes]:
-        heard = Heard()
+        heard = Collected()
         status = await (await started(command, heard, **more)).wait()
         return status, heard.data
 

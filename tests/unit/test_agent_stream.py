@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
-from ostinato.execution.executors.agent.output import Complaints, Lines, OneJson, PlainText, Reader
+from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream
+from ostinato.execution.executors.agent.output import Lines, OneJson, PlainText, Reader, StderrTail
 from ostinato.execution.executors.agent.stream import StreamJson, reader_for
 from ostinato.execution.secrets import Mask
 
@@ -52,9 +52,9 @@ def encoded(*events: Any) -> bytes:
     return b"".join(event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n" for event in events)
 
 
-def heard_of(data: bytes, output: str = "stream-json") -> tuple[Heard, str]:
+def heard_of(data: bytes, output: str = "stream-json") -> tuple[AgentStream, str]:
     shown: list[str] = []
-    heard = Heard()
+    heard = AgentStream()
     reader = reader_for(output, heard, shown.append)
     reader.feed(data)
     reader.close()
@@ -97,13 +97,13 @@ STREAM = encoded(
 def test_however_the_bytes_are_cut_the_same_is_heard(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     pieces = [STREAM[start:end] for start, end in itertools.pairwise(places)]
-    for make in (lambda heard, show: StreamJson(heard, show, 200), PlainText, Complaints, OneJson):
+    for make in (lambda heard, show: StreamJson(heard, show, 200), PlainText, StderrTail, OneJson):
         assert _all(make, pieces) == _all(make, [STREAM])
 
 
-def _all(make: Callable[[Heard, Callable[[str], None]], Reader], pieces: list[bytes]) -> tuple[Heard, str]:
+def _all(make: Callable[[AgentStream, Callable[[str], None]], Reader], pieces: list[bytes]) -> tuple[AgentStream, str]:
     shown: list[str] = []
-    heard = Heard()
+    heard = AgentStream()
     reader = make(heard, shown.append)
     for piece in pieces:
         reader.feed(piece)
@@ -166,7 +166,7 @@ def test_half_a_character_in_a_result_does_not_lose_it() -> None:
 
 def test_a_line_that_is_too_long_is_told_and_dropped() -> None:
     shown: list[str] = []
-    heard = Heard()
+    heard = AgentStream()
     reader = StreamJson(heard, shown.append, 1000)
     reader.feed(encoded(said(text("a" * 2000)), said(text("b"))))
     assert shown == ["ostinato: a line of 2,098 bytes was dropped\n", "b\n"]
@@ -324,7 +324,7 @@ def test_an_answer_that_is_no_object_is_shown_and_is_no_answer() -> None:
 
 def test_text_is_shown_as_it_comes_and_is_the_answer() -> None:
     shown: list[str] = []
-    heard = Heard()
+    heard = AgentStream()
     reader = PlainText(heard, shown.append)
     reader.feed(b"caf\xc3")
     reader.feed(b"\xa9 \xff")
@@ -343,7 +343,7 @@ def test_of_a_long_text_the_end_is_the_answer() -> None:
 
 
 def test_secrets_are_hidden_before_anything_is_cut() -> None:
-    heard = Heard(Mask(["hunter2"]))
+    heard = AgentStream(Mask(["hunter2"]))
     heard.take_line("a" * 996 + "hunter2")
     assert heard.last_lines[0].endswith("a***")
     heard.take_result({"is_error": True, "result": "b" * 49_997 + "hunter2" + "b" * 60_000})

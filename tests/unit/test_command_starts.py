@@ -19,7 +19,7 @@ from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.executors.starting import look_for
 from ostinato.execution.guard import Guard
-from tests.unit.commands import Heard, bounded, closing, ended, started
+from tests.unit.commands import Collected, bounded, closing, ended, started
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_many_starts_at_once_let_others_have_their_turn(monkeypatch: pytest.Monk
         return spawn(*command, **places)
 
     async def one() -> int:
-        return await (await started("true", Heard())).wait()
+        return await (await started("true", Collected())).wait()
 
     async def main() -> list[int]:
         loop = asyncio.get_running_loop()
@@ -90,7 +90,7 @@ def things(tmp_path: Path) -> Path:
 def test_what_cannot_be_started_says_why(things: Path, command: list[str], reason: str) -> None:
     async def main() -> None:
         environment = {"PATH": "/usr/bin:/bin"}
-        await ProcessGroup.start(command, folder=things, environment=environment, stdout=Heard())
+        await ProcessGroup.start(command, folder=things, environment=environment, stdout=Collected())
 
     with pytest.raises(NotStarted) as error:
         bounded(main())

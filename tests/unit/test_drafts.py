@@ -31,7 +31,7 @@ KNOWN = StoredSchedule(
     broken=None,
     orphaned=False,
     failures=2,
-    held_since=None,
+    paused_since=None,
 )
 SAME = ScheduleDraft(
     name="a",

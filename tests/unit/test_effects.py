@@ -7,11 +7,11 @@ import asyncio
 import pytest
 
 from ostinato.errors import OutcomeUnknown, StoreUnavailable
-from ostinato.models.effects import has_effects, noted, noting_effects
+from ostinato.models.write_tracking import may_have_written, noted, tracking_writes
 
 
 async def _write(error: BaseException | None = None) -> bool:
-    """A write that ends so; answers whether it has effects, as whoever waited for it sees them."""
+    """A write that ends so; answers whether it has writes, as whoever waited for it sees them."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[int] = loop.create_future()
     if isinstance(error, asyncio.CancelledError):
@@ -23,12 +23,12 @@ async def _write(error: BaseException | None = None) -> bool:
     try:
         await noted(future)
     except BaseException:
-        return has_effects()
-    return has_effects()
+        return may_have_written()
+    return may_have_written()
 
 
 async def _request(error: BaseException | None) -> bool:
-    with noting_effects():
+    with tracking_writes():
         return await _write(error)
 
 
@@ -48,9 +48,9 @@ def test_only_what_was_rolled_back_has_no_effect(error: BaseException | None, is
 
 def test_what_another_task_of_the_request_writes_counts_and_what_another_request_writes_does_not() -> None:
     async def request(error: Exception | None) -> bool:
-        with noting_effects() as effects:
+        with tracking_writes() as writes:
             await asyncio.create_task(_write(error))
-            return effects.are_possible
+            return writes.may_have_happened
 
     async def together() -> tuple[bool, bool, bool]:
         refused = StoreUnavailable("the disk is full")

@@ -55,9 +55,9 @@ def _due(name: str, text: str, remaining: int | None, overdue: Micros) -> DueSch
         anchor_at=anchor,
         next_at=to_micros(next_at),
         remaining=remaining,
-        held_since=None,
-        held_reason=None,
-        held_cause=None,
+        paused_since=None,
+        paused_reason=None,
+        paused_cause=None,
         active=(),
         waiting=(),
         **rest,  # type: ignore[arg-type]  # of several types

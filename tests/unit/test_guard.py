@@ -19,7 +19,7 @@ from ostinato.execution.executors import group as groups
 from ostinato.execution.executors.group import UNKNOWN, NotStarted
 from ostinato.execution.guard import GUARD, Guard
 from tests.processes import lives
-from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, soon, started
+from tests.unit.commands import PATIENCE, Collected, bounded, closing, ended, soon, started
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_guard_is_restarted_with_the_next_command_when_it_died(fresh: Guard)
 
 def test_commands_go_on_when_the_guard_dies() -> None:
     async def main() -> tuple[int, bytes]:
-        heard = Heard()
+        heard = Collected()
         group = await started("echo ready; read line; setsid sleep 600 & echo on; exit 3", heard, stdin=b"x\n")
         await heard.until(b"ready\n")
         assert GUARD.process is not None
@@ -152,8 +152,8 @@ def test_no_supervisor_outlives_its_guard_for_another_command(fresh: Guard) -> N
     """Nobody would end what it leaves if it were killed."""
 
     async def main() -> int:
-        ends_later = await started("read line", Heard(), stdin=b"", keep_stdin=True)
-        await (await started("true", Heard())).wait()
+        ends_later = await started("read line", Collected(), stdin=b"", keep_stdin=True)
+        await (await started("true", Collected())).wait()
         assert fresh.process is not None
         old = {each.pid for each in psutil.Process(fresh.process).children()}
         assert len(old) == 2
@@ -161,7 +161,7 @@ def test_no_supervisor_outlives_its_guard_for_another_command(fresh: Guard) -> N
         while lives(fresh.process):  # noqa: ASYNC110  # the system ends it
             await asyncio.sleep(0.005)
         for _ in range(2):
-            group = await started("sleep 600", Heard())
+            group = await started("sleep 600", Collected())
             assert psutil.Process(group.number).ppid() not in old
             ends_later.kill()
             await ends_later.wait()
@@ -193,7 +193,7 @@ def test_a_killed_supervisor_is_not_given_the_next_command(fresh: Guard) -> None
 def test_supervisors_are_used_again_and_most_of_them_go(fresh: Guard) -> None:
     async def main() -> None:
         for _ in range(2):
-            begun = [await started("read line; exit 0", Heard(), stdin=b"", keep_stdin=True) for _ in range(6)]
+            begun = [await started("read line; exit 0", Collected(), stdin=b"", keep_stdin=True) for _ in range(6)]
             assert fresh.process is not None
             assert len(psutil.Process(fresh.process).children()) == 6
             for group in begun:

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
-from ostinato.execution.executors.agent.output import Complaints
+from ostinato.execution.executors.agent.agent_outcome import agent_outcome
+from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream
+from ostinato.execution.executors.agent.output import StderrTail
 from ostinato.execution.executors.agent.report import ReportFile
 from ostinato.execution.executors.agent.stream import reader_for
-from ostinato.execution.executors.agent.verdict import judge
 from ostinato.execution.executors.http.body import MOST_JSON, Body
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.shell import LastLine
@@ -37,8 +37,8 @@ def context() -> RunContext:
     return made
 
 
-def stream(*events: object) -> tuple[Heard, RunContext]:
-    heard, run = Heard(MASK), context()
+def stream(*events: object) -> tuple[AgentStream, RunContext]:
+    heard, run = AgentStream(MASK), context()
     reader = reader_for("stream-json", heard, run.write)
     for event in events:
         reader.feed(json.dumps(event).encode() + b"\n")
@@ -74,19 +74,19 @@ def said_in_pieces(text: str) -> str:
 
 
 def complained(text: str) -> str:
-    heard = Heard(MASK)
-    complaints = Complaints(heard, lambda _: None)
+    heard = AgentStream(MASK)
+    complaints = StderrTail(heard, lambda _: None)
     complaints.feed(text.encode())
     complaints.close()
-    return f"{heard.last_lines} {shown_of(judge('claude', heard, 1))}"
+    return f"{heard.last_lines} {shown_of(agent_outcome('claude', heard, 1))}"
 
 
 def failed(text: str) -> str:
-    return shown_of(judge("claude", stream({"type": "result", "is_error": True, "result": text})[0], 1))
+    return shown_of(agent_outcome("claude", stream({"type": "result", "is_error": True, "result": text})[0], 1))
 
 
 def failed_by_name(text: str) -> str:
-    return shown_of(judge("claude", stream({"type": "result", "is_error": True, "subtype": text})[0], 1))
+    return shown_of(agent_outcome("claude", stream({"type": "result", "is_error": True, "subtype": text})[0], 1))
 
 
 def shown_of(outcome: Outcome) -> str:
@@ -173,7 +173,7 @@ def test_no_half_of_a_secret_shows(place: Callable[[str], str], cuts: list[int],
 @pytest.mark.parametrize("secret", SECRETS)
 def test_no_half_of_a_secret_shows_where_the_beginning_of_a_text_was_dropped(secret: str) -> None:
     for kept in range(1, len(secret)):
-        heard = Heard(MASK)
+        heard = AgentStream(MASK)
         reader = reader_for("text", heard, lambda _: None)
         reader.feed(("x" * 10 + secret[:-kept]).encode())
         reader.feed((secret[-kept:] + "y" * (TEXT_CAP - kept)).encode())

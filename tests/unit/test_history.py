@@ -8,8 +8,8 @@ import pytest
 
 from ostinato.clock import from_micros, to_micros
 from ostinato.models.states import RunState
-from ostinato.service.history import days_of, first_instant
-from ostinato.stores.base import Tally
+from ostinato.service.schedules.history import days_of, first_instant
+from ostinato.stores.base import StateCount
 
 
 def _at(day: int, hour: int, minute: int = 0) -> int:
@@ -18,10 +18,10 @@ def _at(day: int, hour: int, minute: int = 0) -> int:
 
 def test_quarters_are_folded_into_the_days_of_the_zone() -> None:
     tallies = [
-        Tally(_at(1, 22), RunState.SUCCEEDED, 2, 1.5),
-        Tally(_at(1, 23), RunState.SUCCEEDED, 3, 2.0),
-        Tally(_at(2, 1), RunState.SUCCEEDED, 1, 0.5),
-        Tally(_at(2, 1), RunState.FAILED, 1, 0.25),
+        StateCount(_at(1, 22), RunState.SUCCEEDED, 2, 1.5),
+        StateCount(_at(1, 23), RunState.SUCCEEDED, 3, 2.0),
+        StateCount(_at(2, 1), RunState.SUCCEEDED, 1, 0.5),
+        StateCount(_at(2, 1), RunState.FAILED, 1, 0.25),
     ]
     days = [(day.date, day.states, day.seconds) for day in days_of(tallies, "Europe/Berlin")]
     assert days == [
@@ -37,12 +37,12 @@ def test_quarters_are_folded_into_the_days_of_the_zone() -> None:
 )
 def test_a_day_begins_at_midnight_in_every_zone(zone: str, last: tuple[int, int, int]) -> None:
     """The last quarter of the 9th there, and the first of the 10th."""
-    tallies = [Tally(_at(*last) + quarter * 900_000_000, RunState.SUCCEEDED, 1, 0.0) for quarter in (0, 1)]
+    tallies = [StateCount(_at(*last) + quarter * 900_000_000, RunState.SUCCEEDED, 1, 0.0) for quarter in (0, 1)]
     assert [day.date.day for day in days_of(tallies, zone)] == [9, 10]
 
 
 def test_the_days_around_a_clock_change_are_as_long_as_they_are() -> None:
-    quarters = [Tally(_at(27, 23) + 900_000_000 * n, RunState.SUCCEEDED, 1, 0.0) for n in range(3 * 96)]
+    quarters = [StateCount(_at(27, 23) + 900_000_000 * n, RunState.SUCCEEDED, 1, 0.0) for n in range(3 * 96)]
     days = days_of(quarters, "Europe/Berlin")
     # The clock goes forward on the 29th.
     assert [(day.date.day, day.states["succeeded"]) for day in days] == [(28, 96), (29, 92), (30, 96), (31, 4)]

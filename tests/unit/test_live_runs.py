@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.ids import RunId
-from ostinato.models.live import Changes, LiveEvent, LiveKind, Mark, ToldRun
+from ostinato.models.live import Changes, LiveEvent, LiveKind, Position, PublishedRun
 from ostinato.models.run import Progress
 from ostinato.models.states import STARTS, TRANSITIONS, RunState, Trigger
 from ostinato.service.live.changes import FLOOD, MARGIN, MOST_QUEUED, OVERLAP, PublishedSoFar, Tail
@@ -24,10 +24,10 @@ from ostinato.service.live.changes import FLOOD, MARGIN, MOST_QUEUED, OVERLAP, P
 START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def make_run(id: int, state: RunState = RunState.QUEUED, now: Micros = START) -> ToldRun:
+def make_run(id: int, state: RunState = RunState.QUEUED, now: Micros = START) -> PublishedRun:
     at = from_micros(now)
     ended = not TRANSITIONS[state]
-    return ToldRun(
+    return PublishedRun(
         id=RunId(id), schedule=None, task="t", state=state, cause=None, reason=None, cancelling=None,
         trigger=Trigger.API, due_at=at, last_due_at=None, count=1, ready_at=at, started_at=None,
         finished_at=at if ended else None,
@@ -41,8 +41,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.now = START
-        self.rows: dict[RunId, ToldRun] = {}
-        self.uncommitted: dict[RunId, ToldRun] = {}
+        self.rows: dict[RunId, PublishedRun] = {}
+        self.uncommitted: dict[RunId, PublishedRun] = {}
         self.last = 0
         self.history: dict[RunId, list[RunState]] = defaultdict(list)
 
@@ -86,7 +86,7 @@ class Ledger:
             done = 1 if run.progress is None else run.progress.done + 1
             self.rows[run.id] = replace(run, progress=Progress(done))
 
-    def look(self, mark: Mark, limit: int) -> Changes:
+    def look(self, mark: Position, limit: int) -> Changes:
         rows = [self.rows[id] for id in sorted(self.rows)]
         asked, left_out = set(mark.runs), {*mark.runs, *mark.told}
         ended = [r for r in rows if r.finished_at and to_micros(r.finished_at) >= mark.finished_at]

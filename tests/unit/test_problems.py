@@ -1,4 +1,4 @@
-"""Every error of the house as a problem: its status, its name, its fields, and nothing that is nobody's business."""
+"""Every error as a problem: its status, its name, its fields, and nothing that is nobody's business."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ostinato.execution.executors.group import UNKNOWN, NotStarted, end_of
 from ostinato.execution.guard import Guard
 from ostinato.execution.guard_child import READY
 from tests.processes import lives
-from tests.unit.commands import PATIENCE, Heard, bounded, closing, ended, soon, started
+from tests.unit.commands import PATIENCE, Collected, bounded, closing, ended, soon, started
 
 LONG_GRACE = 100.0
 """So long that no slow machine is taken for one that waited for its end."""
@@ -41,7 +41,7 @@ def test_both_streams_come_in_their_order() -> None:
 
 
 def test_a_second_sink_gets_what_is_said_on_stderr() -> None:
-    errors = Heard()
+    errors = Collected()
     assert ended("echo out; echo err >&2", stderr=errors) == (0, b"out\n")
     assert errors.data == b"err\n"
 
@@ -58,7 +58,7 @@ def test_what_it_does_not_read_is_nobodys_loss() -> None:
 
 def test_an_stdin_that_is_kept_ends_only_with_the_group() -> None:
     async def main() -> bytes:
-        heard = Heard()
+        heard = Collected()
         group = await started(
             "read line; echo $line; read line || echo ended", heard, stdin=b"hello\n", keep_stdin=True
         )
@@ -141,7 +141,7 @@ def test_a_stop_reaches_what_fled() -> None:
     begun = DAEMON + "print('ready', flush=True)\ntime.sleep(600)"
 
     async def main() -> int:
-        heard = Heard()
+        heard = Collected()
         group = await started([sys.executable, "-c", begun, marker], heard)
         await heard.until(b"ready\n")
         assert len(daemons(marker)) == 2
@@ -186,7 +186,7 @@ def test_an_application_that_ignores_its_children_loses_no_exit_status(
 
 def test_an_application_that_buries_all_children_takes_no_exit_status() -> None:
     async def main() -> int:
-        group = await started("read line; exit 7", Heard(), stdin=b"go\n")
+        group = await started("read line; exit 7", Collected(), stdin=b"go\n")
         with contextlib.suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
         return await group.wait()
@@ -202,7 +202,7 @@ def test_a_status_that_nobody_knows_is_no_success_and_nothing_is_left() -> None:
     """Somebody killed the supervisor: the guard ends what it left behind."""
 
     async def main() -> tuple[int, list[int]]:
-        heard = Heard()
+        heard = Collected()
         away = "setsid sleep 600 & until [ $(ps -o sid= -p $!) = $! ]; do :; done; echo $! $$; echo ready; wait"
         group = await started(away, heard)
         await heard.until(b"ready\n")
@@ -218,7 +218,7 @@ def test_a_status_that_nobody_knows_is_no_success_and_nothing_is_left() -> None:
 
 def test_when_the_guard_and_the_supervisor_are_killed_the_group_is_ended_from_here() -> None:
     async def main() -> tuple[int, list[int]]:
-        heard = Heard()
+        heard = Collected()
         group = await started("sleep 600 & echo $! $$; echo ready; wait", heard)
         await heard.until(b"ready\n")
         supervisor = supervisor_of(group.number)
@@ -237,7 +237,7 @@ STUBBORN_CHILD = "sh -c 'trap \"\" TERM; echo $$; echo ready; while :; do sleep 
 
 async def stopped(command: str, kill_seconds: float = LONG_GRACE) -> tuple[int, bytes, list[int]]:
     """Start it, wait until it has named its processes, tell it to stop, wait for its end."""
-    heard = Heard()
+    heard = Collected()
     group = await started(command, heard, kill_seconds=kill_seconds)
     await heard.until(b"ready\n")
     named = [int(word) for word in heard.data.split() if word.isdigit()]
@@ -291,7 +291,7 @@ STUBBORN_APART = "timeout 600 sh -c 'trap \"\" TERM; echo $$; echo ready; while 
 @pytest.mark.parametrize("is_told_before", [True, False])
 def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
     async def main() -> int:
-        heard = Heard()
+        heard = Collected()
         group = await started(f"{STUBBORN_APART}; exit 3", heard, kill_seconds=LONG_GRACE)
         await heard.until(b"ready\n")
         if is_told_before:
@@ -311,7 +311,7 @@ def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
 
 def test_what_was_stopped_hears_that_it_shall_end() -> None:
     async def main() -> tuple[int, bytes]:
-        heard = Heard()
+        heard = Collected()
         group = await started("trap 'echo bye; exit 3' TERM; kill -STOP $$; sleep 1", heard)
         end = time.monotonic() + PATIENCE
         while psutil.Process(group.number).status() != psutil.STATUS_STOPPED:
@@ -394,9 +394,9 @@ def test_a_cancel_while_it_starts_leaves_nothing_behind(more: int) -> None:
     command = [sys.executable, "-c", "import time; time.sleep(600)", marker, *["x" * 100_000] * more]
 
     async def main() -> None:
-        await (await started("true", Heard())).wait()  # the guard is there
+        await (await started("true", Collected())).wait()  # the guard is there
         for turns in range(12):
-            starting = asyncio.ensure_future(started(command, Heard()))
+            starting = asyncio.ensure_future(started(command, Collected()))
             for _ in range(turns):
                 await asyncio.sleep(0)
             if not starting.cancel():
@@ -412,7 +412,7 @@ def test_a_fork_that_holds_the_socket_keeps_no_supervisor_and_no_command(fresh: 
     """Such as a library's own, in which nothing of ours is run."""
 
     async def main() -> tuple[int, int]:
-        heard = Heard()
+        heard = Collected()
         await (await started("true", heard)).wait()
         stubborn = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
         group = await started(stubborn, heard, kill_seconds=LONG_GRACE)
@@ -442,7 +442,7 @@ def test_it_does_not_wait_for_the_dead() -> None:
 
 def test_a_cancel_of_who_waits_kills_the_group() -> None:
     async def main() -> list[int]:
-        heard = Heard()
+        heard = Collected()
         group = await started("sleep 600 & echo $! $$; echo ready; wait", heard)
         await heard.until(b"ready\n")
         waiting = asyncio.ensure_future(group.wait())
@@ -457,7 +457,7 @@ def test_a_cancel_of_who_waits_kills_the_group() -> None:
 
 def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
     async def main() -> tuple[int, bool]:
-        heard = Heard()
+        heard = Collected()
         group = await started("exit 3", heard)
         end = time.monotonic() + PATIENCE
         while not group._ended.done():
@@ -473,7 +473,7 @@ def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
 @pytest.mark.usefixtures("fresh")
 def test_no_descriptor_is_left_open_whatever_happens() -> None:
     async def main() -> tuple[int, int]:
-        heard = Heard()
+        heard = Collected()
         await (await started("true", heard)).wait()  # the guard and the loop have theirs now
         before = psutil.Process().num_fds()
         for _ in range(5):

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from ostinato.api.app import api_routes, create_app
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 from ostinato.models.states import RunState
 
-DOCUMENT: dict[str, Any] = create_app(cast(ApiHouse, None)).openapi()
+DOCUMENT: dict[str, Any] = create_app(cast(ApiContainer, None)).openapi()
 SCHEMAS: dict[str, dict[str, Any]] = DOCUMENT["components"]["schemas"]
 ROUTES = Path(__file__).parents[2] / "src" / "ostinato" / "api" / "routes"
 

@@ -74,7 +74,7 @@ def test_a_session_and_a_message_that_share_their_letters_have_keys_of_their_own
 
 
 @pytest.mark.parametrize("taken", ["schedule:", "schedule:report"])
-def test_the_keys_of_the_house_are_its_own(taken: str) -> None:
+def test_our_own_keys_are_nobody_elses(taken: str) -> None:
     with pytest.raises(InvalidInput, match="used by the scheduler itself"):
         check_session(taken)
 

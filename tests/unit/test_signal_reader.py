@@ -21,7 +21,7 @@ from ostinato.signal_reader import SignalReader, say_last, signal_reader
 ONE, TWO, OTHER = signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH
 
 
-class Heard:
+class HeardSignals:
     """What the reader has called back with, in order."""
 
     def __init__(self) -> None:
@@ -51,13 +51,13 @@ def reader() -> Iterator[SignalReader]:
 
 
 @pytest.fixture
-def heard(reader: SignalReader) -> Heard:
-    heard = Heard()
+def heard(reader: SignalReader) -> HeardSignals:
+    heard = HeardSignals()
     reader.listen((ONE, TWO), heard)
     return heard
 
 
-def test_each_signal_is_heard_once_and_in_order(heard: Heard) -> None:
+def test_each_signal_is_heard_once_and_in_order(heard: HeardSignals) -> None:
     for number in (ONE, TWO, ONE, ONE):
         signal.raise_signal(number)
         assert heard.next() == number
@@ -80,7 +80,7 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
     signal.raise_signal(ONE)
     monkeypatch.setattr(reader, "_pass_on", lambda _: slowly.wait(0.3))
     threading.Timer(0.1, held.set).start()
-    heard = Heard()
+    heard = HeardSignals()
     reader.listen((ONE,), heard)
     reader.catch_up()
     assert heard.is_empty()
@@ -92,7 +92,7 @@ def test_what_came_before_is_not_heard(reader: SignalReader) -> None:
     for _ in range(100):
         signal.signal(ONE, lambda number, _: theirs.append(number))
         signal.raise_signal(ONE)
-        heard = Heard()
+        heard = HeardSignals()
         reader.listen((ONE,), heard)
         signal.raise_signal(ONE)
         assert heard.next() == ONE
@@ -100,7 +100,7 @@ def test_what_came_before_is_not_heard(reader: SignalReader) -> None:
     assert theirs == [ONE] * 100
 
 
-def test_the_main_thread_may_be_in_a_call_that_no_signal_interrupts(heard: Heard) -> None:
+def test_the_main_thread_may_be_in_a_call_that_no_signal_interrupts(heard: HeardSignals) -> None:
     library, lock = ctypes.CDLL(None), ctypes.create_string_buffer(64)
     library.pthread_mutex_lock(lock)
     main = threading.get_ident()
@@ -117,7 +117,9 @@ def test_the_main_thread_may_be_in_a_call_that_no_signal_interrupts(heard: Heard
     assert told == [ONE, ONE]
 
 
-def test_a_handler_that_somebody_sets_later_has_the_signal_for_himself(heard: Heard, reader: SignalReader) -> None:
+def test_a_handler_that_somebody_sets_later_has_the_signal_for_himself(
+    heard: HeardSignals, reader: SignalReader
+) -> None:
     theirs: list[int] = []
     signal.signal(ONE, lambda number, _: theirs.append(number))
     assert reader.listener(ONE) is None
@@ -127,7 +129,7 @@ def test_a_handler_that_somebody_sets_later_has_the_signal_for_himself(heard: He
     assert (theirs, heard.is_empty()) == ([ONE], True)
 
 
-def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: Heard) -> None:
+def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: HeardSignals) -> None:
     before = signal.getsignal(ONE)
     assert callable(before)
     theirs: list[int] = []
@@ -144,7 +146,7 @@ def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: Heard) -> N
     assert (theirs, heard.is_empty()) == ([ONE], True)
 
 
-def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: Heard, reader: SignalReader) -> None:
+def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: HeardSignals, reader: SignalReader) -> None:
     async def main() -> None:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
         loop.add_signal_handler(OTHER, woken.set)
@@ -167,7 +169,7 @@ def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: Heard, reade
     asyncio.run(main())
 
 
-def test_what_a_closed_event_loop_had_gets_no_bytes(heard: Heard) -> None:
+def test_what_a_closed_event_loop_had_gets_no_bytes(heard: HeardSignals) -> None:
     theirs, sender = os.pipe()
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender)
@@ -189,7 +191,7 @@ def test_what_a_closed_event_loop_had_gets_no_bytes(heard: Heard) -> None:
     os.close(other)
 
 
-def test_a_forked_child_tells_the_parent_nothing(heard: Heard) -> None:
+def test_a_forked_child_tells_the_parent_nothing(heard: HeardSignals) -> None:
     child = os.fork()
     if child == 0:
         try:
@@ -204,7 +206,7 @@ def test_a_forked_child_tells_the_parent_nothing(heard: Heard) -> None:
     assert heard.is_empty()
 
 
-def test_a_duplicate_is_closed_with_the_last_listener(heard: Heard, reader: SignalReader) -> None:
+def test_a_duplicate_is_closed_with_the_last_listener(heard: HeardSignals, reader: SignalReader) -> None:
     theirs, sender = os.pipe()
     os.set_blocking(sender, False)
     signal.set_wakeup_fd(sender)
@@ -222,7 +224,7 @@ def test_a_duplicate_is_closed_with_the_last_listener(heard: Heard, reader: Sign
 
 
 def test_a_listener_that_fails_does_not_keep_the_next_signal_from_being_heard(
-    reader: SignalReader, heard: Heard, capfd: pytest.CaptureFixture[str]
+    reader: SignalReader, heard: HeardSignals, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(number: int) -> None:
         raise ValueError("no good")
@@ -254,7 +256,9 @@ def test_a_deadline_is_kept_unless_its_signal_is_left(reader: SignalReader) -> N
     assert not reader._deadlines
 
 
-def test_an_end_that_fails_does_not_keep_the_next_signal_from_being_heard(reader: SignalReader, heard: Heard) -> None:
+def test_an_end_that_fails_does_not_keep_the_next_signal_from_being_heard(
+    reader: SignalReader, heard: HeardSignals
+) -> None:
     ended = threading.Event()
 
     def end() -> None:

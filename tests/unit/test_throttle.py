@@ -45,7 +45,7 @@ def test_it_is_asked_anew_each_time() -> None:
     assert [made.look("dm:42"), made.look("dm:42")] == [True, False]
 
 
-def test_the_house_does_not_ask_about_its_own_sessions() -> None:
+def test_nobody_asks_about_our_own_sessions() -> None:
     assert throttle((90, 100)).look("schedule:report") is None
 
 

@@ -7,13 +7,13 @@ import sys
 from typing import cast
 
 from ostinato.api.app import create_app
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 
 
 def main() -> None:
     """Print the document."""
-    # No route is called, so there need be no house.
-    document = create_app(cast(ApiHouse, None)).openapi()
+    # No route is called, so there need be no container.
+    document = create_app(cast(ApiContainer, None)).openapi()
     json.dump(document, sys.stdout, indent=1, ensure_ascii=False)
     sys.stdout.write("\n")
 

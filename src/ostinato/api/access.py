@@ -1,6 +1,6 @@
 """Who asks, and whether they may: everything under /api needs a token or a login, and each route names its role.
 
-The doorkeeper stands behind `security.py` and before the routes; what they do is done by whom it let in.
+The authenticator stands behind `security.py` and before the routes; what they do is done by whom it let in.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from fastapi.routing import APIRoute
 from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ostinato.api.attempts import Attempts
-from ostinato.api.house import ApiHouse
-from ostinato.api.shown import shown_to
+from ostinato.api.container import ApiContainer
+from ostinato.api.login_throttle import LoginThrottle
+from ostinato.api.redaction import shown_to
 from ostinato.errors import NotAllowed, NotLoggedIn
 from ostinato.models.access import Actor, Login, Role
 from ostinato.service.audit import acting
@@ -28,20 +28,20 @@ __all__ = [
     "ORIGIN_KEY",
     "VISITOR",
     "Admin",
-    "Doorkeeper",
-    "House",
-    "Lobby",
+    "AuthenticationMiddleware",
+    "Authenticator",
+    "Container",
+    "Identity",
     "Operator",
     "Served",
     "Viewer",
-    "Visitor",
+    "authenticator_of",
     "cookie_of",
-    "doorkeeper_of",
+    "identity_of",
     "needed_role",
     "needs",
     "require",
     "token_of",
-    "visitor_of",
 ]
 
 ORIGIN_KEY = "x-origin-key"
@@ -49,12 +49,12 @@ ORIGIN_KEY = "x-origin-key"
 origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
-VISITOR = "ostinato.visitor"
+VISITOR = "ostinato.identity"
 """Where a request carries who it is of, once that is known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Visitor:
+class Identity:
     """Somebody who was let in."""
 
     login: Login
@@ -71,24 +71,24 @@ class Visitor:
         return Actor(self.login.who, self.door, self.address)
 
 
-class Doorkeeper:
+class Authenticator:
     """Knows tokens and cookies, and counts wrong ones."""
 
-    def __init__(self, house: ApiHouse) -> None:
-        self._house = house
-        self._attempts = Attempts()
+    def __init__(self, container: ApiContainer) -> None:
+        self._container = container
+        self._attempts = LoginThrottle()
 
-    async def identify(self, connection: HTTPConnection) -> Visitor:
+    async def identify(self, connection: HTTPConnection) -> Identity:
         """Who asks; NotLoggedIn if nobody known does. With a token no cookie is looked at."""
         token = token_of(connection)
         if token is not None:
             return await self.by_token(token, address_of(connection))
         return await self.by_cookie(connection, connection.headers.get(ORIGIN_KEY, ""))
 
-    async def by_cookie(self, connection: HTTPConnection, origin_key: str) -> Visitor:
+    async def by_cookie(self, connection: HTTPConnection, origin_key: str) -> Identity:
         """Whose page this is. The cookie comes from every port of the host: it is not enough."""
         secret = connection.cookies.get(cookie_of(connection), "")
-        login = await self._house.services.access.who(secret, origin_key)
+        login = await self._container.services.access.who(secret, origin_key)
         if login is None and secret and not origin_key:
             raise NotLoggedIn(
                 "the cookie alone is not enough, since browsers send it to every port of the host: send the origin_key "
@@ -97,48 +97,48 @@ class Doorkeeper:
             )
         if login is None:
             raise NotLoggedIn("you are not logged in: 'ostinato login' prints a link, 'ostinato token add' a token")
-        return Visitor(login, "page", address_of(connection), secret)
+        return Identity(login, "page", address_of(connection), secret)
 
-    async def by_token(self, text: str, address: str | None) -> Visitor:
+    async def by_token(self, text: str, address: str | None) -> Identity:
         """Who this token is. One that holds is never refused, however many wrong ones came from there."""
-        login = await self._house.services.access.who_by_token(text)
+        login = await self._container.services.access.who_by_token(text)
         if login is None:
             self._check(address)
             self._failed(address)
             raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token add' makes one")
-        return Visitor(login, "api", address)
+        return Identity(login, "api", address)
 
-    async def log_in(self, code: str | None, token: str | None, address: str | None) -> Visitor:
+    async def log_in(self, code: str | None, token: str | None, address: str | None) -> Identity:
         """Exchange a code or a token for a login. One that holds is never refused either."""
         try:
-            new, login = await self._house.services.access.login(code=code, token=token, address=address)
+            new, login = await self._container.services.access.login(code=code, token=token, address=address)
         except NotLoggedIn:
             self._check(address)
             self._failed(address)
             raise
-        return Visitor(login, "page", address, new.cookie, new.origin_key)
+        return Identity(login, "page", address, new.cookie, new.origin_key)
 
     def _check(self, address: str | None) -> None:
-        self._attempts.check(address, self._house.clock.steady())
+        self._attempts.check(address, self._container.clock.steady())
 
     def _failed(self, address: str | None) -> None:
-        self._attempts.failed(address, self._house.clock.steady())
+        self._attempts.failed(address, self._container.clock.steady())
 
 
-class Lobby:
-    """Everything under /api waits here until the doorkeeper knows who it is."""
+class AuthenticationMiddleware:
+    """Everything under /api waits here until the authenticator knows who it is."""
 
-    def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
+    def __init__(self, app: ASGIApp, authenticator: Authenticator) -> None:
         self._app = app
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not _is_closed(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
-        visitor = await self._doorkeeper.identify(HTTPConnection(scope))
-        scope[VISITOR] = visitor
-        with acting(visitor.actor), shown_to(visitor.login):
+        identity = await self._authenticator.identify(HTTPConnection(scope))
+        scope[VISITOR] = identity
+        with acting(identity.actor), shown_to(identity.login):
             await self._app(scope, receive, send)
 
 
@@ -164,17 +164,17 @@ def token_of(connection: HTTPConnection) -> str | None:
     return token.strip() if scheme.lower() == "bearer" else None
 
 
-def doorkeeper_of(connection: HTTPConnection) -> Doorkeeper:
+def authenticator_of(connection: HTTPConnection) -> Authenticator:
     """For the live stream, which lets in by itself."""
-    found = connection.app.state.doorkeeper
-    assert isinstance(found, Doorkeeper)
+    found = connection.app.state.authenticator
+    assert isinstance(found, Authenticator)
     return found
 
 
-def visitor_of(connection: HTTPConnection) -> Visitor:
+def identity_of(connection: HTTPConnection) -> Identity:
     """Who was let in with this request."""
     found = connection.scope.get(VISITOR)
-    if not isinstance(found, Visitor):
+    if not isinstance(found, Identity):
         raise NotLoggedIn("you are not logged in")
     return found
 
@@ -190,7 +190,7 @@ def needs(role: Role) -> Callable[[Request], Awaitable[Login]]:
     """A dependency that lets only this role and higher ones on, and answers who it is."""
 
     async def allowed(request: Request) -> Login:
-        login = visitor_of(request).login
+        login = identity_of(request).login
         require(login, role)
         return login
 
@@ -212,19 +212,19 @@ def _roles(dependant: Dependant) -> Iterator[Role]:
         yield from _roles(inner)
 
 
-async def _house(request: Request) -> ApiHouse:
-    house: ApiHouse = request.app.state.house
-    return house
+async def _container(request: Request) -> ApiContainer:
+    container: ApiContainer = request.app.state.container
+    return container
 
 
 async def _services(request: Request) -> Services:
-    house: ApiHouse = request.app.state.house
-    return house.services
+    container: ApiContainer = request.app.state.container
+    return container.services
 
 
 Viewer = Annotated[Login, Depends(needs(Role.VIEWER))]
 Operator = Annotated[Login, Depends(needs(Role.OPERATOR))]
 Admin = Annotated[Login, Depends(needs(Role.ADMIN))]
-House = Annotated[ApiHouse, Depends(_house)]
+Container = Annotated[ApiContainer, Depends(_container)]
 Served = Annotated[Services, Depends(_services)]
 """The services, for a route."""

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from ostinato.api.problems import PROBLEM_JSON
-from ostinato.api.shown import shown
+from ostinato.api.redaction import shown
 
 __all__ = ["Zoned", "json_answer", "problems"]
 

@@ -1,4 +1,4 @@
-"""`create_app`: the routes on a house, and what stands before them. It touches nothing until the first request."""
+"""`create_app`: the routes and their middleware. It touches nothing until the first request."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ostinato.api import health, live, metrics
-from ostinato.api.access import Doorkeeper, Lobby
+from ostinato.api.access import AuthenticationMiddleware, Authenticator
 from ostinato.api.answers import json_answer
 from ostinato.api.bodies import BodyLimit
+from ostinato.api.container import ApiContainer
 from ostinato.api.denials import Denials
-from ostinato.api.house import ApiHouse
-from ostinato.api.idempotency import Repeats
+from ostinato.api.idempotency import IdempotencyStore
 from ostinato.api.openapi import describe
 from ostinato.api.page import Page
 from ostinato.api.parameters import only_known
@@ -45,7 +45,7 @@ from ostinato.api.routes import (
     timings,
     tokens,
 )
-from ostinato.api.security import Frontier
+from ostinato.api.security import SecurityMiddleware
 
 __all__ = ["api_routes", "create_app"]
 
@@ -84,8 +84,8 @@ def api_routes() -> Iterator[APIRoute]:
         yield from (route for route in router.routes if isinstance(route, APIRoute))
 
 
-def create_app(house: ApiHouse, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
-    """The server on this house. It lives on the house's loop; whoever accepts connections says how many there are."""
+def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | None = None) -> FastAPI:
+    """The server on this container, and on its loop; whoever accepts connections says how many there are."""
     app = FastAPI(
         title="Ostinato",
         version=version("ostinato"),
@@ -96,24 +96,24 @@ def create_app(house: ApiHouse, connections: metrics.ConnectionCounts | None = N
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
     )
-    app.state.house = house
+    app.state.container = container
     app.state.connections = connections
     app.state.live_sockets = Counter[str]()
     app.state.routes = tuple(api_routes())
-    app.state.doorkeeper = doorkeeper = Doorkeeper(house)
+    app.state.authenticator = authenticator = Authenticator(container)
     for router in _ROUTERS:
         app.include_router(router, dependencies=[Depends(only_known)])
     add_problem_handlers(app)
     app.router.default = Page()
     # The last that is added is the first that a request meets.
-    app.add_middleware(Repeats, house=house)
+    app.add_middleware(IdempotencyStore, container=container)
     app.add_middleware(BodyLimit)
-    app.add_middleware(Lobby, doorkeeper=doorkeeper)
+    app.add_middleware(AuthenticationMiddleware, authenticator=authenticator)
     app.add_middleware(Compression)
     app.add_middleware(Unexpected)
-    app.add_middleware(Frontier, house=house)
-    app.add_middleware(Denials, house=house)
-    app.add_middleware(ProxyMiddleware, house=house)
+    app.add_middleware(SecurityMiddleware, container=container)
+    app.add_middleware(Denials, container=container)
+    app.add_middleware(ProxyMiddleware, container=container)
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:

@@ -1,6 +1,6 @@
 """How much somebody may send: a little before they are known, more when they may write. Counted while it is read.
 
-It stands right behind the `Lobby`, which knows who it is, and before anybody reads.
+It stands right behind the `AuthenticationMiddleware`, which knows who it is, and before anybody reads.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import visitor_of
+from ostinato.api.access import identity_of
 from ostinato.api.problems import BodyTooLarge, body_too_large
 from ostinato.errors import NotLoggedIn
 from ostinato.models.access import Role
@@ -43,7 +43,7 @@ class BodyLimit:
 
 def _most_of(scope: Scope) -> int:
     try:
-        login = visitor_of(HTTPConnection(scope)).login
+        login = identity_of(HTTPConnection(scope)).login
     except NotLoggedIn:
         return LARGEST_OF_STRANGERS
     return LARGEST_BODY if login.role.covers(Role.OPERATOR) else LARGEST_OF_VIEWERS

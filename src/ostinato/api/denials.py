@@ -14,8 +14,8 @@ from functools import partial
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import VISITOR, Visitor, address_of
-from ostinato.api.house import ApiHouse
+from ostinato.api.access import VISITOR, Identity, address_of
+from ostinato.api.container import ApiContainer
 from ostinato.clock import SECOND, Micros
 from ostinato.models.access import Actor
 
@@ -53,9 +53,9 @@ class _Window:
 class Denials:
     """Watches the answers, and notes those that say no."""
 
-    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+    def __init__(self, app: ASGIApp, container: ApiContainer) -> None:
         self._app = app
-        self._house = house
+        self._container = container
         self._windows: dict[tuple[str, str | None, int], _Window] = {}
         self._hour: Micros | None = None
         self._told_apart = 0
@@ -77,8 +77,8 @@ class Denials:
             await self._count(scope, denied)
 
     async def _count(self, scope: Scope, status: int) -> None:
-        visitor, address = scope.get(VISITOR), address_of(HTTPConnection(scope))
-        actor = visitor.actor if isinstance(visitor, Visitor) else Actor(_UNKNOWN, "api", address)
+        identity, address = scope.get(VISITOR), address_of(HTTPConnection(scope))
+        actor = identity.actor if isinstance(identity, Identity) else Actor(_UNKNOWN, "api", address)
         known = self._windows.get((actor.who, actor.address, status))
         if known is None and not self._has_room():
             actor = Actor(_UNKNOWN, "api", None)
@@ -90,12 +90,12 @@ class Denials:
         key = (actor.who, actor.address, status)
         self._windows[key] = _Window(actor, status)
         length = HOUR if actor.address is None else WINDOW
-        self._house.clock.call_at(self._house.clock.now() + length, partial(self._close, key))
-        await self._house.services.audit.note_denial(actor, status, {asked: 1})
+        self._container.clock.call_at(self._container.clock.now() + length, partial(self._close, key))
+        await self._container.services.audit.note_denial(actor, status, {asked: 1})
 
     def _has_room(self) -> bool:
         """Whether one more may be told apart in this hour."""
-        now = self._house.clock.steady()
+        now = self._container.clock.steady()
         if self._hour is None or now - self._hour >= HOUR:
             self._hour, self._told_apart = now, 0
         self._told_apart += 1
@@ -104,7 +104,7 @@ class Denials:
     def _close(self, key: tuple[str, str | None, int]) -> None:
         window = self._windows.pop(key)
         if window.more:
-            told = self._house.services.audit.note_denial(window.actor, window.status, window.more)
+            told = self._container.services.audit.note_denial(window.actor, window.status, window.more)
             task = asyncio.ensure_future(told)
             self._notes.add(task)
             task.add_done_callback(self._notes.discard)

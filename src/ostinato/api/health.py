@@ -9,7 +9,7 @@ import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from ostinato.api.access import House
+from ostinato.api.access import Container
 from ostinato.errors import OstinatoError, WaitTimeout
 
 __all__ = ["router"]
@@ -18,27 +18,27 @@ router = APIRouter()
 
 
 @router.get("/healthz", include_in_schema=False)
-async def healthz(house: House) -> Response:
+async def healthz(container: Container) -> Response:
     """200 while this process serves; 503 if an engine was started here and is not well."""
     try:
-        return _answer(_why_not_healthy(await house.health()))
+        return _answer(_why_not_healthy(await container.health()))
     except WaitTimeout as error:
         return _answer(str(error))
 
 
 @router.get("/readyz", include_in_schema=False)
-async def readyz(house: House) -> Response:
+async def readyz(container: Container) -> Response:
     """200 when work can be sent here: the database answers, and an engine of this process has its lease."""
     try:
-        health = await house.health()
+        health = await container.health()
     except WaitTimeout as error:
         return _answer(str(error))
     if health["node"] is not None and health["draining"]:
         return _answer("this node is draining")
-    seconds = house.settings.tuning.readiness_seconds
+    seconds = container.settings.tuning.readiness_seconds
     try:
         async with asyncio.timeout(seconds):
-            nodes = await house.services.nodes.list()
+            nodes = await container.services.nodes.list()
     except TimeoutError:
         return _answer(f"the database did not answer within {seconds:g} s")
     except OstinatoError:

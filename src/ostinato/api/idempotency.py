@@ -16,15 +16,15 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import needed_role, visitor_of
-from ostinato.api.house import ApiHouse
+from ostinato.api.access import identity_of, needed_role
+from ostinato.api.container import ApiContainer
 from ostinato.api.problems import PROBLEM_JSON, outcome_unknown, problem, problem_answer
 from ostinato.errors import InvalidInput, OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.access import Answer, Role
-from ostinato.models.effects import Effects, noting_effects
+from ostinato.models.write_tracking import WriteTracking, tracking_writes
 
-__all__ = ["Repeats", "takes_key"]
+__all__ = ["IdempotencyStore", "takes_key"]
 
 SECRET_PATHS = frozenset({"/api/login", "/api/tokens"})
 """Their answers hold secrets, which are not stored."""
@@ -43,20 +43,20 @@ _NOT_KEPT = (
 _CONDITIONS = ("if-match", "if-none-match")
 
 
-class Repeats:
+class IdempotencyStore:
     """Keeps the answers to POST requests that have a key."""
 
-    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+    def __init__(self, app: ASGIApp, container: ApiContainer) -> None:
         self._app = app
-        self._house = house
+        self._container = container
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         key = _key_of(scope)
         if key is None:
-            with noting_effects():
+            with tracking_writes():
                 await self._app(scope, receive, send)
             return
-        login = visitor_of(HTTPConnection(scope)).login
+        login = identity_of(HTTPConnection(scope)).login
         if not _may_keep(scope, login.role):
             await self._app(scope, receive, send)
             return
@@ -64,13 +64,13 @@ class Repeats:
         if body is None:
             return  # the client went away before it had sent it
         fingerprint = _fingerprint(scope, body, login.role)
-        repeats = self._house.services.repeats
+        repeats = self._container.services.repeats
         begun = await repeats.begin(login.who, key, fingerprint)
         if isinstance(begun, Answer):
             await _replay(begun, fingerprint)(scope, receive, send)
             return
-        with noting_effects() as effects:
-            kept = _Kept(send, fingerprint, partial(repeats.end, begun), effects)
+        with tracking_writes() as writes:
+            kept = _Kept(send, fingerprint, partial(repeats.end, begun), writes)
             try:
                 await self._app(scope, _replayed(body, receive), kept.send)
             finally:
@@ -153,12 +153,12 @@ class _Kept:
     """Keeps an answer before its end is sent, so that whoever has it and asks again gets the same."""
 
     def __init__(
-        self, send: Send, fingerprint: str, keep: Callable[[Answer | None], Awaitable[None]], effects: Effects
+        self, send: Send, fingerprint: str, keep: Callable[[Answer | None], Awaitable[None]], writes: WriteTracking
     ) -> None:
         self._send = send
         self._fingerprint = fingerprint
         self._keep = keep
-        self._effects = effects
+        self._writes = writes
         self._status = 500
         self._headers: dict[str, str] = {}
         self._body = b""
@@ -187,7 +187,7 @@ class _Kept:
         await self._end()
 
     async def _end(self) -> None:
-        is_done = self._status < 400 or self._effects.are_possible
+        is_done = self._status < 400 or self._writes.may_have_happened
         if is_done and self._size > _LARGEST_ANSWER:
             # That it was done is kept in any case: else it would be done again.
             too_large = problem_answer(problem(409, "answer-not-kept", _NOT_KEPT))

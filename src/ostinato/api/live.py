@@ -15,8 +15,8 @@ import msgspec
 from fastapi import APIRouter
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ostinato.api.access import Visitor, address_of, doorkeeper_of, token_of
-from ostinato.api.house import ApiHouse
+from ostinato.api.access import Identity, address_of, authenticator_of, token_of
+from ostinato.api.container import ApiContainer
 from ostinato.api.problems import problem_of
 from ostinato.errors import InvalidInput, NotAllowed, NotLoggedIn, OstinatoError, StoreUnavailable, TooManyAttempts
 from ostinato.logs import get_logger
@@ -36,7 +36,7 @@ CLOSE_SECONDS = 1.0
 NOT_LOGGED_IN, TRY_AGAIN, TOO_LARGE = 4401, 1013, 1009
 _REFUSED = (NotLoggedIn, NotAllowed, TooManyAttempts)
 
-Identify = Callable[[], Awaitable[Visitor]]
+Identify = Callable[[], Awaitable[Identity]]
 
 
 class Login(msgspec.Struct, tag="login"):
@@ -59,8 +59,8 @@ class Ping(msgspec.Struct, tag="ping"):
     pass
 
 
-Asked = Login | Subscribe | Unsubscribe | Ping
-_decoder: msgspec.json.Decoder[Asked] = msgspec.json.Decoder(Asked)
+ClientMessage = Login | Subscribe | Unsubscribe | Ping
+_decoder: msgspec.json.Decoder[ClientMessage] = msgspec.json.Decoder(ClientMessage)
 
 
 @router.websocket("/api/live")
@@ -88,7 +88,7 @@ async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
     """How to ask who listens, now and later, and who it is; None if nobody known came, and the socket is closed."""
     try:
         identify = _by_header(websocket) or await _by_message(websocket)
-        visitor = await identify()
+        identity = await identify()
     except OstinatoError as error:
         await websocket.send_text(_text(Failed(None, error)))
         if isinstance(error, _REFUSED):
@@ -96,14 +96,14 @@ async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
         else:
             await _close(websocket, TRY_AGAIN, "it cannot be asked who you are: come back later")
         return None
-    return identify, visitor.login.who
+    return identify, identity.login.who
 
 
 def _by_header(websocket: WebSocket) -> Identify | None:
     """With a token in the header. A cookie is not looked at yet: what it needs beside it comes with a message, since
     the page cannot give a socket a header."""
     token, address = token_of(websocket), address_of(websocket)
-    return None if token is None else partial(doorkeeper_of(websocket).by_token, token, address)
+    return None if token is None else partial(authenticator_of(websocket).by_token, token, address)
 
 
 async def _by_message(websocket: WebSocket) -> Identify:
@@ -118,12 +118,12 @@ async def _by_message(websocket: WebSocket) -> Identify:
         first = _read(text)
     except InvalidInput:
         first = None
-    doorkeeper = doorkeeper_of(websocket)
+    authenticator = authenticator_of(websocket)
     match first:
         case Login(token=str(token)):
-            return partial(doorkeeper.by_token, token, address_of(websocket))
+            return partial(authenticator.by_token, token, address_of(websocket))
         case Login(origin_key=str(key)):
-            return partial(doorkeeper.by_cookie, websocket, key)
+            return partial(authenticator.by_cookie, websocket, key)
         case _:
             raise NotLoggedIn('log in first: send {"type": "login", "token": "ost_…"}')
 
@@ -132,11 +132,11 @@ class _Conversation:
     """One socket that was let in: it hears, it tells, and now and then it is asked who it is."""
 
     def __init__(self, websocket: WebSocket, identify: Identify) -> None:
-        house: ApiHouse = websocket.app.state.house
+        container: ApiContainer = websocket.app.state.container
         self._websocket = websocket
-        self._tuning = house.settings.tuning
+        self._tuning = container.settings.tuning
         self._identify = identify
-        self._hub = house.services.live
+        self._hub = container.services.live
         self._listener = Listener()
 
     async def hold(self) -> None:
@@ -173,7 +173,7 @@ class _Conversation:
             except OstinatoError as error:
                 self._listener.put(Failed(topic, error))
 
-    async def _do(self, asked: Asked) -> None:
+    async def _do(self, asked: ClientMessage) -> None:
         match asked:
             case Subscribe():
                 topics = self._listener.topics
@@ -212,8 +212,8 @@ class _Conversation:
 
 
 def _tuning(websocket: WebSocket) -> Tuning:
-    house: ApiHouse = websocket.app.state.house
-    return house.settings.tuning
+    container: ApiContainer = websocket.app.state.container
+    return container.settings.tuning
 
 
 async def _receive(websocket: WebSocket) -> str:
@@ -225,7 +225,7 @@ async def _receive(websocket: WebSocket) -> str:
     return text if text is not None else (message.get("bytes") or b"").decode("utf-8", "replace")
 
 
-def _read(text: str) -> Asked:
+def _read(text: str) -> ClientMessage:
     try:
         return _decoder.decode(text)
     except msgspec.MsgspecError as error:

@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ostinato.api.access import House, doorkeeper_of
+from ostinato.api.access import Container, authenticator_of
 from ostinato.api.security import is_loopback, split_host
 from ostinato.config import Settings
 from ostinato.models.lane import Lane
@@ -41,13 +41,13 @@ class ConnectionCounts(Protocol):
 
 
 @router.get("/metrics", include_in_schema=False)
-async def metrics(request: Request, house: House) -> Response:
+async def metrics(request: Request, container: Container) -> Response:
     """Counters and gauges of the whole database."""
-    if not _is_on_this_machine(request, house.settings):
-        await doorkeeper_of(request).identify(request)
-    services = house.services
+    if not _is_on_this_machine(request, container.settings):
+        await authenticator_of(request).identify(request)
+    services = container.services
     nodes = await services.nodes.list()
-    counted = {**await services.nodes.statistics(), **await house.statistics()}
+    counted = {**await services.nodes.statistics(), **await container.statistics()}
     statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
     schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
     lanes = await services.lanes.list()
@@ -165,7 +165,9 @@ def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
 
 def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
     by_state = Family("scheduler_schedules", "gauge", "Schedules, each in one state.")
-    paused = Family("scheduler_schedules_paused", "gauge", "Schedules that are on, but held until their next due time.")
+    paused = Family(
+        "scheduler_schedules_paused", "gauge", "Schedules that are on, but paused until their next due time."
+    )
     for state, count in schedules.items():
         if state == "paused":
             paused.add(count)

@@ -1,4 +1,4 @@
-"""What went wrong, as RFC 9457 problem+json: every error of the house has its status, and none shows internals."""
+"""What went wrong, as RFC 9457 problem+json: every error has its status, and none shows internals."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from ostinato.errors import (
     WaitTimeout,
 )
 from ostinato.logs import get_logger
-from ostinato.models.effects import has_effects
+from ostinato.models.write_tracking import may_have_written
 
 __all__ = [
     "MOST_ERRORS",
@@ -112,7 +112,7 @@ _WORDS = {
     "union_tag_invalid": "{discriminator} is one of {expected_tags}",
     "union_tag_not_found": "it needs {discriminator}",
 }
-"""The findings of pydantic that people meet, in the words of the house."""
+"""The findings of pydantic that people meet, in our words."""
 
 
 class FieldProblem(Struct):
@@ -156,7 +156,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[str, Any]:
-    """What an error of the house looks like; a version conflict is 412 if the request had a condition."""
+    """What an error looks like; a version conflict is 412 if the request had a condition."""
     status = next((status for kind, status in _STATUSES if isinstance(error, kind)), None)
     if status is None:
         return problem(500, "internal-error", _SAYS_NOTHING)
@@ -164,9 +164,9 @@ def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[st
     match error:
         case TimingError():
             shape["detail"] = _cut(error.message, LONGEST_DETAIL)
-            shape["errors"] = [_of_house(error)]
+            shape["errors"] = [_of_container(error)]
         case InvalidInput() if error.field:
-            shape["errors"] = [_of_house(error)]
+            shape["errors"] = [_of_container(error)]
         case ChecksFailed():
             shape["checks"] = error.failures
         case VersionConflict():
@@ -188,7 +188,7 @@ def outcome_unknown() -> dict[str, Any]:
     return problem(500, "outcome-unknown", _UNKNOWN)
 
 
-def _of_house(error: TimingError | InvalidInput) -> dict[str, Any]:
+def _of_container(error: TimingError | InvalidInput) -> dict[str, Any]:
     if isinstance(error, TimingError):
         return _field(error.field, error.message, error.hint, error.position)
     return _field(error.field, str(error).removesuffix(f"; {error.hint}") if error.hint else str(error), error.hint)
@@ -209,14 +209,14 @@ def problem_answer(shape: Mapping[str, Any], headers: Mapping[str, str] | None =
 
 
 def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Response:
-    """The response to an error of the house."""
+    """The response to an error."""
     shape = problem_of(error, is_conditional=is_conditional)
     headers = {}
     if isinstance(error, NotLoggedIn):
         headers["WWW-Authenticate"] = "Bearer"
     elif isinstance(error, TooManyAttempts):
         headers["Retry-After"] = str(error.retry_after)
-    elif shape["status"] >= 500 and has_effects():
+    elif shape["status"] >= 500 and may_have_written():
         # To send it again would do it again.
         log.error("what was begun did not come to its end", exc_info=error)
         shape = outcome_unknown()
@@ -229,12 +229,12 @@ def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Respo
 
 def add_problem_handlers(app: FastAPI) -> None:
     """Let every error of a route become a problem."""
-    app.add_exception_handler(OstinatoError, _house_error)
+    app.add_exception_handler(OstinatoError, _container_error)
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
 
 
-async def _house_error(request: Request, error: Exception) -> Response:
+async def _container_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, OstinatoError)
     conditional = "if-match" in request.headers or "if-none-match" in request.headers
     return error_answer(error, is_conditional=conditional)
@@ -260,13 +260,13 @@ def _refusal(one: Mapping[str, Any]) -> TimingError | InvalidInput | None:
 
 
 def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
-    """One finding of pydantic, in the house's form: `("body", "policy", "retry")` is `policy.retry`."""
+    """One finding of pydantic, in our form: `("body", "policy", "retry")` is `policy.retry`."""
     if one["type"] == "json_invalid":
         return _field("", f"the body is not valid JSON: {one['ctx']['error']}", "", int(one["loc"][-1]))
     if one["loc"] == ("body",) and not one["type"].startswith("too_many_"):
         return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
     if (refusal := _refusal(one)) is not None:
-        return _of_house(refusal)
+        return _of_container(refusal)
     context = one.get("ctx", {})
     words = _WORDS.get(one["type"])
     message = str(one["msg"]) if words is None else words.format(**context)  # a message of pydantic may hold braces

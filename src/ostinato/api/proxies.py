@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 
 __all__ = ["PROXY", "Proxies", "ProxyMiddleware"]
 
@@ -50,12 +50,12 @@ class Proxies:
 class ProxyMiddleware:
     """Puts the address and the scheme of the client in place of those of a trusted proxy."""
 
-    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+    def __init__(self, app: ASGIApp, container: ApiContainer) -> None:
         self._app = app
-        self._house = house
+        self._container = container
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        proxies, client = proxies_of(self._house.settings.trusted_proxies), scope.get("client")
+        proxies, client = proxies_of(self._container.settings.trusted_proxies), scope.get("client")
         if scope["type"] in ("http", "websocket") and client and proxies.are_trusted(client[0]):
             scope["client"] = (proxies.client_of(client[0], _values(scope, b"x-forwarded-for")), client[1])
             schemes = _SCHEMES.get(",".join(_values(scope, b"x-forwarded-proto")).strip().lower())

@@ -13,12 +13,12 @@ from ipaddress import ip_address
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 from ostinato.api.problems import problem, problem_answer
 from ostinato.api.proxies import PROXY
 from ostinato.config import Settings
 
-__all__ = ["SAFE_METHODS", "Frontier", "is_loopback", "split_host"]
+__all__ = ["SAFE_METHODS", "SecurityMiddleware", "is_loopback", "split_host"]
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -49,12 +49,12 @@ _HEALTH = frozenset({"/healthz", "/readyz"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Frontier:
+class SecurityMiddleware:
     """Checks Host, Origin and the way that it came, and puts the headers of security on every answer."""
 
-    def __init__(self, app: ASGIApp, house: ApiHouse) -> None:
+    def __init__(self, app: ASGIApp, container: ApiContainer) -> None:
         self._app = app
-        self._house = house
+        self._container = container
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -76,7 +76,7 @@ class Frontier:
             await problem_answer(refusal)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> dict[str, object] | None:
-        settings = self._house.settings
+        settings = self._container.settings
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_our_host(hosts[0], settings):
             name = ", ".join(hosts)[:200]

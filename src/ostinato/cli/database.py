@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
-from ostinato.cli.opening import load_app, opened
+from ostinato.cli.open_database import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
 from ostinato.plurals import counted
@@ -26,8 +26,8 @@ app = App(name="db", help="The database: migrate, status, check, backup, prune, 
 @app.command
 def migrate(*, common: Common = NO_COMMON) -> None:
     """Make the database, or bring it to the version of this program. Doing it twice changes nothing."""
-    with opened(common) as visit:
-        status = _shape(visit.ask(visit.services.upkeep.migrated()))
+    with opened(common) as database:
+        status = _shape(database.ask(database.services.upkeep.migrated()))
     if common.json:
         emit_json(status)
     else:
@@ -37,8 +37,8 @@ def migrate(*, common: Common = NO_COMMON) -> None:
 @app.command
 def status(*, common: Common = NO_COMMON) -> None:
     """Show the database: where it is, its version, its size, and how many rows it holds."""
-    with opened(common) as visit:
-        found = _shape(visit.ask(visit.services.upkeep.status()))
+    with opened(common) as database:
+        found = _shape(database.ask(database.services.upkeep.status()))
     if common.json:
         emit_json(found)
         return
@@ -61,8 +61,8 @@ def check(*, common: Common = NO_COMMON) -> int:
     A database of an older version, an old copy say, is migrated first, as by every command.
     """
     _require_file(common)
-    with opened(common) as visit:
-        problems = visit.ask(visit.services.upkeep.check())
+    with opened(common) as database:
+        problems = database.ask(database.services.upkeep.check())
     if common.json:
         emit_json({"ok": not problems, "problems": problems})
     else:
@@ -87,8 +87,8 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
     _require_file(common)
     shown = not common.json and sys.stderr.isatty()
     target = os.path.abspath(file)
-    with opened(common) as visit:
-        size = visit.ask(visit.services.upkeep.back_up(target, _show if shown else _hide, overwrite=force))
+    with opened(common) as database:
+        size = database.ask(database.services.upkeep.back_up(target, _show if shown else _hide, overwrite=force))
     if common.json:
         emit_json({"file": target, "size_bytes": size})
     else:
@@ -98,8 +98,8 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
 @app.command
 def prune(*, common: Common = NO_COMMON) -> None:
     """Remove ended runs past what their schedules keep. The engine does this by itself now and then."""
-    with opened(common) as visit:
-        removed = visit.ask(visit.services.upkeep.prune())
+    with opened(common) as database:
+        removed = database.ask(database.services.upkeep.prune())
     if common.json:
         emit_json({"removed": removed})
     else:
@@ -117,13 +117,13 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     clear
         Forget them, once they have been seen to. What became of the rows stays as it is.
     """
-    with opened(common) as visit:
+    with opened(common) as database:
         if clear:
-            removed = visit.ask(visit.services.upkeep.clear_quarantine())
+            removed = database.ask(database.services.upkeep.clear_quarantine())
             emit_json({"removed": removed}) if common.json else say(f"forgot {counted(removed, 'quarantined row')}")
             return
-        rows = visit.ask(visit.services.upkeep.quarantined())
-        bad = visit.ask(visit.services.upkeep.find_bad())
+        rows = database.ask(database.services.upkeep.quarantined())
+        bad = database.ask(database.services.upkeep.find_bad())
     if common.json:
         from ostinato.service.answers import quarantined_answer
 

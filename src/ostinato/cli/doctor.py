@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ostinato.cli.console import Styled, emit_json, paragraph
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
-from ostinato.cli.opening import Visit, load_app, opened
+from ostinato.cli.open_database import OpenDatabase, load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import InvalidInput, OstinatoError, StoreUnavailable
 from ostinato.plurals import counted
@@ -71,8 +71,8 @@ def _examine(common: Common) -> Iterator[Finding]:
     if path is not None:
         yield _file(path)
     try:
-        with opened(common) as visit:
-            yield from _database(visit, path)
+        with opened(common) as database:
+            yield from _database(database, path)
     except OstinatoError as error:
         other = "name another with --db"
         fix = f"start the database server, or {other}" if path is None else f"mend the file, or {other}"
@@ -139,29 +139,29 @@ def _file(path: Path) -> Finding:
     return Finding("file", "ok", f"{path} is writable, and private (mode {mode:04o})")
 
 
-def _database(visit: Visit, path: Path | None) -> Iterator[Finding]:
-    status = visit.ask(visit.services.upkeep.status())
+def _database(database: OpenDatabase, path: Path | None) -> Iterator[Finding]:
+    status = database.ask(database.services.upkeep.status())
     kind = _sqlite_version() if path is not None else "PostgreSQL"
     size = f"{status.size_bytes / 1_048_576:.1f} MB"
     yield Finding("database", "ok", f"version {status.version} of {status.latest}, {size}, {kind}")
-    for remark in visit.ask(visit.services.upkeep.remarks()):
+    for remark in database.ask(database.services.upkeep.remarks()):
         yield Finding(remark.check, remark.status, remark.text, remark.fix)
-    yield from _rows(visit)
-    nodes = visit.ask(visit.services.nodes.list())
+    yield from _rows(database)
+    nodes = database.ask(database.services.nodes.list())
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
     yield from _services(alive)
-    yield from _given_up(visit)
-    schedules = visit.ask(visit.services.schedules.list())
+    yield from _given_up(database)
+    schedules = database.ask(database.services.schedules.list())
     yield from _schedules(schedules)
-    yield from examine_work(visit, schedules, alive)
-    yield _clock(visit.now, nodes)
-    yield from _asleep(visit.now, schedules)
+    yield from examine_work(database, schedules, alive)
+    yield _clock(database.now, nodes)
+    yield from _asleep(database.now, schedules)
 
 
-def _rows(visit: Visit) -> Iterator[Finding]:
+def _rows(database: OpenDatabase) -> Iterator[Finding]:
     """Rows that nobody can work with: those that were set aside, and those that nobody has met yet."""
-    bad = visit.ask(visit.services.upkeep.find_bad())
+    bad = database.ask(database.services.upkeep.find_bad())
     for row in bad[:NAMED]:
         yield Finding("rows", "warn", f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it")
     if len(bad) > NAMED:
@@ -171,7 +171,7 @@ def _rows(visit: Visit) -> Iterator[Finding]:
             counted(len(bad) - NAMED, "more row breaks a rule", "more rows break a rule"),
             "a running engine quarantines them",
         )
-    quarantined = visit.ask(visit.services.upkeep.quarantined())
+    quarantined = database.ask(database.services.upkeep.quarantined())
     for kept in quarantined[:NAMED]:
         fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
         yield Finding("rows", "warn", f"{kept.table} {kept.row} is quarantined: {kept.reason}", fix)
@@ -208,9 +208,9 @@ def _services(alive: Sequence[Node]) -> Iterator[Finding]:
             yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "look at its log")
 
 
-def _given_up(visit: Visit) -> Iterator[Finding]:
+def _given_up(database: OpenDatabase) -> Iterator[Finding]:
     """Code that nobody could stop: it occupies the name of its schedule until it ends."""
-    found = visit.ask(visit.services.runs.given_up())
+    found = database.ask(database.services.runs.given_up())
     for one in found[:NAMED]:
         text = f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC"
         fix = "restart that node to end it; let the task look at run.cancelled, or give it isolation='process'"
@@ -263,7 +263,7 @@ def _sleeps(schedule: Schedule, now: datetime) -> bool:
     from ostinato.clock import from_micros, to_micros
     from ostinato.models.replanning import due_by_now
 
-    if not schedule.enabled or schedule.next_run_at is None or schedule.held_since is not None:
+    if not schedule.enabled or schedule.next_run_at is None or schedule.paused_since is not None:
         return False
     try:
         due = due_by_now(schedule.timing, schedule.zone, to_micros(schedule.anchor_at), to_micros(now))

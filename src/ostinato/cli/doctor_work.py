@@ -11,7 +11,7 @@ from ostinato.cli.finding import Finding, named
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
-    from ostinato.cli.opening import Visit
+    from ostinato.cli.open_database import OpenDatabase
     from ostinato.config import Settings
     from ostinato.models.node import Node
     from ostinato.models.schedule import Schedule
@@ -22,13 +22,13 @@ _MOST = 1_000
 """How many queued runs are looked at."""
 
 
-def examine_work(visit: Visit, schedules: Sequence[Schedule], alive: Sequence[Node]) -> Iterator[Finding]:
+def examine_work(database: OpenDatabase, schedules: Sequence[Schedule], alive: Sequence[Node]) -> Iterator[Finding]:
     """Everything that schedules need besides the database."""
-    known = {*visit.app.registry.tasks, *(task for node in alive for task in node.tasks)}
+    known = {*database.app.registry.tasks, *(task for node in alive for task in node.tasks)}
     yield _tasks(schedules, known, alive)
-    yield from _queued(visit, known, alive)
-    yield from _projects(visit)
-    yield from _agents(schedules, visit.app.settings)
+    yield from _queued(database, known, alive)
+    yield from _projects(database)
+    yield from _agents(schedules, database.app.settings)
 
 
 def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]) -> Finding:
@@ -48,9 +48,9 @@ def _where(alive: Sequence[Node]) -> str:
     return "any running node" if alive else "this app, and no engine is running"
 
 
-def _queued(visit: Visit, known: set[str], alive: Sequence[Node]) -> Iterator[Finding]:
+def _queued(database: OpenDatabase, known: set[str], alive: Sequence[Node]) -> Iterator[Finding]:
     """Runs that wait for a task that nobody has."""
-    queued = visit.ask(visit.services.runs.list(state="queued", limit=_MOST))
+    queued = database.ask(database.services.runs.list(state="queued", limit=_MOST))
     waiting = [run for run in queued if run.task is not None and run.task not in known]
     if waiting:
         tasks = named(sorted({str(run.task) for run in waiting}))
@@ -59,8 +59,8 @@ def _queued(visit: Visit, known: set[str], alive: Sequence[Node]) -> Iterator[Fi
         yield Finding("queue", "warn", f"{many} for tasks that are not registered on {_where(alive)}: {tasks}", fix)
 
 
-def _projects(visit: Visit) -> Iterator[Finding]:
-    projects = visit.ask(visit.services.projects.list())
+def _projects(database: OpenDatabase) -> Iterator[Finding]:
+    projects = database.ask(database.services.projects.list())
     missing = [project for project in projects if not os.path.isdir(project.folder)]
     for project in missing:
         fix = f"make it, or correct it with 'ostinato project add {project.name} FOLDER'"

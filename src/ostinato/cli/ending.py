@@ -1,5 +1,5 @@
 """The end of a process that was told twice to stop, whatever its work does: a task may swallow its cancellation, hold
-the loop or a thread. `serving.py`, `signals.py` and `attended.py` ask for it."""
+the loop or a thread. `serving.py`, `signals.py` and `foreground_run.py` ask for it."""
 
 from __future__ import annotations
 

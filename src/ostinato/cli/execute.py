@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import emit_json_line, keep_streams, say
-from ostinato.cli.opening import Visit, opened
+from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, NO_WORK, Common, Text, WorkFlags
 from ostinato.cli.policy import budget_option, gate_option, limit_option
 from ostinato.cli.run_view import tell
@@ -53,23 +53,23 @@ def execute(
     options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **gate_option(gate, gate_timeout)}
     if budget is not None:
         options["budget"] = budget_option(budget)
-    with opened(common) as visit:
+    with opened(common) as database:
         import asyncio
 
-        from ostinato.cli.attended import Attended
         from ostinato.cli.ending import FORCED
+        from ostinato.cli.foreground_run import ForegroundRun
 
-        _check_task(visit, what)
-        draft = visit.ask(visit.services.runs.draft(what, project=home, **options))
-        attended = Attended(as_json=common.json)
+        _check_task(database, what)
+        draft = database.ask(database.services.runs.draft(what, project=home, **options))
+        attended = ForegroundRun(as_json=common.json)
         try:
-            run = visit.with_house(lambda house: attended.execute(house, draft))
+            run = database.with_container(lambda container: attended.execute(container, draft))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
         if common.json:
             from ostinato.service.answers import run_answer
 
-            emit_json_line(run_answer(run, visit.zone))
+            emit_json_line(run_answer(run, database.zone))
         else:
             say(tell(run))
     if attended.is_unread:
@@ -86,10 +86,10 @@ def _here(work: Work, project: str | None) -> Work:
     return placed(work, project)
 
 
-def _check_task(visit: Visit, work: Work) -> None:
+def _check_task(database: OpenDatabase, work: Work) -> None:
     """Only what this process knows can be run in it."""
     if work.task is not None:
-        visit.app.registry.task(work.task)
+        database.app.registry.task(work.task)
 
 
 def _exit_code(run: Run) -> int:

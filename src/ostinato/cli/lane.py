@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, confirmed, emit_json, say, table
-from ostinato.cli.opening import opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import span
 from ostinato.plurals import counted
@@ -24,14 +24,14 @@ app = App(name="lane", help="List, set, pause, resume and clear lanes.")
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
     """List lanes: how many runs are under way and how many wait, on all nodes together."""
-    with opened(common) as visit:
-        lanes = visit.ask(visit.services.lanes.list())
+    with opened(common) as database:
+        lanes = database.ask(database.services.lanes.list())
         if common.json:
             from ostinato.service.answers import Lane as LaneAnswer
 
             emit_json([LaneAnswer.of(lane) for lane in lanes])
             return
-        now = visit.now
+        now = database.now
     titles = ("USED", "RATE", "QUEUED", "OLDEST", "STATE")
     columns = [Column("NAME", flexible=True), *(Column(title) for title in titles), Column("NOTE", flexible=True)]
     table(columns, [_row(lane, now) for lane in lanes])
@@ -65,8 +65,8 @@ def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None,
     rate
         How many of its runs may start in a time, such as 10/m or 3/10s; 'none' takes the rate away.
     """
-    with opened(common) as visit:
-        lane = visit.ask(visit.services.lanes.set(name, limit, rate=rate))
+    with opened(common) as database:
+        lane = database.ask(database.services.lanes.set(name, limit, rate=rate))
     _tell(lane, f"set: lane {name!r}, limit {lane.limit}, " + (f"rate {lane.rate}" if lane.rate else "no rate"), common)
 
 
@@ -81,8 +81,8 @@ def pause(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) 
     note
         Why; shown by 'lane ls'.
     """
-    with opened(common) as visit:
-        lane = visit.ask(visit.services.lanes.pause(name, note=note))
+    with opened(common) as database:
+        lane = database.ask(database.services.lanes.pause(name, note=note))
     _tell(lane, f"paused: lane {name!r}" + (f" ({lane.note})" if lane.note else ""), common)
 
 
@@ -95,8 +95,8 @@ def resume(name: str, /, *, common: Common = NO_COMMON) -> None:
     name
         The lane.
     """
-    with opened(common) as visit:
-        lane = visit.ask(visit.services.lanes.resume(name))
+    with opened(common) as database:
+        lane = database.ask(database.services.lanes.resume(name))
     _tell(lane, f"resumed: lane {name!r}, {counted(lane.queued, 'run')} queued", common)
 
 
@@ -120,14 +120,14 @@ def clear(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int
     yes
         Do not ask.
     """
-    with opened(common) as visit:
-        lane = visit.ask(visit.services.lanes.get(name))
+    with opened(common) as database:
+        lane = database.ask(database.services.lanes.get(name))
         queued = counted(lane.queued, "queued run")
         question = f"End {queued} of lane {name!r} as cancelled?"
         if not yes and not confirmed(question, f"clearing lane {name!r} ends {queued}"):
             say("nothing was cleared")
             return 1
-        ended = visit.ask(visit.services.lanes.clear(name))
+        ended = database.ask(database.services.lanes.clear(name))
     if common.json:
         emit_json({"name": name, "cleared": ended})
     else:

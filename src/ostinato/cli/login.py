@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ostinato.cli.console import emit, emit_json, say
-from ostinato.cli.opening import opened, os_user
+from ostinato.cli.open_database import opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import InvalidInput, NotFound
 
@@ -36,12 +36,12 @@ def login(
     https
         It speaks TLS, though the settings name no certificate.
     """
-    with opened(common, host=host, port=port) as visit:
-        settings = visit.app.settings
+    with opened(common, host=host, port=port) as database:
+        settings = database.app.settings
         if settings.port == 0:
             raise InvalidInput("port 0 is a free one", field="port", hint="give the port that the server printed")
         name = who or os_user()
-        code = visit.ask(visit.services.access.make_code(who=name, role=role))
+        code = database.ask(database.services.access.make_code(who=name, role=role))
         from ostinato.cli.server import address_text, login_link
 
         link = login_link(address_text(settings, settings.port, https=https), code)
@@ -60,10 +60,10 @@ def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
     who
         Whom the audit log names, or `all` for everybody.
     """
-    with opened(common) as visit:
-        access = visit.services.access
-        names = sorted({login.who for login in visit.ask(access.logins())})
-        ended = visit.ask(access.end_logins(None if who == ALL else who))
+    with opened(common) as database:
+        access = database.services.access
+        names = sorted({login.who for login in database.ask(access.logins())})
+        ended = database.ask(access.end_logins(None if who == ALL else who))
     if not ended and who != ALL:
         there = ", ".join(map(repr, names)) or "nobody"
         raise NotFound(f"{who!r} is not logged in, and has no link any more; logged in: {there}")

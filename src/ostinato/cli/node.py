@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, emit_json, say, table
-from ostinato.cli.opening import Visit, opened
+from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import span
 
@@ -24,14 +24,14 @@ _STYLES = {"alive": "green", "draining": "yellow", "lost": "red"}
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
     """List nodes: alive, draining, or lately lost."""
-    with opened(common) as visit:
-        nodes = visit.ask(visit.services.nodes.list())
+    with opened(common) as database:
+        nodes = database.ask(database.services.nodes.list())
         if common.json:
             from ostinato.service.answers import node_answer
 
             emit_json([node_answer(node) for node in nodes])
             return
-        now = visit.now
+        now = database.now
         rows: list[list[Cell]] = [
             [
                 node.id,
@@ -61,8 +61,8 @@ def drain(id: str, /, *, common: Common = NO_COMMON) -> None:
     id
         The node as 'node ls' shows it, or 'all'.
     """
-    with opened(common) as visit:
-        drained = [visit.ask(visit.services.nodes.drain(one)) for one in _meant(visit, id)]
+    with opened(common) as database:
+        drained = [database.ask(database.services.nodes.drain(one)) for one in _meant(database, id)]
     _tell(drained, "drains", common)
 
 
@@ -75,15 +75,15 @@ def resume(id: str, /, *, common: Common = NO_COMMON) -> None:
     id
         The node as 'node ls' shows it, or 'all'.
     """
-    with opened(common) as visit:
-        resumed = [visit.ask(visit.services.nodes.resume(one)) for one in _meant(visit, id)]
+    with opened(common) as database:
+        resumed = [database.ask(database.services.nodes.resume(one)) for one in _meant(database, id)]
     _tell(resumed, "takes work again", common)
 
 
-def _meant(visit: Visit, id: str) -> list[str]:
+def _meant(database: OpenDatabase, id: str) -> list[str]:
     if id != "all":
         return [id]
-    return [node.id for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
+    return [node.id for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
 
 
 def _tell(nodes: list[Node], what: str, common: Common) -> None:

@@ -1,4 +1,4 @@
-"""Flags that many commands share: only their names and types. `opening.py` reads what they mean.
+"""Flags that many commands share: only their names and types. `open_database.py` reads what they mean.
 
 Those of a policy are made of its table, in `policy.py`.
 """

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table
-from ostinato.cli.opening import opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common, Texts
-from ostinato.cli.schedule_view import print_schedule
+from ostinato.cli.schedule.view import print_schedule
 from ostinato.cli.times import full
 from ostinato.cli.work import NOTHING, work_env
 from ostinato.errors import InvalidInput
@@ -40,8 +40,8 @@ def add(name: str, folder: str, /, *, env: Texts = None, common: Common = NO_COM
         again; replaces those there are, and 'none' takes them away.
     """
     variables = None if env is None else work_env(env, {})
-    with opened(common) as visit:
-        project = visit.ask(visit.services.projects.add(name, folder, env=variables))
+    with opened(common) as database:
+        project = database.ask(database.services.projects.add(name, folder, env=variables))
     if common.json:
         _print(project)
     else:
@@ -51,8 +51,8 @@ def add(name: str, folder: str, /, *, env: Texts = None, common: Common = NO_COM
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
     """List projects, with their folders and how many schedules belong to them."""
-    with opened(common) as visit:
-        projects = visit.ask(visit.services.projects.list())
+    with opened(common) as database:
+        projects = database.ask(database.services.projects.list())
     if common.json:
         emit_json(projects)
         return
@@ -82,19 +82,19 @@ def show(name: str, /, *, common: Common = NO_COMMON) -> None:
     name
         The project.
     """
-    with opened(common) as visit:
-        project = visit.ask(visit.services.projects.get(name))
+    with opened(common) as database:
+        project = database.ask(database.services.projects.get(name))
         if common.json:
             _print(project)
             return
-        schedules = visit.ask(visit.services.schedules.list(project=name))
+        schedules = database.ask(database.services.schedules.list(project=name))
         fields(
             [
                 ("name", project.name),
                 ("folder", _folder(project)),
                 ("env", "\n".join(f"{variable}={value}" for variable, value in project.env.items())),
                 ("schedules", ", ".join(schedule.name for schedule in schedules) or "none"),
-                ("created", full(project.created_at, visit.zone)),
+                ("created", full(project.created_at, database.zone)),
             ]
         )
 
@@ -108,8 +108,8 @@ def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
     name
         The project.
     """
-    with opened(common) as visit:
-        visit.ask(visit.services.projects.remove(name))
+    with opened(common) as database:
+        database.ask(database.services.projects.remove(name))
     if common.json:
         emit_json({"name": name, "removed": True})
     else:
@@ -134,10 +134,10 @@ def set_project(schedule: str, /, *project: str, common: Common = NO_COMMON) -> 
         raise InvalidInput(
             "give a schedule and a project", field="project", hint="as in 'ostinato project set nightly blog', or none"
         )
-    with opened(common) as visit:
-        changed = visit.ask(visit.services.schedules.edit(schedule, project=wanted[0]))
+    with opened(common) as database:
+        changed = database.ask(database.services.schedules.edit(schedule, project=wanted[0]))
         if common.json:
-            print_schedule(visit, changed, as_json=True)
+            print_schedule(database, changed, as_json=True)
         elif wanted[0] == NOTHING:
             say(f"schedule {schedule!r} belongs to no project")
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 
 from ostinato.cli.console import emit, say
-from ostinato.cli.opening import Visit, opened
+from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.output import OutputPrinter
 from ostinato.cli.run_view import print_run, print_runs, tell
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["app", "ended", "list_runs", "tell_end"]
 
 app = App(name="run", help="List, show, follow, cancel, retry and wait for runs.")
-
-_LOOK_SECONDS = 0.25
 
 
 @app.command
@@ -62,11 +60,11 @@ def list_runs(
     common: Common, of: Mapping[str, Any], *, state: list[str] | None, cause: list[str] | None, limit: int
 ) -> None:
     """The list of `run ls` and of `schedule runs`."""
-    with opened(common) as visit:
-        found = visit.ask(visit.services.runs.list(**of, state=state, cause=cause, limit=limit))
+    with opened(common) as database:
+        found = database.ask(database.services.runs.list(**of, state=state, cause=cause, limit=limit))
         if not found and of.get("project") is not None:
-            visit.ask(visit.services.projects.get(of["project"]))  # none: because there is no such project?
-        print_runs(visit, found, as_json=common.json)
+            database.ask(database.services.projects.get(of["project"]))  # none: because there is no such project?
+        print_runs(database, found, as_json=common.json)
 
 
 @app.command
@@ -78,8 +76,8 @@ def show(id: int, /, *, common: Common = NO_COMMON) -> None:
     id
         The number of the run.
     """
-    with opened(common) as visit:
-        print_run(visit, visit.ask(visit.services.runs.look(id)), as_json=common.json)
+    with opened(common) as database:
+        print_run(database, database.ask(database.services.runs.look(id)), as_json=common.json)
 
 
 @app.command
@@ -105,10 +103,10 @@ def logs(
     from ostinato.models.ids import RunId
 
     printed = OutputPrinter(RunId(id), as_json=common.json, stamps=timestamps)
-    with opened(common) as visit:
-        runs = visit.services.runs
+    with opened(common) as database:
+        runs = database.services.runs
         if not follow:
-            for line in visit.ask(runs.lines(id)):
+            for line in database.ask(runs.lines(id)):
                 printed(line)
             return
 
@@ -116,9 +114,9 @@ def logs(
             async for line in runs.follow(id):
                 printed(line)
 
-        visit.ask(tell_lines())
+        database.ask(tell_lines())
         if not common.json:
-            say(tell(visit.ask(runs.get(id))))
+            say(tell(database.ask(runs.get(id))))
 
 
 @app.command
@@ -130,10 +128,10 @@ def cancel(id: int, /, *, common: Common = NO_COMMON) -> None:
     id
         The number of the run.
     """
-    with opened(common) as visit:
-        run = visit.ask(visit.services.runs.cancel(id))
+    with opened(common) as database:
+        run = database.ask(database.services.runs.cancel(id))
         if common.json:
-            print_run(visit, run, as_json=True)
+            print_run(database, run, as_json=True)
         elif run.ended:
             say(f"run {id} is cancelled")
         else:
@@ -149,10 +147,10 @@ def retry(id: int, /, *, common: Common = NO_COMMON) -> None:
     id
         The number of the run.
     """
-    with opened(common) as visit:
-        run = visit.ask(visit.services.runs.retry(id))
+    with opened(common) as database:
+        run = database.ask(database.services.runs.retry(id))
         if common.json:
-            print_run(visit, run, as_json=True)
+            print_run(database, run, as_json=True)
         else:
             emit(str(run.id))
             say(f"run {run.id} does the work of run {id} again")
@@ -169,21 +167,21 @@ def wait(id: int, /, *, timeout: str | None = None, common: Common = NO_COMMON) 
     timeout
         Wait at most so long, such as 30s.
     """
-    with opened(common) as visit:
-        return ended(visit, id, timeout, as_json=common.json)
+    with opened(common) as database:
+        return ended(database, id, timeout, as_json=common.json)
 
 
-def ended(visit: Visit, id: int, timeout: str | None, *, as_json: bool) -> int:
+def ended(database: OpenDatabase, id: int, timeout: str | None, *, as_json: bool) -> int:
     """Wait for the end of a run and tell it; the exit code says whether it succeeded."""
     if not as_json:
         say(f"waiting for run {id} to end")
-    return tell_end(visit, visit.ask(visit.services.runs.wait(id, timeout=timeout)), as_json=as_json)
+    return tell_end(database, database.ask(database.services.runs.wait(id, timeout=timeout)), as_json=as_json)
 
 
-def tell_end(visit: Visit, run: Run, *, as_json: bool) -> int:
+def tell_end(database: OpenDatabase, run: Run, *, as_json: bool) -> int:
     """Say how a run ended; the exit code says whether it succeeded."""
     if as_json:
-        print_run(visit, run, as_json=True)
+        print_run(database, run, as_json=True)
     else:
         say(tell(run))
     return 0 if run.state == "succeeded" else 1

@@ -13,7 +13,7 @@ from ostinato.cli.work_view import name_of, work_page
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
-    from ostinato.cli.opening import Visit
+    from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.run import Attempt, Run
 
 __all__ = ["print_run", "print_runs", "state_cell", "state_style", "tell"]
@@ -34,16 +34,16 @@ def state_cell(state: str) -> Styled:
     return Styled(str(state), state_style(state))
 
 
-def print_runs(visit: Visit, runs: Sequence[Run], *, as_json: bool) -> None:
+def print_runs(database: OpenDatabase, runs: Sequence[Run], *, as_json: bool) -> None:
     """A table, the newest first; JSON is the whole list."""
     if as_json:
         from ostinato.service.answers import run_answer
 
-        emit_json([run_answer(run, visit.zone) for run in runs])
+        emit_json([run_answer(run, database.zone) for run in runs])
         return
     titles = ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")
     columns = [Column(title) for title in titles] + [Column(title, flexible=True) for title in ("NAME", "REASON")]
-    now, zone = visit.now, visit.zone
+    now, zone = database.now, database.zone
     rows = [_row(run, zone, now) for run in runs]
     if rows:
         table(columns, rows)
@@ -66,14 +66,14 @@ def _row(run: Run, zone: str, now: datetime) -> list[Cell]:
     ]
 
 
-def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
+def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
     """All of one run."""
     from ostinato.service.answers import run_answer
 
     if as_json:
-        emit_json(run_answer(run, visit.zone))
+        emit_json(run_answer(run, database.zone))
         return
-    zone = visit.zone
+    zone = database.zone
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""
     pairs: list[tuple[str, Cell | None]] = [
         ("run", str(run.id)),
@@ -100,7 +100,7 @@ def print_run(visit: Visit, run: Run, *, as_json: bool) -> None:
         ("error", None if run.error is None else Styled(run.error, "red")),
     ]
     pairs += [(f"attempt {number}", _attempt(attempt, zone)) for number, attempt in enumerate(run.attempts, 1)]
-    fields([*pairs, ("output", _output(visit, run))])
+    fields([*pairs, ("output", _output(database, run))])
 
 
 def tell(run: Run) -> str:
@@ -118,9 +118,9 @@ def _result(result: Any) -> list[tuple[str, Cell | None]]:
     return pairs + [(str(name), value) for name, value in texts.items()]
 
 
-def _output(visit: Visit, run: Run) -> str | None:
+def _output(database: OpenDatabase, run: Run) -> str | None:
     """How to see what it printed."""
-    lines = visit.ask(visit.services.runs.lines(run.id))
+    lines = database.ask(database.services.runs.lines(run.id))
     if not run.ended and (lines or run.state == "running"):
         return f"'ostinato run logs {run.id} -f' follows it"
     count = max((line.number or 0 for line in lines), default=0)

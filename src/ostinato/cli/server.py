@@ -1,6 +1,6 @@
 """The server, alone (`web`) or in a process beside an engine (`up`): bind, refuse what is unsafe, serve, end.
 
-It lives on the loop of its house; who called it looks after signals. `connections.py` says who gets in.
+It lives on the loop of its container; who called it looks after signals. `connections.py` says who gets in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ostinato.api.proxies import Proxies
 from ostinato.api.security import is_loopback
 from ostinato.cli.connections import Connection, Connections, Listener
 from ostinato.cli.limits import Limits, limits_here
-from ostinato.cli.opening import os_user
+from ostinato.cli.open_database import os_user
 from ostinato.cli.protocols import LARGEST_HEAD, HttpProtocol, LiveProtocol, LogThrottle
 from ostinato.cli.tls import tls_context
 from ostinato.config import Settings, load_settings, without_password
@@ -33,7 +33,7 @@ from ostinato.models.access import Actor
 from ostinato.service.audit import acting
 
 if TYPE_CHECKING:
-    from ostinato.api.house import ApiHouse
+    from ostinato.api.container import ApiContainer
 
 __all__ = ["address_text", "lasting", "login_link", "serving"]
 
@@ -49,22 +49,24 @@ _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 
 @asynccontextmanager
-async def serving(house: ApiHouse, talk: Callable[[str], None], limits: Limits | None = None) -> AsyncIterator[str]:
+async def serving(
+    container: ApiContainer, talk: Callable[[str], None], limits: Limits | None = None
+) -> AsyncIterator[str]:
     """Serve API and page at the host and port of the settings; yields the address that a browser takes.
 
     A taken port, or an open host without a token or without TLS, is an error before anything is served.
     """
-    settings = house.settings
+    settings = container.settings
     tls = tls_context(settings)
     sockets = await _listen(settings.host, settings.port)
     try:
-        await _check_open(house)
+        await _check_open(container)
         address = address_text(settings, sockets[0].getsockname()[1])
-        server = _Server(house, limits or limits_here(), tls)
+        server = _Server(container, limits or limits_here(), tls)
         task = asyncio.create_task(server.serve(sockets))
         try:
             await _started(server, task)
-            await _introduce(house, address, talk)
+            await _introduce(container, address, talk)
             with lasting(task):
                 yield address
         finally:
@@ -116,10 +118,10 @@ def login_link(address: str, code: str) -> str:
 class _Server(uvicorn.Server):
     """Leaves signals to its caller, and lets in whom `Connections` admits."""
 
-    def __init__(self, house: ApiHouse, limits: Limits, tls: ssl.SSLContext | None) -> None:
-        self._all = Connections(limits, Proxies(house.settings.trusted_proxies).are_trusted)
+    def __init__(self, container: ApiContainer, limits: Limits, tls: ssl.SSLContext | None) -> None:
+        self._all = Connections(limits, Proxies(container.settings.trusted_proxies).are_trusted)
         self._tls = tls
-        super().__init__(_configured(house, self._all))
+        super().__init__(_configured(container, self._all))
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -150,10 +152,10 @@ class _Server(uvicorn.Server):
             self._all.sweep()
 
 
-def _configured(house: ApiHouse, connections: Connections) -> uvicorn.Config:
+def _configured(container: ApiContainer, connections: Connections) -> uvicorn.Config:
     # Parser, WebSockets and loop are named: what else is installed must change nothing.
     return uvicorn.Config(
-        create_app(house, connections),
+        create_app(container, connections),
         log_config=None,
         log_level="warning",
         access_log=False,
@@ -235,9 +237,9 @@ def _refused(error: OSError, host: str, port: int) -> OstinatoError:
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")
 
 
-async def _check_open(house: ApiHouse) -> None:
+async def _check_open(container: ApiContainer) -> None:
     """Beyond this machine, nothing crosses in the clear, and nobody comes in without a token. All is told at once."""
-    settings = house.settings
+    settings = container.settings
     if is_loopback(settings.host):
         return
     missing = []
@@ -247,7 +249,7 @@ async def _check_open(house: ApiHouse) -> None:
             "--tls-key FILE; or, if a proxy before it speaks TLS, put the proxy's address into the setting "
             'trusted_proxies (trusted_proxies = ["10.0.0.5"])'
         )
-    if not await house.services.access.has_tokens():
+    if not await container.services.access.has_tokens():
         missing.append(
             "there is no token yet that others on the network could log in with: make one with 'ostinato token add "
             "NAME --role admin'"
@@ -270,11 +272,11 @@ def _login_command(settings: Settings, port: int) -> str:
     return shlex.join(words)
 
 
-async def _introduce(house: ApiHouse, address: str, talk: Callable[[str], None]) -> None:
-    access = house.services.access
-    everywhere = ", and every other address of this machine" if house.settings.host in _EVERYWHERE else ""
+async def _introduce(container: ApiContainer, address: str, talk: Callable[[str], None]) -> None:
+    access = container.services.access
+    everywhere = ", and every other address of this machine" if container.settings.host in _EVERYWHERE else ""
     talk(f"page       {address}{everywhere}")
-    command = _login_command(house.settings, int(address.rpartition(":")[2]))
+    command = _login_command(container.settings, int(address.rpartition(":")[2]))
     if await access.has_tokens() or await access.has_logins():
         talk(f"log in     '{command}' prints a link")
         return

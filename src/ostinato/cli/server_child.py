@@ -41,7 +41,7 @@ from ostinato.clock import SystemClock
 from ostinato.errors import OstinatoError, WaitTimeout
 from ostinato.logs import get_logger, set_up
 from ostinato.models.ids import NodeId, RunId
-from ostinato.wiring import NO_ENGINE, open_house_with_remote_engine
+from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
 
 __all__ = ["main"]
 
@@ -81,14 +81,14 @@ async def _serve(link: Link[FromServer, ToServer], begin: Begin) -> int:
     engine = _EngineClient(link, begin)
     engine.listen(_end_soon)
     try:
-        house = await open_house_with_remote_engine(begin.settings, SystemClock(), engine)
+        container = await open_container_with_remote_engine(begin.settings, SystemClock(), engine)
         try:
-            async with serving(house, engine.say) as address:
+            async with serving(container, engine.say) as address:
                 engine.send(Serving(int(address.rpartition(":")[2])))
                 settle()
                 await engine.hung_up.wait()
         finally:
-            await house.close()
+            await container.close()
     except OstinatoError as error:
         engine.send(Failed(type(error).__name__, str(error)))
         return 1

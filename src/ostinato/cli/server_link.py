@@ -106,13 +106,13 @@ ToServer = Begin | Learn | EngineState | Answer
 FromServer = Said | Serving | Failed | Ask
 
 Sent = TypeVar("Sent", bound=ToServer | FromServer)
-Heard = TypeVar("Heard", bound=ToServer | FromServer)
+Received = TypeVar("Received", bound=ToServer | FromServer)
 
 
-class Link(Generic[Sent, Heard]):
+class Link(Generic[Sent, Received]):
     """One end. Every message has its length before it."""
 
-    def __init__(self, end: socket.socket, decoder: msgspec.json.Decoder[Heard], gone: int | None = None) -> None:
+    def __init__(self, end: socket.socket, decoder: msgspec.json.Decoder[Received], gone: int | None = None) -> None:
         """`gone` is a descriptor that has something when the other process is gone: a fork may hold the link open."""
         self._end = end
         self._decoder = decoder
@@ -127,7 +127,7 @@ class Link(Generic[Sent, Heard]):
         data = msgspec.json.encode(message)
         self._end.sendall(_LENGTH.pack(len(data)) + data)
 
-    def receive(self) -> Heard | None:
+    def receive(self) -> Received | None:
         """Wait for the next message; None when the other side is gone, or says what is none."""
         head = self._exactly(_LENGTH.size)
         data = None if head is None else self._exactly(*_LENGTH.unpack(head))

@@ -41,10 +41,10 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
 
     With the page, if it is wanted.
     """
-    from ostinato.wiring import open_house
+    from ostinato.wiring import open_container
 
-    # The feed reads through a house of its own: it sees how a drain ends, and holds up no read of the engine.
-    view = await open_house(app.settings, app.clock, app.registry)
+    # The feed reads through a container of its own: it sees how a drain ends, and holds up no read of the engine.
+    view = await open_container(app.settings, app.clock, app.registry)
     feed = Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
         async with _page(app, talk) if page else contextlib.nullcontext() as served:

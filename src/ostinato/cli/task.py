@@ -7,7 +7,7 @@ from typing import Any
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, emit_json, say, table
-from ostinato.cli.opening import Visit, opened
+from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common
 
 __all__ = ["app"]
@@ -18,8 +18,8 @@ app = App(name="task", help="Tasks that can be run.")
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
     """List tasks: those of --app, and those that running nodes know."""
-    with opened(common) as visit:
-        tasks = _tasks(visit)
+    with opened(common) as database:
+        tasks = _tasks(database)
     if common.json:
         emit_json(tasks)
         return
@@ -38,9 +38,9 @@ def ls(*, common: Common = NO_COMMON) -> None:
         say("no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
 
 
-def _tasks(visit: Visit) -> list[dict[str, Any]]:
-    nodes = [node for node in visit.ask(visit.services.nodes.list()) if node.state != "lost"]
-    here = visit.app.registry.tasks
+def _tasks(database: OpenDatabase) -> list[dict[str, Any]]:
+    nodes = [node for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
+    here = database.app.registry.tasks
     found = []
     for name in sorted({*here, *(task for node in nodes for task in node.tasks)}):
         definition = here.get(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, plain, say, table
-from ostinato.cli.opening import Visit, opened, os_user
+from ostinato.cli.open_database import OpenDatabase, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import full, span
 from ostinato.errors import NotFound
@@ -34,25 +34,25 @@ def add(name: str, /, *, role: str, expires: str | None = None, common: Common =
     expires
         After how long it is worthless, such as 90d. [default: never]
     """
-    with opened(common) as visit:
-        made, secret = visit.ask(visit.services.access.make_token(name, role, os_user(), expires))
+    with opened(common) as database:
+        made, secret = database.ask(database.services.access.make_token(name, role, os_user(), expires))
         if common.json:
             emit_json({**plain(made), "token": secret})
             return
         emit(secret)
-        until = "" if made.expires_at is None else f", until {full(made.expires_at, visit.zone)}"
+        until = "" if made.expires_at is None else f", until {full(made.expires_at, database.zone)}"
         say(f"added: token {name!r}, {made.role}{until}; this is the only time that it is shown")
 
 
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
     """List tokens: who made them, when they were last used, when they expire."""
-    with opened(common) as visit:
-        tokens = visit.ask(visit.services.access.tokens())
+    with opened(common) as database:
+        tokens = database.ask(database.services.access.tokens())
         if common.json:
             emit_json(tokens)
             return
-        now = visit.now
+        now = database.now
     titles = ("ROLE", "OWNER", "USED", "EXPIRES")
     columns = [Column("ID"), Column("NAME", flexible=True), *(Column(title) for title in titles)]
     if tokens:
@@ -79,17 +79,17 @@ def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
     name
         Its name or its id.
     """
-    with opened(common) as visit:
-        token = _find(visit, name)
-        visit.ask(visit.services.access.remove_token(token.id))
+    with opened(common) as database:
+        token = _find(database, name)
+        database.ask(database.services.access.remove_token(token.id))
     if common.json:
         emit_json({"id": token.id, "name": token.name, "removed": True})
     else:
         say(f"removed: token {token.name!r}")
 
 
-def _find(visit: Visit, name: str) -> Token:
-    tokens = visit.ask(visit.services.access.tokens())
+def _find(database: OpenDatabase, name: str) -> Token:
+    tokens = database.ask(database.services.access.tokens())
     for key in ("name", "id"):
         for token in tokens:
             if str(getattr(token, key)) == name:

@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import clean, emit_json_line, keep_streams, rich_console, say, stderr, stdout
-from ostinato.cli.opening import load_app
+from ostinato.cli.open_database import load_app
 from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, TlsFlags
 from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.console import emit_json_line, say
 from ostinato.cli.limits import raise_descriptor_limit
-from ostinato.cli.opening import load_app
+from ostinato.cli.open_database import load_app
 from ostinato.cli.options import NO_COMMON, NO_TLS, Common, TlsFlags
 from ostinato.logs import set_up
 
@@ -44,13 +44,13 @@ async def _serve(app: Ostinato, *, as_json: bool) -> int:
     from ostinato.cli.server import serving
     from ostinato.cli.serving import settle
     from ostinato.config import without_password
-    from ostinato.wiring import open_house
+    from ostinato.wiring import open_container
 
-    house = await open_house(app.settings, app.clock, app.registry)
+    container = await open_container(app.settings, app.clock, app.registry)
     try:
         stopped = asyncio.Event()
         _on_signals(stopped)
-        async with serving(house, say) as address:
+        async with serving(container, say) as address:
             if as_json:
                 emit_json_line({"address": address})
             say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato worker' starts one")
@@ -58,7 +58,7 @@ async def _serve(app: Ostinato, *, as_json: bool) -> int:
             settle()
             await stopped.wait()
     finally:
-        await house.close()
+        await container.close()
     say("stopped")
     return 0
 

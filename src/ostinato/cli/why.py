@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ostinato.cli.console import emit_json, fields
-from ostinato.cli.opening import opened
+from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import read_time
 
@@ -20,13 +20,13 @@ def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> N
     at
         Ask of the due time at or just before this: 2026-03-01T09:00Z, or "2026-03-01 09:00".
     """
-    with opened(common) as visit:
-        moment = None if at is None else read_time(at, visit.zone, field="at")
-        answer = visit.ask(visit.services.why.why(name, moment))
+    with opened(common) as database:
+        moment = None if at is None else read_time(at, database.zone, field="at")
+        answer = database.ask(database.services.why.why(name, moment))
         if common.json:
             from ostinato.service.answers import why_answer
 
-            emit_json(why_answer(answer, visit.zone))
+            emit_json(why_answer(answer, database.zone))
             return
         run = answer.run
         shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' tells all of it"

@@ -1,4 +1,4 @@
-"""Budgets that are used up: the schedule is held until its next day begins, and says so.
+"""Budgets that are used up: the schedule is paused until its next day begins, and says so.
 
 The recorder names the schedules of runs with a budget that have ended. Should a look fail, the next due run is refused
 and its end asks again.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from ostinato.clock import Clock, Micros, Signal, from_micros, to_micros
 from ostinato.logs import get_logger
 from ostinato.models.budget import end_of_day, spent_up
-from ostinato.models.schedule import Hold, Schedule
+from ostinato.models.schedule import Pause, Schedule
 from ostinato.models.states import Cause
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
@@ -22,7 +22,7 @@ log = get_logger("ostinato.engine")
 
 
 class BudgetKeeper:
-    """Holds schedules whose budget of the day is used up."""
+    """Pauses schedules whose budget of the day is used up."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -57,12 +57,12 @@ class BudgetKeeper:
             return
         now = self._clock.now()
         why = spent_up(schedule.policy.budget, await self._store.projects.read_spending(schedule.id, now))
-        hold = None if why is None else _hold(schedule, why, now)
-        if hold is not None and await self._store.schedules.hold_schedule(schedule.id, schedule.version, hold, now):
-            log.warning("schedule %r is paused: %s", name, hold.reason)
+        pause = None if why is None else _pause(schedule, why, now)
+        if pause is not None and await self._store.schedules.pause_schedule(schedule.id, schedule.version, pause, now):
+            log.warning("schedule %r is paused: %s", name, pause.reason)
 
 
-def _hold(schedule: Schedule, why: str, now: Micros) -> Hold | None:
+def _pause(schedule: Schedule, why: str, now: Micros) -> Pause | None:
     """Until the first due time of the next day; None if nothing is due before that."""
     assert schedule.next_run_at is not None
     tomorrow = end_of_day(now, schedule.zone)
@@ -74,4 +74,4 @@ def _hold(schedule: Schedule, why: str, now: Micros) -> Hold | None:
         return None
     local = resumes.astimezone(tomorrow.tzinfo)
     reason = f"budget: {why}; it goes on at {local:%Y-%m-%d %H:%M} {schedule.zone}"
-    return Hold(to_micros(schedule.next_run_at), to_micros(resumes), Cause.BUDGET, reason)
+    return Pause(to_micros(schedule.next_run_at), to_micros(resumes), Cause.BUDGET, reason)

@@ -55,7 +55,7 @@ class Dispatcher:
         self._slots = slots
         self._tasks: Sequence[str] = ()
         self._tasks_json = "[]"
-        self._held: list[tuple[Micros, RunId, ActiveRun]] = []
+        self._claimed_ahead: list[tuple[Micros, RunId, ActiveRun]] = []
         self._is_claiming = False
         self.claims_begun = 0
         self.claims_ended = 0
@@ -94,7 +94,7 @@ class Dispatcher:
         """Start what is held when its time comes, claim when there is something to claim, sleep in between."""
         while True:
             now = self._clock.now()
-            self.start_held(now)
+            self.start_claimed(now)
             if self._claim_at is not None and self._claim_at <= now:
                 await self.claim(CLAIM_AHEAD)
                 continue
@@ -118,7 +118,7 @@ class Dispatcher:
 
     def request(self, ahead: Micros = CLAIM_AHEAD) -> Claim | None:
         """A claim for the room there is, or None. Whoever takes it must `accept` or `release` it."""
-        room = self._slots - self._runner.running - len(self._held)
+        room = self._slots - self._runner.running - len(self._claimed_ahead)
         if not self.is_open or self._is_claiming or room <= 0 or not self._may_start():
             return None
         self._is_claiming = True
@@ -160,7 +160,7 @@ class Dispatcher:
                 late.append(now - run.ready_at)
                 self._runner.start(loaded)
             else:
-                heapq.heappush(self._held, (run.ready_at, run.id, loaded))
+                heapq.heappush(self._claimed_ahead, (run.ready_at, run.id, loaded))
         self._statistics.started(late)
         if self._ask_again:
             self._ask_again = False
@@ -170,18 +170,18 @@ class Dispatcher:
             self.expect(claimed.next_ready_at)
         if claimed.crowded:
             self.expect(now + LOOK_AGAIN)
-        if self._held:
+        if self._claimed_ahead:
             self.signal.set()
 
-    def start_held(self, now: Micros) -> int:
+    def start_claimed(self, now: Micros) -> int:
         """Start what was claimed ahead and is ready now; answers how many runs."""
         count = 0
-        is_due = bool(self._held) and self._held[0][0] <= now
+        is_due = bool(self._claimed_ahead) and self._claimed_ahead[0][0] <= now
         self._is_fenced = is_due and not self._may_start()
         if self._is_fenced:
             return 0
-        while self._held and self._held[0][0] <= now:
-            ready_at, _, loaded = heapq.heappop(self._held)
+        while self._claimed_ahead and self._claimed_ahead[0][0] <= now:
+            ready_at, _, loaded = heapq.heappop(self._claimed_ahead)
             self._statistics.started((now - ready_at,))
             self._runner.start(loaded)
             count += 1
@@ -190,8 +190,8 @@ class Dispatcher:
     @property
     def next_start_at(self) -> Micros | None:
         """When the next queued run is ready, as far as the last claim saw."""
-        held = self._held[0][0] if self._held else None
-        return min((at for at in (held, self._next_ready_at) if at is not None), default=None)
+        ahead = self._claimed_ahead[0][0] if self._claimed_ahead else None
+        return min((at for at in (ahead, self._next_ready_at) if at is not None), default=None)
 
     async def rest(self) -> None:
         """Return when no claim is under way, here or in the recorder."""
@@ -206,38 +206,38 @@ class Dispatcher:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(until):
                 await self.rest()
-        held = [loaded.claimed for _, _, loaded in self._held]
-        self._held.clear()
-        return held
+        ahead = [loaded.claimed for _, _, loaded in self._claimed_ahead]
+        self._claimed_ahead.clear()
+        return ahead
 
-    def cancel_held(self, id: RunId, ending: Ending) -> None:
+    def cancel_claimed(self, id: RunId, ending: Ending) -> None:
         """End a run that was claimed ahead and has not started."""
-        for entry in self._held:
+        for entry in self._claimed_ahead:
             if entry[1] == id:
-                self._held.remove(entry)
-                heapq.heapify(self._held)
+                self._claimed_ahead.remove(entry)
+                heapq.heapify(self._claimed_ahead)
                 self._runner.refuse(entry[2].claimed, ended(ending))
                 return
         if self._is_claiming:
             self._cancelled[id] = ending
 
-    def forget_held(self) -> int:
+    def forget_claimed(self) -> int:
         """Others own what was held: start none of it."""
-        count = len(self._held)
-        self._held.clear()
+        count = len(self._claimed_ahead)
+        self._claimed_ahead.clear()
         return count
 
     def has(self, id: RunId) -> bool:
         """Whether this run is claimed and waits for its instant."""
-        return any(entry[1] == id for entry in self._held)
+        return any(entry[1] == id for entry in self._claimed_ahead)
 
     @property
-    def held(self) -> int:
+    def claimed_ahead(self) -> int:
         """How many runs are claimed and wait for their instant."""
-        return len(self._held)
+        return len(self._claimed_ahead)
 
     def _wake_at(self) -> Micros | None:
-        times = [self._held[0][0]] if self._held and not self._is_fenced else []
+        times = [self._claimed_ahead[0][0]] if self._claimed_ahead and not self._is_fenced else []
         if self._claim_at is not None:
             times.append(self._claim_at)
         return min(times, default=None)

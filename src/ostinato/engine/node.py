@@ -289,7 +289,7 @@ class Engine:
                 await self.lease.renew()  # whoever drives it by hand beats by hand
             self._next_due_at = await self.ticker.tick()
             await self.dispatcher.rest()
-            started = self.dispatcher.start_held(self.clock.now())
+            started = self.dispatcher.start_claimed(self.clock.now())
             started += await self.dispatcher.claim()
             count += started
             if not started:
@@ -359,7 +359,7 @@ class Engine:
             },
             "clock_jump": self._jump,
             "lost_runs": self.recorder.lost_runs,
-            "held": self.dispatcher.held,
+            "held": self.dispatcher.claimed_ahead,
             "unwritten": self.recorder.pending,
             **self.runner.health(),
         }
@@ -386,7 +386,7 @@ class Engine:
 
     def _lost(self) -> None:
         """Others declared this node lost: what it runs is theirs now. Go on under a new name."""
-        held = self.dispatcher.forget_held()
+        held = self.dispatcher.forget_claimed()
         lost = self.runner.abandon()
         log.error("node %s lost its lease; gave up %s to others", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database

@@ -12,8 +12,8 @@ from typing import assert_never
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import NotLoadable
-from ostinato.models.holding import held_run, held_runs
 from ostinato.models.ids import RunId
+from ostinato.models.pause import paused_run, paused_runs
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
 from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
@@ -46,18 +46,18 @@ def plan_fires(
             plan = _plan_ahead(schedule, timing, policy, random)
         else:
             plan = _plan_due(schedule, timing, policy, now, grace, random, absence)
-        if plan is None or schedule.held_since is None:
+        if plan is None or schedule.paused_since is None:
             return plan
-        held = held_run(schedule, schedule.next_at - 1)
-        return plan if held is None else replace(plan, runs=(held, *plan.runs))
+        left_out = paused_run(schedule, schedule.next_at - 1)
+        return plan if left_out is None else replace(plan, runs=(left_out, *plan.runs))
     except Exception as error:  # whatever a timing raises, its schedule is broken and the tick goes on
         reason = str(error) if isinstance(error, NotLoadable) else f"its timing cannot be computed: {error}"
-        held_before = [] if schedule.held_since is None else held_runs([schedule], schedule.next_at)
+        paused_before = [] if schedule.paused_since is None else paused_runs([schedule], schedule.next_at)
         return FirePlan(
             schedule.id,
             schedule.next_at,
             schedule.version,
-            runs=tuple(held_before),
+            runs=tuple(paused_before),
             enabled=False,
             broken=reason,
             remaining=schedule.remaining,

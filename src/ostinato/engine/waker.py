@@ -45,16 +45,16 @@ class Waker:
                 looked = loop.time()
                 # The first look comes without a change: something may be there from before.
                 node = self._dispatcher.node
-                glance = await self._quarantine.attempt(partial(watch.glance, node))
-                if glance.next_at is not None:
-                    self._ticker.expect(glance.next_at)
-                if glance.ready_at is not None:
-                    self._dispatcher.expect(glance.ready_at)
-                for id, ending in glance.cancel:
+                wake_hints = await self._quarantine.attempt(partial(watch.wake_hints, node))
+                if wake_hints.next_at is not None:
+                    self._ticker.expect(wake_hints.next_at)
+                if wake_hints.ready_at is not None:
+                    self._dispatcher.expect(wake_hints.ready_at)
+                for id, ending in wake_hints.cancel:
                     if not self._runner.cancel(id, ending):
-                        self._dispatcher.cancel_held(id, ending)
-                if glance.drain is not None and node == self._dispatcher.node:  # not what an old name was asked
-                    self._drain(glance.drain)
+                        self._dispatcher.cancel_claimed(id, ending)
+                if wake_hints.drain is not None and node == self._dispatcher.node:  # not what an old name was asked
+                    self._drain(wake_hints.drain)
                 await watch.changed()
                 # A burst of changes is one look; a single one is looked at right away.
                 await asyncio.sleep(max(0.0, looked + COALESCE_SECONDS - loop.time()))

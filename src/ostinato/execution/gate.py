@@ -14,7 +14,7 @@ import msgspec
 
 from ostinato.durations import duration_text
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.base import Surroundings
+from ostinato.execution.executors.base import ProcessEnvironment
 from ostinato.execution.executors.group import NotStarted, ProcessGroup, end_of
 from ostinato.execution.executors.shell import LastLine, command_of
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
@@ -25,7 +25,7 @@ from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.policy import Gate
 from ostinato.models.states import Cause
 
-__all__ = ["Passed", "ask_gate"]
+__all__ = ["GateResult", "ask_gate"]
 
 _MOST = 1_000_000
 """How many bytes of its last line are kept."""
@@ -36,22 +36,22 @@ _SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class GateResult:
     """The gate said yes, and gave this to the work."""
 
     data: Any = None
 
 
 async def ask_gate(
-    gate: Gate, surroundings: Surroundings, context: RunContext, kill_seconds: float
-) -> Passed | Outcome:
+    gate: Gate, process_environment: ProcessEnvironment, context: RunContext, kill_seconds: float
+) -> GateResult | Outcome:
     """Run the gate to its end. A cancel of this coroutine ends its processes too."""
     answer = _Answer(context)
     try:
         group = await ProcessGroup.start(
             command_of(gate.command),
-            folder=surroundings.folder,
-            environment=surroundings.environment,
+            folder=process_environment.folder,
+            environment=process_environment.environment,
             stdout=answer.add,
             stderr=answer.complain,
             kill_seconds=kill_seconds,
@@ -77,7 +77,7 @@ async def ask_gate(
     return _judge(answer.take(), context.mask)
 
 
-def _judge(line: bytes, mask: Mask) -> Passed | Outcome:
+def _judge(line: bytes, mask: Mask) -> GateResult | Outcome:
     shown = mask.shortened(readable(line), _SHOWN)
     if is_deeper(line):
         return _failed(f"its last line is nested more than {MOST_DEPTH} deep: {shown}")
@@ -100,7 +100,7 @@ def _judge(line: bytes, mask: Mask) -> Passed | Outcome:
             f"its data has {size:,} bytes, and at most {MOST_DATA:,} can be handed on: "
             "let it write a file, and give its name"
         )
-    return Passed(data)
+    return GateResult(data)
 
 
 class _Answer:

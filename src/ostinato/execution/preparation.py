@@ -1,4 +1,4 @@
-"""What comes before the work, in this order: checks, surroundings, gate, budget. Each can say no with an Outcome.
+"""What comes before the work, in this order: checks, environment, gate, budget. Each can say no with an Outcome.
 
 Only work that asks for one of them comes here: a plain function is called at once.
 """
@@ -19,8 +19,8 @@ from ostinato.clock import Clock, from_micros
 from ostinato.config import Settings, absolute_db, passwords_in
 from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.base import Call, Surroundings
-from ostinato.execution.gate import Passed, ask_gate
+from ostinato.execution.executors.base import Call, ProcessEnvironment
+from ostinato.execution.gate import GateResult, ask_gate
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
@@ -28,7 +28,7 @@ from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secre
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.budget import MICRO, Reservation, grant
 from ostinato.models.policy import Policy
-from ostinato.models.project import Ground
+from ostinato.models.project import ProjectContext
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, Http, Shell, Work
@@ -90,7 +90,7 @@ class Preparation:
             found = await self._surround(claimed, policy, call)
             if isinstance(found, Outcome):
                 return found
-            call.surroundings = found
+            call.process_environment = found
             if policy.gate is not None:
                 if (refusal := await self._foresee(claimed, policy)) is not None:
                     return refusal
@@ -102,12 +102,12 @@ class Preparation:
                 _hand_over(verdict, found, call)
         return await self._reserve(claimed, policy, call)
 
-    async def _surround(self, claimed: ClaimedRun, policy: Policy, call: Call) -> Surroundings | Outcome:
+    async def _surround(self, claimed: ClaimedRun, policy: Policy, call: Call) -> ProcessEnvironment | Outcome:
         work = call.work
         key = work.conversation(claimed.project) if isinstance(work, Agent) else None
-        ground: Ground | None = Ground()
+        ground: ProjectContext | None = ProjectContext()
         if claimed.project is not None or key is not None:
-            ground = await self._projects.find_ground(claimed.project, key)
+            ground = await self._projects.find_context(claimed.project, key)
         if ground is None:
             return _impossible(
                 f"there is no project {claimed.project!r} any more: add it again with 'ostinato project add "
@@ -145,7 +145,7 @@ class Preparation:
             call.context.mask = found.mask
         _tell_embedded(call.context, {**embedded(variables), **embedded(headers, headers=True)})
         of_other = isinstance(work, Shell) and work.user is not None
-        return Surroundings(
+        return ProcessEnvironment(
             folder,
             {
                 **(self._for_anybody if of_other else self._environment),
@@ -176,8 +176,8 @@ class Preparation:
             if answer.refusal is not None:
                 return _refused(claimed, answer.refusal, is_final=answer.is_final)
             amount = None if answer.amount is None else answer.amount / MICRO
-        if call.surroundings is not None:
-            call.surroundings.allowance = amount
+        if call.process_environment is not None:
+            call.process_environment.allowance = amount
         return None
 
 
@@ -254,11 +254,11 @@ def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
     }
 
 
-def _hand_over(verdict: Passed, surroundings: Surroundings, call: Call) -> None:
+def _hand_over(verdict: GateResult, process_environment: ProcessEnvironment, call: Call) -> None:
     call.context.gate = verdict.data
     if isinstance(call.work, Shell):  # an agent has it in its prompt, a function in its context
         said = "" if verdict.data is None else msgspec.json.encode(verdict.data).decode()
-        surroundings.environment = {**surroundings.environment, "OSTINATO_GATE": said}
+        process_environment.environment = {**process_environment.environment, "OSTINATO_GATE": said}
 
 
 def _impossible(reason: str) -> Outcome:

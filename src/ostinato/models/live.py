@@ -17,7 +17,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Progress
 from ostinato.models.states import ENDS, Cause, RunState, Trigger
 
-__all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Mark", "ToldRun"]
+__all__ = ["ChangedSchedule", "Changes", "LiveEvent", "LiveKind", "Position", "PublishedRun"]
 
 
 class LiveKind(StrEnum):
@@ -33,7 +33,7 @@ class LiveKind(StrEnum):
     SESSION_EVENT = "session_event"
 
 
-class ToldRun(msgspec.Struct, frozen=True, gc=False):
+class PublishedRun(msgspec.Struct, frozen=True, gc=False):
     """A run as events tell it: a Run without what may be large (`work`, `result`, `attempts`). These are its JSON, in
     this order: thousands are made and written at once, faster than dataclasses."""
 
@@ -76,14 +76,14 @@ class LiveEvent(msgspec.Struct, frozen=True, gc=False):
 
     kind: LiveKind
     at: datetime
-    run: ToldRun | None = None
+    run: PublishedRun | None = None
     schedule: str | None = None
     session: str | None = None
     data: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Position:
     """How far somebody has looked; what is asked of the next look."""
 
     run: int
@@ -116,13 +116,13 @@ class ChangedSchedule:
 class Changes:
     """One look at the ledger, all of one state. Lists are cut at the limit; then there is more behind the mark."""
 
-    new: Sequence[ToldRun]
+    new: Sequence[PublishedRun]
     """Runs behind the mark, oldest first."""
-    seen: Sequence[ToldRun]
+    seen: Sequence[PublishedRun]
     """All runs that were asked for, as they are now; one that is not here has no row any more."""
-    ended: Sequence[ToldRun]
+    ended: Sequence[PublishedRun]
     """The latest that ended since `finished_at`, but those that are new, were asked for, or were told."""
-    running: Sequence[ToldRun]
+    running: Sequence[PublishedRun]
     """Everything under way, at most as many as the limit."""
     schedules: Sequence[ChangedSchedule]
     """In the order of their change."""

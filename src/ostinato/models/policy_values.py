@@ -90,7 +90,7 @@ def check_key(value: Any, field: str, hint: str) -> str:
 
 
 def check_session(value: Any, field: str = "session") -> str:
-    """A session's key; `schedule:` in front is the house's own."""
+    """A session's key; `schedule:` in front is ours."""
     key = check_key(value, field, "give a key such as dm:42")
     if key.startswith("schedule:"):
         raise InvalidInput(f"{field} cannot be {key!r}", field=field, hint="schedule: is used by the scheduler itself")

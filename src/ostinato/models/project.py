@@ -10,7 +10,7 @@ from typing import Any
 from ostinato.errors import InvalidInput
 from ostinato.models.policy import check_key
 
-__all__ = ["NO_PROJECT", "Conversation", "Ground", "Project", "check_project"]
+__all__ = ["NO_PROJECT", "Conversation", "Project", "ProjectContext", "check_project"]
 
 NO_PROJECT = "none"
 """What people say for no project; so none can be called that."""
@@ -31,7 +31,7 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class ProjectContext:
     """What work needs to know before it starts: where its project is, and which conversation it continues."""
 
     folder: str | None = None

@@ -40,9 +40,9 @@ def due_by_now(timing: str, zone: str, anchor_at: Micros, now: Micros) -> Micros
 def replan(schedule: DueSchedule, now: Micros) -> Replan | None:
     """The new plan of a schedule that sleeps beyond its next due time by the clock of now; None if it does not.
 
-    One that is held does so on purpose. One that was enabled in the future begins now.
+    One that is paused does so on purpose. One that was enabled in the future begins now.
     """
-    if schedule.held_since is not None:
+    if schedule.paused_since is not None:
         return None
     due = due_by_now(schedule.timing, schedule.zone, schedule.anchor_at, now)
     if due is None or due >= schedule.next_at:

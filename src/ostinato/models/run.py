@@ -1,4 +1,4 @@
-"""A run: one row of the ledger, and the smaller values that carry it through the house.
+"""A run: one row of the ledger, and the smaller values that carry it through the layers.
 
 `NewRun` goes in, `ClaimedRun` comes to the runner, `Finish` goes back, `Run` is what people read.
 """

@@ -23,7 +23,7 @@ __all__ = [
     "REMOVED",
     "DueSchedule",
     "FirePlan",
-    "Hold",
+    "Pause",
     "RecentRun",
     "Revision",
     "Schedule",
@@ -73,9 +73,9 @@ class Schedule:
     """Why it was switched off, in the words of who did it."""
     next_run_at: datetime | None
     next_run_reason: str | None
-    """Why it is not due, or for what it is held until it is."""
-    held_since: datetime | None
-    """The first due time that it leaves out, while it is held."""
+    """Why it is not due, or for what it is paused until it is."""
+    paused_since: datetime | None
+    """The first due time that it leaves out, while it is paused."""
     remaining: int | None
     failures: int
     last_run: Run | None
@@ -96,15 +96,15 @@ class Schedule:
         if self.orphaned:
             return ScheduleState.ORPHANED
         if self.next_run_at is not None:
-            return ScheduleState.PAUSED if self.held_since is not None else ScheduleState.ON
+            return ScheduleState.PAUSED if self.paused_since is not None else ScheduleState.ON
         if self.remaining == 0 or (self.enabled and not self.awaits_finish):
             return ScheduleState.FINISHED
         return ScheduleState.ON if self.enabled else ScheduleState.OFF
 
     @property
     def paused(self) -> bool:
-        """Whether it is on but held until its next due time: its budget is used up."""
-        return self.held_since is not None and self.next_run_at is not None
+        """Whether it is on but paused until its next due time: its budget is used up."""
+        return self.paused_since is not None and self.next_run_at is not None
 
     @property
     def revision(self) -> Revision:
@@ -151,10 +151,10 @@ class ScheduleChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Pause:
     """A schedule that stays on but does not run for a while: its budget is used up, or it is being removed.
 
-    Its due times from `since` on become one skipped row when the hold ends: at `next_at`, or before.
+    Its due times from `since` on become one skipped row when the pause ends: at `next_at`, or before.
     """
 
     since: Micros
@@ -174,7 +174,7 @@ class ScheduleState(StrEnum):
     RUNNING = "running"
     """Something of it is queued or running."""
     PAUSED = "paused"
-    """On, but held until its next due time. Lists and counts of what is on hold it too."""
+    """On, but paused until its next due time. Lists and counts of what is paused it too."""
     FINISHED = "finished"
     """Without a further due time, for its timing has none or it ran as often as it should; nothing of it is active."""
     ORPHANED = "orphaned"
@@ -249,9 +249,9 @@ class DueSchedule:
     remaining: int | None
     version: int
     project: str | None
-    held_since: Micros | None
-    held_reason: str | None
-    held_cause: Cause | None
+    paused_since: Micros | None
+    paused_reason: str | None
+    paused_cause: Cause | None
     active: tuple[RunId, ...]
     """Runs of it that run or could run now, oldest first."""
     waiting: tuple[RunId, ...]

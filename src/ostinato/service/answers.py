@@ -246,7 +246,7 @@ class Preview(Answer):
 
 
 class NextTimes(Answer):
-    """The next due times; `reason` says why there are none, or for what it is held."""
+    """The next due times; `reason` says why there are none, or for what it is paused."""
 
     zone: str
     next: Sequence[datetime]

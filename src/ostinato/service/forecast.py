@@ -22,7 +22,7 @@ from ostinato.stores.base import Store
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.searching import at_most
 
-__all__ = ["Coming", "DueTime", "Forecast", "Hours", "of_schedule", "soonest", "soonest_of", "times_from"]
+__all__ = ["DueTime", "Forecast", "Hours", "ScheduleForecast", "of_schedule", "soonest", "soonest_of", "times_from"]
 
 HOUR: Micros = 3_600 * SECOND
 _HOURS = 24
@@ -62,7 +62,7 @@ class Hours:
 
 
 @dataclass(slots=True)
-class Coming:
+class ScheduleForecast:
     """What is known of a schedule's future. Not frozen: it is made by the thousand."""
 
     name: str
@@ -77,16 +77,16 @@ class Coming:
         return self.pattern[1]
 
 
-def of_schedule(schedule: Schedule) -> Coming | None:
+def of_schedule(schedule: Schedule) -> ScheduleForecast | None:
     """What comes of a schedule; None if it is not due."""
     if schedule.next_run_at is None:
         return None
     times, pattern = _anchored(schedule.timing, schedule.zone, to_micros(schedule.anchor_at))
-    return Coming(schedule.name, to_micros(schedule.next_run_at), schedule.remaining, times, pattern)
+    return ScheduleForecast(schedule.name, to_micros(schedule.next_run_at), schedule.remaining, times, pattern)
 
 
-def _of_due(due: DueSchedule) -> Coming:
-    return Coming(due.name, due.next_at, due.remaining, *_anchored(due.timing, due.zone, due.anchor_at))
+def _of_due(due: DueSchedule) -> ScheduleForecast:
+    return ScheduleForecast(due.name, due.next_at, due.remaining, *_anchored(due.timing, due.zone, due.anchor_at))
 
 
 @lru_cache(maxsize=16_384)
@@ -141,11 +141,11 @@ async def soonest(
 
 
 async def soonest_of(
-    coming: Iterable[Coming], now: Micros, until: Micros, limit: int, *, since: Micros | None = None
+    coming: Iterable[ScheduleForecast], now: Micros, until: Micros, limit: int, *, since: Micros | None = None
 ) -> tuple[list[DueTime], bool]:
     """The first due times of these schedules in (since, until], and whether there are more."""
     begin = now if since is None else max(now, since)
-    heap: list[tuple[Micros, int, Coming, int | None]] = []
+    heap: list[tuple[Micros, int, ScheduleForecast, int | None]] = []
     for number, one in enumerate(coming):
         first = _first(one, now, begin)
         if first is not None and first[0] <= until:
@@ -168,7 +168,7 @@ async def soonest_of(
     return times[:limit], len(times) > limit
 
 
-def _first(one: Coming, now: Micros, begin: Micros) -> tuple[Micros, int | None] | None:
+def _first(one: ScheduleForecast, now: Micros, begin: Micros) -> tuple[Micros, int | None] | None:
     """The first due time after `begin`, and how many remain with it; what is due before it uses them up."""
     at: Micros | None = one.next_at
     left = one.remaining
@@ -182,7 +182,7 @@ def _first(one: Coming, now: Micros, begin: Micros) -> tuple[Micros, int | None]
     return None if at is None or (left is not None and left <= 0) else (at, left)
 
 
-def _after(one: Coming, at: Micros) -> Micros | None:
+def _after(one: ScheduleForecast, at: Micros) -> Micros | None:
     following = None if one.times is None else one.times.next_after(from_micros(at))
     return None if following is None else to_micros(following)
 
@@ -193,7 +193,7 @@ class Forecast:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._read_at: Micros | None = None
-        self._coming: Sequence[Coming] = ()
+        self._coming: Sequence[ScheduleForecast] = ()
         self._is_cut = False
         self._beyond: Mapping[Micros, int] = {}
         """The next due times of schedules that were not read, by the hour."""
@@ -239,7 +239,7 @@ class Forecast:
             if key in known
         }
 
-    async def _count_beyond(self, read: Sequence[Coming], now: Micros, end: Micros) -> Mapping[Micros, int]:
+    async def _count_beyond(self, read: Sequence[ScheduleForecast], now: Micros, end: Micros) -> Mapping[Micros, int]:
         first = now // HOUR * HOUR
         counts = await self._store.schedules.count_due((now + 1, *range(first + HOUR, end + 1, HOUR)))
         of_all = Counter(dict(zip(range(first, end, HOUR), counts, strict=True)))
@@ -259,11 +259,11 @@ class _Sum:
         self.is_whole = True
         """Whether the due times of all of them were counted."""
 
-    def first_whole(self, one: Coming) -> Micros:
+    def first_whole(self, one: ScheduleForecast) -> Micros:
         """The first hour of which all due times count: what is due after this hour is due first in its own."""
         return max(one.next_at // HOUR * HOUR, self._this + HOUR)
 
-    def add(self, one: Coming, hours: Mapping[Micros, int]) -> None:
+    def add(self, one: ScheduleForecast, hours: Mapping[Micros, int]) -> None:
         """Add a schedule, whose whole hours are counted; if they are not, only its next due time."""
         whole = self.first_whole(one)
         if one.times is None or not _has(hours, whole, self._end):
@@ -306,7 +306,7 @@ def _has(hours: Mapping[Micros, int], begin: Micros, end: Micros) -> bool:
     return begin >= end or (begin in hours and end - HOUR in hours)
 
 
-def _complete(one: Coming, hours: dict[Micros, int], begin: Micros, end: Micros) -> float:
+def _complete(one: ScheduleForecast, hours: dict[Micros, int], begin: Micros, end: Micros) -> float:
     """Count the hours of a schedule that nobody has counted; answers how many seconds of work that was."""
     if one.times is None or _has(hours, begin, end):
         return 0

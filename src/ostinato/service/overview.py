@@ -1,4 +1,4 @@
-"""The overview: what runs, what is late, what is broken, what comes, and how the last day went, all at a glance.
+"""The overview: what runs, what is late, what is broken, what comes, and how the last day went, all at a wake_hints.
 
 It is asked again and again, so what a look costs is bounded: counts come from indexes, closed hours from memory.
 """
@@ -18,7 +18,7 @@ from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState
 from ostinato.service.answers import Answer, Run, Schedule, answer_of, run_answer, schedule_answer
 from ostinato.service.forecast import DueTime, Forecast
-from ostinato.service.listing import ListedSchedule, listed, unknown_tasks
+from ostinato.service.schedules.listing import ListedSchedule, listed, unknown_tasks
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 
@@ -86,7 +86,7 @@ class QuarantinedRow(Answer):
 
 
 class Overview(Answer):
-    """All at a glance."""
+    """All at a wake_hints."""
 
     now: datetime
     zone: str

@@ -23,12 +23,12 @@ from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
-from ostinato.service.backfill import BACKFILL_KEYS
-from ostinato.service.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
 from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
+from ostinato.service.schedules.backfill import BACKFILL_KEYS
+from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 

@@ -8,15 +8,15 @@ from ostinato.clock import Clock
 from ostinato.models.access import LoginLimits
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
-from ostinato.service.drafts import Code
+from ostinato.service.idempotency import IdempotencyService
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.hub import LiveHub
 from ostinato.service.nodes import NodeService
 from ostinato.service.overview import OverviewService
 from ostinato.service.projects import ProjectService
-from ostinato.service.repeats import RepeatService
 from ostinato.service.runs import RunService
-from ostinato.service.schedules import ScheduleService
+from ostinato.service.schedules.drafts import Code
+from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
 from ostinato.service.tasks import TaskService
 from ostinato.service.timeline import TimelineService
@@ -52,7 +52,7 @@ class Services:
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
-        self.repeats = RepeatService(store, clock)
+        self.repeats = IdempotencyService(store, clock)
         self.upkeep = UpkeepService(store, clock)
         self.tasks = TaskService(store, clock)
         self.timings = TimingService(clock, zone)

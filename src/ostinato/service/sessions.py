@@ -24,9 +24,9 @@ from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, Session
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function, payload_text, payload_work
 from ostinato.service.audit import audited
-from ostinato.service.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.service.lanes import LaneService
 from ostinato.service.runs import RunService
+from ostinato.service.schedules.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.stores.base import Store
 
 __all__ = ["SessionService"]

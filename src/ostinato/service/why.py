@@ -13,7 +13,7 @@ from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function
 from ostinato.plurals import counted
-from ostinato.service.backfill import BACKFILL_KEYS
+from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
@@ -181,9 +181,9 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node])
 
 def _is_held_at(schedule: Schedule, due: datetime) -> bool:
     """Whether it is one of the due times that the schedule leaves out while it is paused."""
-    if schedule.held_since is None or schedule.next_run_at is None:
+    if schedule.paused_since is None or schedule.next_run_at is None:
         return False
-    return schedule.held_since <= due < schedule.next_run_at
+    return schedule.paused_since <= due < schedule.next_run_at
 
 
 def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, ...]:

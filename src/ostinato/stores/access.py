@@ -1,4 +1,4 @@
-"""What the house asks of a database about who may and who did: a part of base.py, answered in each access.py."""
+"""What the other layers ask of a database about who may and who did: a part of base.py, answered in each access.py."""
 
 from __future__ import annotations
 

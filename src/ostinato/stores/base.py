@@ -1,4 +1,4 @@
-"""What the house asks of a database: small protocols whose methods are whole transactions.
+"""What the other layers ask of a database: small protocols whose methods are whole transactions.
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `tests/stores` runs every test on both.
 The engine and the services know only this page, and what it takes from access.py, quarantine.py, runs.py, schedules.py,
@@ -16,11 +16,11 @@ from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node, NodeBeat
-from ostinato.models.project import Ground, Project
+from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
 from ostinato.stores.quarantine import QuarantineStore
-from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Tally
+from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, StateCount
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
@@ -33,7 +33,6 @@ __all__ = [
     "Cleared",
     "Due",
     "Finished",
-    "Glance",
     "LaneStore",
     "NodeStore",
     "OwnedRun",
@@ -42,8 +41,9 @@ __all__ = [
     "RunCounts",
     "RunStore",
     "ScheduleStore",
+    "StateCount",
     "Store",
-    "Tally",
+    "WakeHints",
     "Watch",
 ]
 
@@ -79,7 +79,7 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class WakeHints:
     """One cheap look after a change of the database: who of the engine has something to do."""
 
     next_at: Micros | None
@@ -104,7 +104,7 @@ class ProjectStore(Protocol):
         """All of them by name, or the one of this name."""
         ...
 
-    async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
+    async def find_context(self, project: str | None, conversation: str | None) -> ProjectContext | None:
         """Where work of this project runs, and the id of the conversation of this key; None if there is no such
         project."""
         ...
@@ -180,7 +180,7 @@ class Watch(Protocol):
         """Return when the database has changed since the last call."""
         ...
 
-    async def glance(self, node: NodeId) -> Glance:
+    async def wake_hints(self, node: NodeId) -> WakeHints:
         """What the engine of this node has to know now."""
         ...
 

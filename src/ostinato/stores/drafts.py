@@ -35,7 +35,7 @@ class StoredSchedule:
     broken: str | None
     orphaned: bool
     failures: int
-    held_since: Micros | None
+    paused_since: Micros | None
 
 
 STORED_COLUMNS = ", ".join(field.name for field in fields(StoredSchedule))

@@ -23,7 +23,7 @@ from ostinato.models.node import Node
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import Policy, load_policy
-from ostinato.models.project import Ground, Project
+from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Attempt, ClaimedRun, Ending, Progress, Run
 from ostinato.models.schedule import DueSchedule, Schedule
 from ostinato.models.session import Session
@@ -51,12 +51,12 @@ __all__ = [
     "load_due",
     "load_ending",
     "load_event",
-    "load_ground",
     "load_lane",
     "load_node",
     "load_part",
     "load_progress",
     "load_project",
+    "load_project_context",
     "load_run",
     "load_schedule",
     "load_session",
@@ -78,11 +78,11 @@ ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.no
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.held_since, s.held_reason, s.off_note"
+    "s.paused_since, s.paused_reason, s.off_note"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
-    "s.project, s.held_since, s.held_reason, s.held_cause"
+    "s.project, s.paused_since, s.paused_reason, s.paused_cause"
 )
 CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
@@ -252,11 +252,11 @@ def load_project(row: Row) -> Project:
     return Project(name, folder, _decoded(_decode_env, env, {}), schedules, from_micros(created_at))
 
 
-def load_ground(row: Row) -> Ground:
+def load_project_context(row: Row) -> ProjectContext:
     """Where work runs, and the conversation that it continues: folder, env, id of the conversation."""
     folder, env, conversation = row
     try:
-        return Ground(folder, {} if env is None else _decode_env(env), conversation)
+        return ProjectContext(folder, {} if env is None else _decode_env(env), conversation)
     except msgspec.DecodeError as error:
         raise NotLoadable(f"the variables of its project are not readable: {error}") from error
 
@@ -324,7 +324,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     """A schedule from SCHEDULE_COLUMNS; what cannot be read is told in `broken`."""
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
-     after_finish, remaining, failures, version, created_at, updated_at, anchor_at, held_since, held_reason,
+     after_finish, remaining, failures, version, created_at, updated_at, anchor_at, paused_since, paused_reason,
      off_note) = row
     # fmt: on
     work = load_work(work_text)
@@ -337,8 +337,8 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     reason = None
     if runs_next is None:
         reason = _why_not(enabled, broken, orphaned, off_note, after_finish is not None and active, remaining)
-    elif held_since is not None:
-        reason = f"paused: {held_reason}"
+    elif paused_since is not None:
+        reason = f"paused: {paused_reason}"
     return Schedule(
         id=ScheduleId(id),
         name=name,
@@ -356,7 +356,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         off_note=off_note,
         next_run_at=_moment(runs_next),
         next_run_reason=reason,
-        held_since=_moment(held_since),
+        paused_since=_moment(paused_since),
         remaining=remaining,
         failures=failures,
         last_run=last_run,

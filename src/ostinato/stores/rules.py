@@ -158,7 +158,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "schedules",
         "schedules_instants",
-        _instants("anchor_at", "next_at", "held_since", "created_at", "updated_at"),
+        _instants("anchor_at", "next_at", "paused_since", "created_at", "updated_at"),
         _INSTANTS,
     ),
     Rule("schedules", "schedules_switches", _flags("enabled", "orphaned"), _SWITCH, sqlite_only=True),
@@ -251,7 +251,7 @@ _RUN = ", ".join(
 )
 _SCHEDULE = ", ".join(
     (
-        "enabled = $no, broken = $why, next_at = NULL, held_since = NULL, held_reason = NULL",
+        "enabled = $no, broken = $why, next_at = NULL, paused_since = NULL, paused_reason = NULL",
         "orphaned = CASE WHEN orphaned THEN $yes ELSE $no END",
         _else("remaining", _within("remaining", 0, _MANY), "NULL"),
         _else("failures", _within("failures", 0, _MANY), "0"),

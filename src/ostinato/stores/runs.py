@@ -1,4 +1,4 @@
-"""The ledger, as the house asks for it: a part of base.py, answered in each runs.py."""
+"""The ledger, as the other layers ask for it: a part of base.py, answered in each runs.py."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 from ostinato.clock import Micros
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
-from ostinato.models.live import Changes, Mark
+from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 
-__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Tally"]
+__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "StateCount"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class StateCount:
     """So many ended in this state in this bucket of time."""
 
     at: Micros
@@ -161,7 +161,7 @@ class RunStore(Protocol):
         """Queued runs that could have started before then, the longest waiting first."""
         ...
 
-    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[StateCount]:
         """The runs that ended in this span, by bucket and state; a bucket begins at a multiple of its length."""
         ...
 
@@ -169,8 +169,8 @@ class RunStore(Protocol):
         """The due times in this span that have a succeeded or active run of this schedule, whatever triggered it."""
         ...
 
-    async def look(self, mark: Mark, limit: int) -> Changes:
-        """What happened behind a mark, in one read."""
+    async def changes_since(self, position: Position, limit: int) -> Changes:
+        """What happened behind a position, in one read."""
         ...
 
     async def read_output(self, id: RunId) -> list[OutputPart]:

@@ -1,4 +1,4 @@
-"""Schedules, as the house asks for them: a part of base.py, answered in each schedules.py."""
+"""Schedules, as the other layers ask for them: a part of base.py, answered in each schedules.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
     DueSchedule,
     FirePlan,
-    Hold,
+    Pause,
     RecentRun,
     Schedule,
     ScheduleChange,
@@ -21,7 +21,7 @@ from ostinato.models.schedule import (
     ScheduleRow,
     ScheduleState,
 )
-from ostinato.stores.runs import Tally
+from ostinato.stores.runs import StateCount
 
 __all__ = ["RECORDED_AHEAD", "Due", "ScheduleStore"]
 
@@ -44,7 +44,7 @@ class ScheduleStore(Protocol):
     async def put_schedules(self, drafts: Sequence[ScheduleDraft], now: Micros) -> None:
         """Insert each draft, or update the schedule of its name where timing, work, policy, project, owner or
         note differ. A switch set by a person stays; `next_at` and `anchor_at` change only with the timing, which
-        also clears `broken` (and enables again what the breaker had disabled). Another timing or budget ends a hold;
+        also clears `broken` (and enables again what the breaker had disabled). Another timing or budget ends a pause;
         after another budget it is due at its next due time."""
         ...
 
@@ -64,7 +64,7 @@ class ScheduleStore(Protocol):
         """The last `count` runs of each of these schedules, oldest first."""
         ...
 
-    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[StateCount]:
         """The ended runs of a schedule that were due since then, counted by state and the quarter of an hour in which
         they were due."""
         ...
@@ -99,11 +99,11 @@ class ScheduleStore(Protocol):
         only if no other run of it is under way. What is under way on a living node then counts as given up."""
         ...
 
-    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
-        """Put off an enabled schedule, if its version still is what was read and it is still due at `hold.since`. The
+    async def pause_schedule(self, id: ScheduleId, version: int, pause: Pause, now: Micros) -> bool:
+        """Put off an enabled schedule, if its version still is what was read and it is still due at `pause.since`. The
         next fire that is recorded ends it, and so does whatever changes its switch, its timing or its budget, orphans
         or breaks it; then the due times left out until now get their one skipped row in the same transaction. What is
-        held already keeps its first `since`."""
+        paused already keeps its first `since`."""
         ...
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sessions, as the house asks for them: a part of base.py, answered in each sessions.py."""
+"""Sessions, as the other layers ask for them: a part of base.py, answered in each sessions.py."""
 
 from __future__ import annotations
 

@@ -1984,7 +1984,7 @@ export interface components {
         };
         /**
          * NextTimes
-         * @description The next due times; `reason` says why there are none, or for what it is held.
+         * @description The next due times; `reason` says why there are none, or for what it is paused.
          */
         NextTimes: {
             next: string[];
@@ -2056,7 +2056,7 @@ export interface components {
         };
         /**
          * Overview
-         * @description All at a glance.
+         * @description All at a wake_hints.
          */
         Overview: {
             /** @description The last 24 hours; buckets without an end are left out. */
@@ -2355,13 +2355,11 @@ export interface components {
             created_at: string;
             enabled: boolean;
             failures: number;
-            /** @description The first due time that it leaves out, while it is held. */
-            held_since: string | null;
             id: number;
             last_run: components["schemas"]["Run"] | null;
             name: string;
             next_run_at: string | null;
-            /** @description Why it is not due, or for what it is held until it is. */
+            /** @description Why it is not due, or for what it is paused until it is. */
             next_run_reason: string | null;
             note: string | null;
             /** @description Why it was switched off, in the words of who did it. */
@@ -2369,6 +2367,8 @@ export interface components {
             /** @description Its code no longer declares it. */
             orphaned: boolean;
             owner: string;
+            /** @description The first due time that it leaves out, while it is paused. */
+            paused_since: string | null;
             policy: components["schemas"]["Policy"];
             project: string | null;
             /** @description Its last runs, oldest first; only if asked for. */

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ostinato.api.access import Admin, House, Served
+from ostinato.api.access import Admin, Container, Served
 from ostinato.api.segments import routes_of
 from ostinato.api.shapes.access import AuditQuery
 from ostinato.service.answers import AuditPage
@@ -17,7 +17,9 @@ router = routes_of("audit")
 
 
 @router.get("/api/audit")
-async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, house: House, _: Admin) -> AuditPage:
+async def list_audit(
+    query: Annotated[AuditQuery, Query()], services: Served, container: Container, _: Admin
+) -> AuditPage:
     """Every write of people and agents, the newest first, page by page."""
     found = await services.audit.page(
         who=query.who,
@@ -29,4 +31,4 @@ async def list_audit(query: Annotated[AuditQuery, Query()], services: Served, ho
         cursor=query.cursor,
         limit=query.limit,
     )
-    return AuditPage.of(found, zone=house.settings.tz)
+    return AuditPage.of(found, zone=container.settings.tz)

@@ -10,14 +10,14 @@ from starlette.responses import Response
 
 from ostinato.api.access import (
     Admin,
-    House,
+    Container,
+    Identity,
     Served,
     Viewer,
-    Visitor,
     address_of,
+    authenticator_of,
     cookie_of,
-    doorkeeper_of,
-    visitor_of,
+    identity_of,
 )
 from ostinato.api.answers import json_answer
 from ostinato.api.segments import Number, routes_of
@@ -31,15 +31,15 @@ router = routes_of("login")
 
 
 @router.post("/api/login")
-async def log_in(body: NewLogin, request: Request, house: House) -> Annotated[Response, MadeLogin]:
+async def log_in(body: NewLogin, request: Request, container: Container) -> Annotated[Response, MadeLogin]:
     """Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
     both."""
-    visitor = await doorkeeper_of(request).log_in(body.code, body.token, address_of(request))
-    answer = json_answer(MadeLogin.of(_me(visitor, house), origin_key=visitor.origin_key))
+    identity = await authenticator_of(request).log_in(body.code, body.token, address_of(request))
+    answer = json_answer(MadeLogin.of(_me(identity, container), origin_key=identity.origin_key))
     answer.set_cookie(
         cookie_of(request),
-        visitor.secret or "",
-        max_age=int(house.settings.login_lifetime.total_seconds()),
+        identity.secret or "",
+        max_age=int(container.settings.login_lifetime.total_seconds()),
         path="/",
         secure=_is_https(request),
         httponly=True,
@@ -51,24 +51,24 @@ async def log_in(body: NewLogin, request: Request, house: House) -> Annotated[Re
 @router.post("/api/logout", status_code=204)
 async def log_out(request: Request, services: Served, _: Viewer) -> Response:
     """End the page's login. A token is not a login: it stays."""
-    visitor = visitor_of(request)
-    if visitor.secret is not None:
-        await services.access.logout(visitor.secret)
+    identity = identity_of(request)
+    if identity.secret is not None:
+        await services.access.logout(identity.secret)
     answer = Response(status_code=204)
     answer.delete_cookie(cookie_of(request), path="/", secure=_is_https(request), httponly=True, samesite="strict")
     return answer
 
 
 @router.get("/api/me")
-async def me(request: Request, house: House, _: Viewer) -> Me:
+async def me(request: Request, container: Container, _: Viewer) -> Me:
     """Who you are, and what the page needs to know first."""
-    return _me(visitor_of(request), house)
+    return _me(identity_of(request), container)
 
 
 @router.get("/api/logins")
-async def list_logins(request: Request, services: Served, house: House, _: Admin) -> Listed[Browser]:
+async def list_logins(request: Request, services: Served, container: Container, _: Admin) -> Listed[Browser]:
     """Every browser that is logged in."""
-    return Listed([*await services.access.logins(visitor_of(request).secret)], house.settings.tz)
+    return Listed([*await services.access.logins(identity_of(request).secret)], container.settings.tz)
 
 
 @router.delete("/api/logins/{id}", status_code=204)
@@ -77,8 +77,8 @@ async def end_login(id: Number, services: Served, _: Admin) -> None:
     await services.access.end_login(id)
 
 
-def _me(visitor: Visitor, house: House) -> Me:
-    return Me(visitor.login.who, visitor.login.role, version("ostinato"), house.settings.tz)
+def _me(identity: Identity, container: Container) -> Me:
+    return Me(identity.login.who, identity.login.role, version("ostinato"), container.settings.tz)
 
 
 def _is_https(request: Request) -> bool:

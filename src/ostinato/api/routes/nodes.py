@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ostinato.api.access import House, Operator, Served, Viewer
+from ostinato.api.access import Container, Operator, Served, Viewer
 from ostinato.api.answers import Zoned
-from ostinato.api.house import ApiHouse
+from ostinato.api.container import ApiContainer
 from ostinato.api.segments import Name, routes_of
 from ostinato.models.node import Node as NodeModel
 from ostinato.service.answers import Listed, Node, node_answer
@@ -15,22 +15,22 @@ router = routes_of("nodes")
 
 
 @router.get("/api/nodes")
-async def list_nodes(services: Served, house: House, _: Viewer) -> Listed[Node]:
+async def list_nodes(services: Served, container: Container, _: Viewer) -> Listed[Node]:
     """Every node, alive or lately lost, the oldest first. Why a service failed is told to operators."""
-    return Listed([node_answer(node) for node in await services.nodes.list()], house.settings.tz)
+    return Listed([node_answer(node) for node in await services.nodes.list()], container.settings.tz)
 
 
 @router.post("/api/nodes/{id}/drain")
-async def drain_node(id: Name, services: Served, house: House, _: Operator) -> Zoned[Node]:
+async def drain_node(id: Name, services: Served, container: Container, _: Operator) -> Zoned[Node]:
     """Ask it to take no new work; what runs there ends, and its process stays."""
-    return _answer(await services.nodes.drain(id), house)
+    return _answer(await services.nodes.drain(id), container)
 
 
 @router.post("/api/nodes/{id}/resume")
-async def resume_node(id: Name, services: Served, house: House, _: Operator) -> Zoned[Node]:
+async def resume_node(id: Name, services: Served, container: Container, _: Operator) -> Zoned[Node]:
     """Let it take work again."""
-    return _answer(await services.nodes.resume(id), house)
+    return _answer(await services.nodes.resume(id), container)
 
 
-def _answer(node: NodeModel, house: ApiHouse) -> Zoned[Node]:
-    return Zoned(node_answer(node), house.settings.tz)
+def _answer(node: NodeModel, container: ApiContainer) -> Zoned[Node]:
+    return Zoned(node_answer(node), container.settings.tz)

@@ -1,8 +1,8 @@
-"""/api/overview: all at a glance."""
+"""/api/overview: all at a wake_hints."""
 
 from __future__ import annotations
 
-from ostinato.api.access import House, Viewer
+from ostinato.api.access import Container, Viewer
 from ostinato.api.segments import routes_of
 from ostinato.service.overview import Overview
 
@@ -12,6 +12,6 @@ router = routes_of("overview")
 
 
 @router.get("/api/overview")
-async def get_overview(house: House, _: Viewer) -> Overview:
+async def get_overview(container: Container, _: Viewer) -> Overview:
     """What runs, what is late, what is broken, what comes, and how the last day went."""
-    return await house.services.overview.look(is_here=house.has_engine)
+    return await container.services.overview.look(is_here=container.has_engine)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from starlette.responses import Response
 
-from ostinato.api.access import Admin, House, Served, Viewer
+from ostinato.api.access import Admin, Container, Served, Viewer
 from ostinato.api.answers import Zoned, json_answer, problems
 from ostinato.api.segments import Name, path_of, routes_of
 from ostinato.api.shapes.places import NewProject
@@ -19,25 +19,25 @@ router = routes_of("projects")
 
 
 @router.get("/api/projects")
-async def list_projects(services: Served, house: House, _: Viewer) -> Listed[Project]:
+async def list_projects(services: Served, container: Container, _: Viewer) -> Listed[Project]:
     """All projects, by name."""
-    return Listed([*await services.projects.list()], house.settings.tz)
+    return Listed([*await services.projects.list()], container.settings.tz)
 
 
 @router.get("/api/projects/{name}")
-async def get_project(name: Name, services: Served, house: House, _: Viewer) -> Zoned[Project]:
+async def get_project(name: Name, services: Served, container: Container, _: Viewer) -> Zoned[Project]:
     """The project of this name."""
-    return Zoned(await services.projects.get(name), house.settings.tz)
+    return Zoned(await services.projects.get(name), container.settings.tz)
 
 
 @router.post("/api/projects", status_code=201, responses={200: {"description": "It was there already"}})
 async def add_project(
-    body: NewProject, services: Served, house: House, _: Admin
+    body: NewProject, services: Served, container: Container, _: Admin
 ) -> Annotated[Response, Zoned[Project]]:
     """Make the project of this name be so; doing it twice changes nothing."""
     project, is_new = await services.projects.put(body.name, body.folder, env=body.env)
     headers = {"Location": path_of("projects", project.name)} if is_new else None
-    return json_answer(Zoned(project, house.settings.tz), 201 if is_new else 200, headers)
+    return json_answer(Zoned(project, container.settings.tz), 201 if is_new else 200, headers)
 
 
 @router.delete("/api/projects/{name}", status_code=204, responses=problems(409))

@@ -7,11 +7,11 @@ from typing import Annotated, Unpack
 from fastapi import Query
 from starlette.responses import Response
 
-from ostinato.api.access import House, Operator, Served, Viewer
+from ostinato.api.access import Container, Operator, Served, Viewer
 from ostinato.api.answers import json_answer, problems
+from ostinato.api.container import ApiContainer
 from ostinato.api.fields import of_schedule
-from ostinato.api.house import ApiHouse
-from ostinato.api.powers import check_powers
+from ostinato.api.permissions import check_permissions
 from ostinato.api.segments import Number, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
 from ostinato.api.shapes.runs import Cancel, NewRun, RunQuery, RunsOfQuery
@@ -29,11 +29,11 @@ RunAnswer = Annotated[Response, Run]
 
 
 @router.get("/api/runs", responses=problems(404))
-async def list_runs(query: Annotated[RunQuery, Query()], house: House, _: Viewer) -> Page[Run]:
+async def list_runs(query: Annotated[RunQuery, Query()], container: Container, _: Viewer) -> Page[Run]:
     """Runs, the newest first, page by page."""
     return await runs_page(
         query,
-        house,
+        container,
         schedule=query.schedule,
         task=query.task,
         session=query.session,
@@ -43,47 +43,47 @@ async def list_runs(query: Annotated[RunQuery, Query()], house: House, _: Viewer
 
 
 @router.post("/api/runs", status_code=201, responses=problems(404))
-async def add_run(body: NewRun, services: Served, house: House, login: Operator) -> RunAnswer:
+async def add_run(body: NewRun, services: Served, container: Container, login: Operator) -> RunAnswer:
     """Run this work soon, on any node. Shell and agent work, gates and secrets in headers need an admin."""
     work = make_work(body.work)
-    check_powers(login, work, body.policy)
+    check_permissions(login, work, body.policy)
     with of_schedule():
         id = await services.runs.enqueue_work(
             work, project=body.project, key=body.key, delay=body.delay, at=body.at, **given_policy(body.policy)
         )
-    return run_response(await services.runs.get(id), house, 201)
+    return run_response(await services.runs.get(id), container, 201)
 
 
 @router.get("/api/runs/{id}")
-async def get_run(id: Number, services: Served, house: House, _: Viewer) -> RunAnswer:
+async def get_run(id: Number, services: Served, container: Container, _: Viewer) -> RunAnswer:
     """The run of this number; the reason of a queued one is what it waits for."""
-    return run_response(await services.runs.look(id), house)
+    return run_response(await services.runs.look(id), container)
 
 
 @router.post("/api/runs/{id}/cancel")
 async def cancel_run(
-    id: Number, services: Served, house: House, login: Operator, body: Cancel | None = None
+    id: Number, services: Served, container: Container, login: Operator, body: Cancel | None = None
 ) -> RunAnswer:
     """End it if it is queued, ask its node to stop it if it runs."""
     reason = f"cancelled by {login.who}" if body is None or body.reason is None else body.reason
-    return run_response(await services.runs.cancel(id, reason=reason), house)
+    return run_response(await services.runs.cancel(id, reason=reason), container)
 
 
 @router.post("/api/runs/{id}/retry", status_code=201)
-async def retry_run(id: Number, services: Served, house: House, _: Operator) -> RunAnswer:
+async def retry_run(id: Number, services: Served, container: Container, _: Operator) -> RunAnswer:
     """Run the same work again, now, as a new run."""
-    return run_response(await services.runs.retry(id), house, 201)
+    return run_response(await services.runs.retry(id), container, 201)
 
 
-def run_response(run: RunModel, house: ApiHouse, status: int = 200) -> Response:
+def run_response(run: RunModel, container: ApiContainer, status: int = 200) -> Response:
     """A run; a new one with its place."""
     headers = {"Location": path_of("runs", run.id)} if status == 201 else None
-    return json_answer(run_answer(run, house.settings.tz), status, headers)
+    return json_answer(run_answer(run, container.settings.tz), status, headers)
 
 
-async def runs_page(query: RunsOfQuery, house: ApiHouse, **of: Unpack[RunsWanted]) -> Page[Run]:
+async def runs_page(query: RunsOfQuery, container: ApiContainer, **of: Unpack[RunsWanted]) -> Page[Run]:
     """A page of runs."""
     of |= {"trigger": query.trigger, "state": query.state, "cause": query.cause}
     of |= {"since": query.from_, "until": query.until}
-    found = await house.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
-    return Page([run_answer(run, house.settings.tz) for run in found.items], found.next)
+    found = await container.services.runs.page(**of, cursor=query.cursor, limit=query.limit)
+    return Page([run_answer(run, container.settings.tz) for run in found.items], found.next)

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from starlette.responses import Response
 
-from ostinato.api.access import House, Operator, Served
+from ostinato.api.access import Container, Operator, Served
 from ostinato.api.answers import Zoned, json_answer, problems
 from ostinato.api.problems import Problem, problem_of
 from ostinato.api.routes.runs import RunAnswer, run_response
@@ -15,8 +15,8 @@ from ostinato.api.routes.schedules import IfMatch, ScheduleAnswer, expected, sch
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.schedules import Backfill, Bulk, Disable, Trigger
 from ostinato.models.schedule import Revision, Schedule
-from ostinato.service.backfill import Backfill as BackfillDone
-from ostinato.service.bulk import do_with_many
+from ostinato.service.schedules.backfill import Backfill as BackfillDone
+from ostinato.service.schedules.bulk import do_with_many
 from ostinato.service.services import Services
 
 __all__ = ["router"]
@@ -66,12 +66,17 @@ async def disable_schedule(
 
 @router.post("/api/schedules/{ref}/trigger", status_code=201, responses=problems(412))
 async def trigger_schedule(
-    ref: Name, services: Served, house: House, _: Operator, body: Trigger | None = None, if_match: IfMatch = None
+    ref: Name,
+    services: Served,
+    container: Container,
+    _: Operator,
+    body: Trigger | None = None,
+    if_match: IfMatch = None,
 ) -> RunAnswer:
     """Run it now. Refused while a run is active, unless its overlap policy allows it or it is forced."""
     schedule, version = await _asked(services, ref, if_match)
     run = await services.schedules.trigger(schedule.name, force=body is not None and body.force, version=version)
-    return run_response(run, house, 201)
+    return run_response(run, container, 201)
 
 
 @router.post(

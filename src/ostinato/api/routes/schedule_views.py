@@ -6,14 +6,14 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ostinato.api.access import House, Served, Viewer
+from ostinato.api.access import Container, Served, Viewer
 from ostinato.api.answers import Zoned
 from ostinato.api.routes.runs import runs_page
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.base import Moment
 from ostinato.api.shapes.runs import RunsOfQuery
 from ostinato.service.answers import NextTimes, Page, Run, Why, why_answer
-from ostinato.service.history import History
+from ostinato.service.schedules.history import History
 
 __all__ = ["router"]
 
@@ -22,25 +22,25 @@ router = routes_of("schedules")
 
 @router.get("/api/schedules/{ref}/runs")
 async def list_runs_of_schedule(
-    ref: Name, query: Annotated[RunsOfQuery, Query()], services: Served, house: House, _: Viewer
+    ref: Name, query: Annotated[RunsOfQuery, Query()], services: Served, container: Container, _: Viewer
 ) -> Page[Run]:
     """Its runs, the newest first."""
     schedule = (await services.schedules.look(ref)).schedule
-    return await runs_page(query, house, schedule=schedule.name)
+    return await runs_page(query, container, schedule=schedule.name)
 
 
 @router.get("/api/schedules/{ref}/why")
 async def explain_schedule(
     ref: Name,
     services: Served,
-    house: House,
+    container: Container,
     _: Viewer,
     at: Annotated[Moment | None, Query(description="The due time at or just before this one.")] = None,
 ) -> Zoned[Why]:
     """What became of a due time; without `at`, of the latest one."""
     schedule = (await services.schedules.look(ref)).schedule
     found = await services.why.why(schedule.name, at)
-    return Zoned(why_answer(found, house.settings.tz), schedule.zone)
+    return Zoned(why_answer(found, container.settings.tz), schedule.zone)
 
 
 @router.get("/api/schedules/{ref}/next")

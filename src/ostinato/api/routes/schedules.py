@@ -13,7 +13,7 @@ from starlette.responses import Response
 from ostinato.api.access import Operator, Served, Viewer
 from ostinato.api.answers import json_answer, problems
 from ostinato.api.fields import of_schedule
-from ostinato.api.powers import check_changes, check_powers, check_replaced
+from ostinato.api.permissions import check_changes, check_permissions, check_replaced
 from ostinato.api.segments import Name, path_of, routes_of
 from ostinato.api.shapes.policy import given_policy
 from ostinato.api.shapes.schedules import NewSchedule, ScheduleChanges, ScheduleQuery
@@ -25,7 +25,7 @@ from ostinato.models.schedule import Revision
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work import Work
 from ostinato.service.answers import Removed, Schedule, SchedulePage, schedule_answer
-from ostinato.service.listing import ListedSchedule
+from ostinato.service.schedules.listing import ListedSchedule
 from ostinato.service.services import Services
 
 __all__ = ["IfMatch", "ScheduleAnswer", "expected", "router", "schedule_response"]
@@ -73,7 +73,7 @@ async def add_schedule(
     """Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
     headers need an admin, and so does replacing a schedule that has one of them."""
     work = make_work(body.work)
-    check_powers(login, work, body.policy)
+    check_permissions(login, work, body.policy)
 
     async def add() -> Response:
         before = None if if_none_match is not None else await _find(services, body.name)
@@ -113,7 +113,7 @@ async def change_schedule(
     """Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
     secrets in headers need an admin; of a schedule that has one of them, all does but when it runs."""
     work = None if body.work is None else make_work(body.work)
-    check_powers(login, work, body.policy)
+    check_permissions(login, work, body.policy)
     given = body.model_fields_set
 
     async def change() -> Response:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Query
 
-from ostinato.api.access import House, Operator, Served, Viewer
+from ostinato.api.access import Container, Operator, Served, Viewer
 from ostinato.api.answers import Zoned
 from ostinato.api.routes.runs import RunAnswer, run_response, runs_page
 from ostinato.api.segments import Name, routes_of
@@ -23,44 +23,44 @@ router = routes_of("sessions")
 
 @router.get("/api/sessions")
 async def list_sessions(
-    query: Annotated[SessionQuery, Query()], services: Served, house: House, _: Viewer
+    query: Annotated[SessionQuery, Query()], services: Served, container: Container, _: Viewer
 ) -> Listed[Session]:
     """Sessions, the latest message first."""
     found = await services.sessions.list(search=query.q or None, busy=query.busy, limit=query.limit)
-    return Listed([*found], house.settings.tz)
+    return Listed([*found], container.settings.tz)
 
 
 @router.get("/api/sessions/{key}")
-async def get_session(key: Name, services: Served, house: House, _: Viewer) -> Zoned[Session]:
+async def get_session(key: Name, services: Served, container: Container, _: Viewer) -> Zoned[Session]:
     """The session of this key."""
-    return Zoned(await services.sessions.get(key), house.settings.tz)
+    return Zoned(await services.sessions.get(key), container.settings.tz)
 
 
 @router.get("/api/sessions/{key}/messages")
 async def list_messages(
-    key: Name, query: Annotated[RunsOfQuery, Query()], services: Served, house: House, _: Viewer
+    key: Name, query: Annotated[RunsOfQuery, Query()], services: Served, container: Container, _: Viewer
 ) -> Page[Run]:
     """Its runs, the newest first."""
     await services.sessions.get(key)
-    return await runs_page(query, house, session=key)
+    return await runs_page(query, container, session=key)
 
 
 @router.post("/api/sessions/{key}/messages", status_code=201)
-async def send_message(key: Name, body: NewMessage, services: Served, house: House, _: Operator) -> RunAnswer:
+async def send_message(key: Name, body: NewMessage, services: Served, container: Container, _: Operator) -> RunAnswer:
     """Put a message into a session; answers the run that carries it. It is durable when this returns."""
     given = body.model_dump(exclude_unset=True)
     id = await services.sessions.send(key, given.pop("payload"), **given)
-    return run_response(await services.runs.get(id), house, 201)
+    return run_response(await services.runs.get(id), container, 201)
 
 
 @router.get("/api/sessions/{key}/events")
 async def list_events(
-    key: Name, query: Annotated[EventQuery, Query()], services: Served, house: House, _: Viewer
+    key: Name, query: Annotated[EventQuery, Query()], services: Served, container: Container, _: Viewer
 ) -> Listed[Event]:
     """What happened in it, oldest first."""
     await services.sessions.get(key)
     found = await services.sessions.events(key, after=query.after, limit=query.limit, newest=query.newest)
-    return Listed([*found], house.settings.tz)
+    return Listed([*found], container.settings.tz)
 
 
 @router.post("/api/sessions/{key}/stop")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato.api.access import Admin, House, Served
+from ostinato.api.access import Admin, Container, Served
 from ostinato.api.answers import problems
 from ostinato.api.segments import Number, routes_of
 from ostinato.api.shapes.access import NewToken
@@ -15,16 +15,16 @@ router = routes_of("tokens")
 
 
 @router.get("/api/tokens")
-async def list_tokens(services: Served, house: House, _: Admin) -> Listed[Token]:
+async def list_tokens(services: Served, container: Container, _: Admin) -> Listed[Token]:
     """Every token, without its secret."""
-    return Listed([*await services.access.tokens()], house.settings.tz)
+    return Listed([*await services.access.tokens()], container.settings.tz)
 
 
 @router.post("/api/tokens", status_code=201, responses=problems(409))
-async def add_token(body: NewToken, services: Served, house: House, login: Admin) -> MadeToken:
+async def add_token(body: NewToken, services: Served, container: Container, login: Admin) -> MadeToken:
     """Make a token; its secret is in this answer and nowhere else."""
     made, secret = await services.access.make_token(body.name, body.role, login.who, body.expires)
-    return MadeToken.of(made, token=secret, zone=house.settings.tz)
+    return MadeToken.of(made, token=secret, zone=container.settings.tz)
 
 
 @router.delete("/api/tokens/{id}", status_code=204)

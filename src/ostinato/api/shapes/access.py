@@ -6,21 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Asked, Moment, Sought, Text
+from ostinato.api.shapes.base import Moment, QueryParameters, RequestBody, Text
 
 __all__ = ["AuditQuery", "NewLogin", "NewToken"]
 
 Role = Literal["viewer", "operator", "admin"]
 
 
-class NewLogin(Asked):
+class NewLogin(RequestBody):
     """Either of the two."""
 
     code: Annotated[Text | None, Field(max_length=200, description="The one-time code of a login link.")] = None
     token: Annotated[Text | None, Field(max_length=200, description="A token.")] = None
 
 
-class NewToken(Asked):
+class NewToken(RequestBody):
     """A token to make."""
 
     name: Annotated[Text, Field(min_length=1, max_length=200)]
@@ -28,7 +28,7 @@ class NewToken(Asked):
     expires: Annotated[Text | None, Field(description="After how long, such as 90d; never if left out.")] = None
 
 
-class AuditQuery(Sought):
+class AuditQuery(QueryParameters):
     """Which entries to list, the newest first."""
 
     who: Annotated[Text | None, Field(max_length=200)] = None

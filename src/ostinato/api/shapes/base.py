@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from ostinato.api.fields import at
 from ostinato.timing.zones import check_zone
 
-__all__ = ["GREATEST", "Asked", "Cursor", "Moment", "Sought", "Text", "Zone"]
+__all__ = ["GREATEST", "Cursor", "Moment", "QueryParameters", "RequestBody", "Text", "Zone"]
 
 GREATEST = 2**53
 """The greatest number that every reader of JSON holds exactly; ids stay below it."""
@@ -23,7 +23,7 @@ MOST_PARTS = 1_000
 """Entries of a list or an object whose parts are checked one by one."""
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """Something that the server is told: nothing that it does not know, nothing of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=False)
@@ -54,7 +54,7 @@ def _is_free(annotation: Any) -> bool:
     return annotation is Any or any(_is_free(part) for part in get_args(annotation))
 
 
-class Sought(Asked):
+class QueryParameters(RequestBody):
     """What is asked for in a query string, where everything is text."""
 
     model_config = ConfigDict(strict=False)

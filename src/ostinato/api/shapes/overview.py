@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import Asked, Moment, Sought, Text, Zone
+from ostinato.api.shapes.base import Moment, QueryParameters, RequestBody, Text, Zone
 
 __all__ = ["PreviewQuery", "TimelineQuery", "TimingToPreview"]
 
 
-class TimelineQuery(Sought):
+class TimelineQuery(QueryParameters):
     """Which span, at most 31 days."""
 
     from_: Annotated[Moment, Field(alias="from")]
@@ -21,7 +21,7 @@ class TimelineQuery(Sought):
     limit: Annotated[int, Field(ge=1, le=2000)] = 500
 
 
-class PreviewQuery(Sought):
+class PreviewQuery(QueryParameters):
     """A timing to explain."""
 
     text: Annotated[Text, Field(max_length=10_000)]
@@ -30,7 +30,7 @@ class PreviewQuery(Sought):
     after: Annotated[Moment | None, Field(description="The times after this one instead of after now.")] = None
 
 
-class TimingToPreview(Asked):
+class TimingToPreview(RequestBody):
     """A timing to explain."""
 
     text: Annotated[Text, Field(max_length=10_000)]

@@ -6,26 +6,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ostinato.api.shapes.base import GREATEST, Asked, Sought, Text
+from ostinato.api.shapes.base import GREATEST, QueryParameters, RequestBody, Text
 from ostinato.api.shapes.policy import RetryValue
 
 __all__ = ["EventQuery", "LaneChanges", "NewMessage", "NewProject", "PauseLane", "SessionQuery"]
 
 
-class LaneChanges(Asked):
+class LaneChanges(RequestBody):
     """What changes of a lane. One that does not exist is made, with its limit."""
 
     limit: int | None = None
     rate: Annotated[Text | None, Field(description='Such as 10/m; "none" takes it away.')] = None
 
 
-class PauseLane(Asked):
+class PauseLane(RequestBody):
     """Why it is paused."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
 
 
-class SessionQuery(Sought):
+class SessionQuery(QueryParameters):
     """Which sessions to list, the latest message first."""
 
     q: Annotated[Text | None, Field(description="Part of its key.", max_length=200)] = None
@@ -33,7 +33,7 @@ class SessionQuery(Sought):
     limit: Annotated[int, Field(ge=1, le=500)] = 50
 
 
-class NewMessage(Asked):
+class NewMessage(RequestBody):
     """A message for a session."""
 
     task: Annotated[Text, Field(min_length=1, max_length=200)]
@@ -52,7 +52,7 @@ class NewMessage(Asked):
     max_age: Text | None = None
 
 
-class EventQuery(Sought):
+class EventQuery(QueryParameters):
     """Which events to list, oldest first."""
 
     newest: Annotated[bool, Field(description="The last `limit` ones, not the first; still oldest first.")] = False
@@ -60,7 +60,7 @@ class EventQuery(Sought):
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
-class NewProject(Asked):
+class NewProject(RequestBody):
     """A project to add. The one of this name is made to be so."""
 
     name: Annotated[Text, Field(min_length=1, max_length=200)]

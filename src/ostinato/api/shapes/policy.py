@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ostinato.api.fields import under
-from ostinato.api.shapes.base import Asked, Text
+from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.api.shapes.work import Command
 from ostinato.models.policy import make_policy, plain
 from ostinato.models.policy_fields import POLICIES, RUN_ONCE, PolicyField
@@ -81,7 +81,7 @@ class _Short:
     One that has none says what it is instead.
     """
 
-    def __init__(self, shape: type[Asked], name: str, *kinds: type, words: str, **schema: Any) -> None:
+    def __init__(self, shape: type[RequestBody], name: str, *kinds: type, words: str, **schema: Any) -> None:
         self._shape = shape
         self._name = name
         self._kinds = kinds
@@ -104,7 +104,7 @@ class _Short:
 
 _PARTS = {field.type: field.parts for field in POLICIES.values() if field.parts}
 _REQUESTS: dict[Any, Any] = {}
-_NEW = {kind: _filled(Asked, _given(parts), f"New{kind.__name__}", _doc(kind)) for kind, parts in _PARTS.items()}
+_NEW = {kind: _filled(RequestBody, _given(parts), f"New{kind.__name__}", _doc(kind)) for kind, parts in _PARTS.items()}
 
 RetryValue = Annotated[
     Any,
@@ -147,14 +147,14 @@ def _whole_request(shape: type[M]) -> type[M]:
 
 
 @_whole_request
-class NewPolicy(Asked):
+class NewPolicy(RequestBody):
     """The fields of a policy that are given; the others are the defaults, or stay as they are."""
 
     @field_validator("*")
     @classmethod
     def _usable(cls, value: Any, info: ValidationInfo) -> Any:
         """What the model says of this field, so that it is told together with what is wrong with the others."""
-        given = value.model_dump(exclude_unset=True, exclude_none=True) if isinstance(value, Asked) else value
+        given = value.model_dump(exclude_unset=True, exclude_none=True) if isinstance(value, RequestBody) else value
         # An empty one may still change what is there, which only the service knows.
         if given != {}:
             with under("policy"):

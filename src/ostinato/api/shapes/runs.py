@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ostinato.api.shapes.base import Asked, Cursor, Moment, Sought, Text
+from ostinato.api.shapes.base import Cursor, Moment, QueryParameters, RequestBody, Text
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork
 from ostinato.durations import parse_duration
@@ -19,7 +19,7 @@ State = Literal["queued", "running", "succeeded", "failed", "cancelled", "skippe
 Trigger = Literal["schedule", "manual", "catch_up", "api", "message"]
 
 
-class RunsOfQuery(Sought):
+class RunsOfQuery(QueryParameters):
     """Which runs of a schedule or a session to list, the newest first."""
 
     state: Annotated[list[State], Field(default_factory=list, description="May be repeated.")]
@@ -46,7 +46,7 @@ def _delay(text: str) -> str:
     return text
 
 
-class NewRun(Asked):
+class NewRun(RequestBody):
     """Work to run soon, on any node."""
 
     work: NewWork
@@ -62,7 +62,7 @@ class NewRun(Asked):
     policy: NewPolicy | None = None
 
 
-class Cancel(Asked):
+class Cancel(RequestBody):
     """Why a run is cancelled."""
 
     reason: Annotated[Text | None, Field(min_length=1, max_length=1000)] = None

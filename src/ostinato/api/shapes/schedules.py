@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from ostinato.api.shapes.base import Asked, Cursor, Moment, Sought, Text, Zone
+from ostinato.api.shapes.base import Cursor, Moment, QueryParameters, RequestBody, Text, Zone
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.api.shapes.work import NewWork
-from ostinato.service.drafts import check_name
+from ostinato.service.schedules.drafts import check_name
 from ostinato.timing import parse_timing
 
 __all__ = ["Backfill", "Bulk", "Disable", "NewSchedule", "ScheduleChanges", "ScheduleQuery", "Trigger"]
@@ -18,7 +18,7 @@ __all__ = ["Backfill", "Bulk", "Disable", "NewSchedule", "ScheduleChanges", "Sch
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-class ScheduleQuery(Sought):
+class ScheduleQuery(QueryParameters):
     """Which schedules to list."""
 
     project: Text | None = None
@@ -46,7 +46,7 @@ TimingText = Annotated[Text, Field(max_length=10_000), AfterValidator(_timing)]
 """A timing that can be read: what is wrong with it is told together with what else is wrong with the request."""
 
 
-class NewSchedule(Asked):
+class NewSchedule(RequestBody):
     """A schedule to add. The one of this name is made to be so."""
 
     name: Annotated[Text, Field(min_length=1, max_length=200), AfterValidator(check_name)]
@@ -59,7 +59,7 @@ class NewSchedule(Asked):
     enabled: Annotated[bool, Field(description="Of a new one; an existing one keeps its switch.")] = True
 
 
-class ScheduleChanges(Asked):
+class ScheduleChanges(RequestBody):
     """What changes; what is not given stays."""
 
     timing: Annotated[TimingText, Field(default_factory=str)]
@@ -73,19 +73,19 @@ class ScheduleChanges(Asked):
     ]
 
 
-class Disable(Asked):
+class Disable(RequestBody):
     """Why it is switched off."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
 
 
-class Trigger(Asked):
+class Trigger(RequestBody):
     """Run it now."""
 
     force: Annotated[bool, Field(description="Even if a run is under way and its overlap policy says no.")] = False
 
 
-class Backfill(Asked):
+class Backfill(RequestBody):
     """Run the due times of a span that has passed."""
 
     from_: Annotated[Moment, Field(alias="from")]
@@ -94,7 +94,7 @@ class Backfill(Asked):
     dry_run: Annotated[bool, Field(description="Only say which due times these are.")] = False
 
 
-class Bulk(Asked):
+class Bulk(RequestBody):
     """One verb for many schedules."""
 
     action: Literal["enable", "disable", "trigger", "remove"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from ostinato.api.fields import under
-from ostinato.api.shapes.base import Asked, Text
+from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.models.work import Agent, Function, Http, Shell
 from ostinato.models.work import Work as WorkModel
 
@@ -26,7 +26,7 @@ _Expected = Annotated[
 ]
 
 
-class NewFunctionWork(Asked):
+class NewFunctionWork(RequestBody):
     """Call a task by its name with these arguments."""
 
     kind: Literal["function"]
@@ -35,7 +35,7 @@ class NewFunctionWork(Asked):
     kwargs: Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
-class NewShellWork(Asked):
+class NewShellWork(RequestBody):
     """Run a command: a text goes through `sh -c`, a list is executed as it is."""
 
     kind: Literal["shell"]
@@ -50,7 +50,7 @@ class NewShellWork(Asked):
     cpu: Annotated[_Seconds, Field(description='Processor time in seconds, or such as "1m".')] = None
 
 
-class NewAgentWork(Asked):
+class NewAgentWork(RequestBody):
     """Give a prompt to an AI agent's command line."""
 
     kind: Literal["agent"]
@@ -66,7 +66,7 @@ class NewAgentWork(Asked):
     folder: Text | None = None
 
 
-class NewHttpWork(Asked):
+class NewHttpWork(RequestBody):
     """Send a request. A status that is not among `expect` fails the run."""
 
     model_config = ConfigDict(serialize_by_alias=True)

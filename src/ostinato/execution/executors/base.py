@@ -12,14 +12,14 @@ from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import TaskDefinition
 from ostinato.models.work import Work
 
-__all__ = ["STOPPED", "Call", "Executor", "Surroundings"]
+__all__ = ["STOPPED", "Call", "Executor", "ProcessEnvironment"]
 
 STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 """The outcome of a call that ended because it was told to; the runner knows why it was."""
 
 
 @dataclass(slots=True)
-class Surroundings:
+class ProcessEnvironment:
     """What work outside of this process finds around it: made by preparation.py just before it starts.
 
     References to secrets are resolved in here, so it is never stored nor logged.
@@ -47,7 +47,7 @@ class Call:
     """Called once, on the loop, when the execution has ended."""
     definition: TaskDefinition | None = None
     """The task of a function."""
-    surroundings: Surroundings | None = None
+    process_environment: ProcessEnvironment | None = None
     """Of any other work."""
     handle: Any = None
     """The executor's own hold on it: a task, a process."""

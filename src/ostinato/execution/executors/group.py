@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ostinato.execution.descriptors import ensure_standard_descriptors
-from ostinato.execution.executors.pipes import Ear, Mouth
+from ostinato.execution.executors.pipes import PipeReader, PipeWriter
 from ostinato.execution.executors.starting import NotStarted, identity_of, not_started, turn
 from ostinato.execution.guard import GUARD
 from ostinato.execution.guard_child import HEADER, KILL, READY, TERMINATE
@@ -42,7 +42,7 @@ class ProcessGroup:
         supervisor: socket.socket,
         number: int,
         said: bytes,
-        ears: Sequence[Ear],
+        ears: Sequence[PipeReader],
         ours: contextlib.ExitStack,
         kill_seconds: float,
     ) -> None:
@@ -239,11 +239,11 @@ async def _spawn(request: dict[str, Any], descriptors: Sequence[int]) -> tuple[s
         raise
 
 
-def _listen(sink: Sink, ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[Ear, int]:
+def _listen(sink: Sink, ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[PipeReader, int]:
     """An ear, and the end of its pipe that is the command's."""
     reading, writing = os.pipe()
     theirs.callback(os.close, writing)
-    ear = Ear(reading, sink)
+    ear = PipeReader(reading, sink)
     ours.callback(ear.close)
     return ear, writing
 
@@ -252,5 +252,5 @@ def _feed(data: bytes, keep_open: bool, ours: contextlib.ExitStack, theirs: cont
     """The end of a pipe from which the command reads this."""
     reading, writing = os.pipe()
     theirs.callback(os.close, reading)
-    ours.callback(Mouth(writing, data, keep_open=keep_open).close)
+    ours.callback(PipeWriter(writing, data, keep_open=keep_open).close)
     return reading

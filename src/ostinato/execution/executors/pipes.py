@@ -7,12 +7,12 @@ import contextlib
 import os
 from collections.abc import Callable
 
-__all__ = ["Ear", "Mouth"]
+__all__ = ["PipeReader", "PipeWriter"]
 
 _CHUNK = 65_536
 
 
-class Ear:
+class PipeReader:
     """Hands on what comes through a pipe, as it comes."""
 
     def __init__(self, pipe: int, sink: Callable[[bytes], None]) -> None:
@@ -44,7 +44,7 @@ class Ear:
             self.ended.set_result(None)
 
 
-class Mouth:
+class PipeWriter:
     """Writes into a pipe, and then an end of file unless `keep_open`; what is left unread is nobody's loss."""
 
     def __init__(self, pipe: int, data: bytes, *, keep_open: bool = False) -> None:

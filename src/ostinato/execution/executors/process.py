@@ -20,7 +20,7 @@ from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.executors import group
 from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, end_of
-from ostinato.execution.executors.pipes import Ear
+from ostinato.execution.executors.pipes import PipeReader
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import starved
@@ -74,7 +74,7 @@ class _Child(ProcessCall):
                 ensure_standard_descriptors()
                 answers, channel = os.pipe()
                 theirs.callback(os.close, channel)
-                ear = Ear(answers, self._heard)
+                ear = PipeReader(answers, self._heard)
                 ours.callback(ear.close)
                 child = await self._start(
                     [sys.executable, "-m", "ostinato.execution.child", str(channel)],

@@ -57,18 +57,18 @@ class _Command(ProcessCall):
         super().__init__(call, tuning)
 
     async def _execute(self) -> Outcome:
-        surroundings, work = self._call.surroundings, self._work
-        assert surroundings is not None
+        process_environment, work = self._call.process_environment, self._work
+        assert process_environment is not None
         found = None if work.user is None else _user(work.user)
         asked = command_of(work.command)
         command = _limited(asked, work, found)
         if command is not asked:
-            look_for(asked, surroundings.folder, surroundings.environment, found)
+            look_for(asked, process_environment.folder, process_environment.environment, found)
         with ReportChannel.made(self._call.context, found and (found.pw_uid, found.pw_gid)) as path:
             group = await self._start(
                 command,
-                folder=surroundings.folder,
-                environment={**surroundings.environment, **_home(found), "OSTINATO_REPORT": path},
+                folder=process_environment.folder,
+                environment={**process_environment.environment, **_host(found), "OSTINATO_REPORT": path},
                 stdout=self._heard,
                 user=found,
             )
@@ -135,7 +135,7 @@ def _user(name: str) -> pwd.struct_passwd:
         raise NotStarted(f"there is no user {name!r} on this machine: add it, or correct user") from None
 
 
-def _home(user: pwd.struct_passwd | None) -> Mapping[str, str]:
+def _host(user: pwd.struct_passwd | None) -> Mapping[str, str]:
     if user is None:
         return {}
     return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}

@@ -14,7 +14,7 @@ from ostinato.clock import SECOND, Micros, from_micros, to_micros
 from ostinato.models.access import AuditEntry
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Mark, ToldRun
+from ostinato.models.live import ChangedSchedule, Changes, LiveEvent, LiveKind, Position, PublishedRun
 from ostinato.models.states import RunState
 
 __all__ = ["FLOOD", "MARGIN", "MOST_QUEUED", "OVERLAP", "PublishedSoFar", "Tail"]
@@ -73,8 +73,8 @@ class PublishedSoFar:
         self._runs = runs
         self._events = events
         self._audit = audit
-        self.queued: dict[RunId, ToldRun] = {}
-        self.running: dict[RunId, ToldRun] = {}
+        self.queued: dict[RunId, PublishedRun] = {}
+        self.running: dict[RunId, PublishedRun] = {}
         """Both in the order in which they were last seen."""
         self._ended: dict[RunId, Micros] = {}
         """Ends that the next look may find again, and when they were."""
@@ -83,9 +83,9 @@ class PublishedSoFar:
         self._broken: dict[ScheduleId, str] = {}
         """Why each is broken that was published as broken: what else changes of it is a plain change."""
 
-    def position(self, most_running: int = 500, most_queued: int = 200) -> Mark:
+    def position(self, most_running: int = 500, most_queued: int = 200) -> Position:
         """What to ask for next. So many known runs at most, those first that were not seen for the longest."""
-        return Mark(
+        return Position(
             run=self._runs.start,
             event=self._events.start,
             audit=self._audit.start,
@@ -95,7 +95,7 @@ class PublishedSoFar:
             told=list(self._ended)[-FLOOD:],
         )
 
-    def changes(self, position: Mark, found: Changes, now: Micros, limit: int) -> tuple[list[LiveEvent], int]:
+    def changes(self, position: Position, found: Changes, now: Micros, limit: int) -> tuple[list[LiveEvent], int]:
         """What to publish of a look that asked for this position, at most `limit` rows of each kind; and how many runs
         at least it left out, so that whoever listens loads anew."""
         self._looked_at = now
@@ -116,7 +116,7 @@ class PublishedSoFar:
             *map(_in_session, self._events.take(found.events)),
         ], skipped
 
-    def _run_events(self, position: Mark, found: Changes, new: set[RunId], now: datetime) -> Iterator[LiveEvent]:
+    def _run_events(self, position: Position, found: Changes, new: set[RunId], now: datetime) -> Iterator[LiveEvent]:
         """What became of each run, the oldest first."""
         rows = {run.id: run for run in (*found.running, *found.ended, *found.seen, *found.new)}
         for id in position.runs:
@@ -137,10 +137,10 @@ class PublishedSoFar:
         for id in list(islice(self.queued, max(0, len(self.queued) - MOST_QUEUED))):
             del self.queued[id]
 
-    def _forget(self, id: RunId) -> ToldRun | None:
+    def _forget(self, id: RunId) -> PublishedRun | None:
         return self.running.pop(id, None) or self.queued.pop(id, None)
 
-    def _schedule_events(self, position: Mark, found: Changes) -> Iterator[LiveEvent]:
+    def _schedule_events(self, position: Position, found: Changes) -> Iterator[LiveEvent]:
         self.schedules = {id: one for id, one in self.schedules.items() if to_micros(one[1]) >= position.changed_at}
         for one in found.schedules:
             change = (one.version, one.updated_at)
@@ -151,7 +151,7 @@ class PublishedSoFar:
                     self._broken[one.id] = one.broken
 
 
-def _kinds(before: ToldRun | None, run: ToldRun, *, is_new: bool) -> Iterator[LiveKind]:
+def _kinds(before: PublishedRun | None, run: PublishedRun, *, is_new: bool) -> Iterator[LiveKind]:
     """What is published of a run; what it went through since the last look too, as far as its row shows it."""
     is_running = run.state is RunState.RUNNING
     if before is None:

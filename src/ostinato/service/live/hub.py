@@ -157,7 +157,9 @@ class LiveHub:
         """What happened since the last look."""
         now, position = self._clock.now(), self._so_far.position()
         position = replace(position, runs=[*position.runs, *asked])
-        events, skipped = self._so_far.changes(position, await self._store.runs.look(position, LIMIT), now, LIMIT)
+        events, skipped = self._so_far.changes(
+            position, await self._store.runs.changes_since(position, LIMIT), now, LIMIT
+        )
         self._skipped += skipped
         return events
 

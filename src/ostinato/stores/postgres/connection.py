@@ -1,4 +1,4 @@
-"""How this store connects, what each connection is set to, and what a PostgreSQL error is called in the house.
+"""How this store connects, what each connection is set to, and what a PostgreSQL error is called here.
 
 A connection that writes holds an advisory lock with a key of its process. So whoever comes after it, in the same
 process, knows when it is over, and other nodes find and end the connections of one that is lost (see nodes.py).

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import sql
 
-from ostinato.models.effects import noted
+from ostinato.models.write_tracking import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.postgres.beats import HeartbeatConnection
 from ostinato.stores.postgres.connection import Server, bounded, is_lost, named

@@ -24,7 +24,7 @@ WITH moved AS (
 UPDATE schedules s SET next_at = f.finished_at + s.after_finish
 FROM unnest(%s::bigint[], %s::bigint[]) f (id, finished_at)
 WHERE s.id = f.id AND s.after_finish IS NOT NULL AND s.enabled AND s.broken IS NULL AND NOT s.orphaned
-  AND s.held_since IS NULL AND (s.next_at IS NULL OR s.next_at > f.finished_at)
+  AND s.paused_since IS NULL AND (s.next_at IS NULL OR s.next_at > f.finished_at)
   AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))
 RETURNING 1
 ) {TELL}

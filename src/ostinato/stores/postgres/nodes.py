@@ -13,9 +13,9 @@ from psycopg import errors
 
 from ostinato.clock import Micros
 from ostinato.logs import get_logger
-from ostinato.models.effects import noted
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
+from ostinato.models.write_tracking import noted
 from ostinato.plurals import counted
 from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.postgres.connection import HELD_KEYS

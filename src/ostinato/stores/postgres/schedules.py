@@ -21,41 +21,6 @@ from ostinato.stores.sql.schedules import Schedules
 __all__ = ["PostgresSchedules"]
 
 _ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
-_DUE = "UPDATE schedules SET next_at = NULL WHERE name = ANY (%s::text[]) AND NOT enabled AND next_at IS NOT NULL"
-_ACTIVE = "EXISTS (SELECT 1 FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running'))"
-_CHANGE = """
-UPDATE schedules SET enabled = %s, broken = %s, off_note = %s, anchor_at = %s, next_at = %s, remaining = %s,
-                     failures = 0, version = version + 1, updated_at = %s
-WHERE id = %s AND version = %s RETURNING id
-"""
-# Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
-_HOLD = """
-UPDATE schedules SET next_at = %(next_at)s, held_since = coalesce(held_since, %(since)s), held_reason = %(reason)s,
-                     updated_at = %(now)s
-WHERE id = %(id)s AND version = %(version)s AND next_at = %(since)s AND enabled AND broken IS NULL AND NOT orphaned
-RETURNING id
-"""
-_TAKE_BACK = """
-DELETE FROM runs WHERE schedule_id = %s AND state = 'queued' AND trigger = 'schedule' AND due_at > %s
-RETURNING session
-"""
-_DETACH = """
-UPDATE runs SET schedule_id = NULL, cancel = coalesce(cancel, %s)
-WHERE schedule_id = %s AND state = 'running' AND mode IS NOT NULL
-"""
-_OTHERS_RUN = """
-SELECT 1 FROM runs WHERE schedule_id = %s AND state = 'running' AND id <> ALL (%s::bigint[]) LIMIT 1
-"""
-_SESSIONS = """
-SELECT DISTINCT session FROM runs
-WHERE schedule_id = %s AND state IN ('queued', 'running') AND session IS NOT NULL
-"""
-_UNDECLARED = "s.owner = 'code' AND s.origin = %s AND NOT s.orphaned AND s.name <> ALL (%s::text[])"
-_ORPHAN = f"""
-UPDATE schedules s SET orphaned = true, next_at = NULL, held_since = NULL, held_reason = NULL,
-                       version = version + 1, updated_at = %s
-WHERE {_UNDECLARED} RETURNING name
-"""
 _DUE = f"""
 SELECT {DUE_COLUMNS},
        ARRAY(SELECT id FROM runs WHERE schedule_id = s.id AND state IN ('queued', 'running') AND NOT waiting
@@ -66,10 +31,10 @@ FROM schedules s WHERE s.next_at <= %s ORDER BY s.next_at LIMIT %s
 """
 _MOVE = f"""
 UPDATE schedules s SET next_at = p.next_at, remaining = p.remaining, enabled = p.enabled, broken = p.broken,
-    held_since = NULL, held_reason = NULL,
+    paused_since = NULL, paused_reason = NULL,
     version = s.version + (s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken)::int,
-    -- A fire is no change; its switch is, and the end of a hold.
-    updated_at = CASE WHEN s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken OR s.held_since IS NOT NULL
+    -- A fire is no change; its switch is, and the end of a pause.
+    updated_at = CASE WHEN s.enabled <> p.enabled OR s.broken IS DISTINCT FROM p.broken OR s.paused_since IS NOT NULL
                       THEN %s ELSE s.updated_at END
 FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::boolean[], %s::bigint[], %s::bigint[], %s::boolean[],
             %s::text[])

@@ -11,11 +11,11 @@ from psycopg import sql
 from ostinato.clock import Signal
 from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId
-from ostinato.stores.base import Glance
+from ostinato.stores.base import WakeHints
 from ostinato.stores.postgres.connection import named
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.query import Connection
-from ostinato.stores.sql.wake_hints import glance
+from ostinato.stores.sql.wake_hints import wake_hints
 
 __all__ = ["PostgresWatch"]
 
@@ -42,8 +42,8 @@ class PostgresWatch:
         while not await self._signal.wait():
             pass
 
-    async def glance(self, node: NodeId) -> Glance:
-        return await self._database.read(lambda db: glance(db, node))
+    async def wake_hints(self, node: NodeId) -> WakeHints:
+        return await self._database.read(lambda db: wake_hints(db, node))
 
     async def close(self) -> None:
         self._task.cancel()

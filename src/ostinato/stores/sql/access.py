@@ -24,9 +24,9 @@ from ostinato.models.access import (
     Token,
 )
 from ostinato.stores.access import AccessCounts
-from ostinato.stores.access_uses import Uses
 from ostinato.stores.rows import load_all
 from ostinato.stores.sql.connection import Connection, Database, where_given
+from ostinato.stores.token_uses import TokenUses
 
 __all__ = ["AUDIT_COLUMNS", "REMOVED_AFTER_RUN", "REMOVED_SCHEDULE", "REQUEST_KEPT", "Access", "load_audit"]
 
@@ -110,7 +110,7 @@ class Access:
 
     def __init__(self, database: Database[Connection]) -> None:
         self._database = database
-        self._uses = Uses(self._write_use)
+        self._uses = TokenUses(self._write_use)
 
     async def put_token(self, token: NewToken, now: Micros) -> Token | None:
         values: dict[str, Any] = {"name": token.name, "role": token.role, "owner": token.owner, "hash": token.hash}

@@ -30,7 +30,7 @@ WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, 
 _LOCK = "SELECT id FROM schedules WHERE id = :id AND after_finish IS NOT NULL FOR NO KEY UPDATE"
 _WAIT = """
 UPDATE schedules SET next_at = NULL
-WHERE id = :id AND after_finish IS NOT NULL AND held_since IS NULL AND next_at > :now
+WHERE id = :id AND after_finish IS NOT NULL AND paused_since IS NULL AND next_at > :now
   AND EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
 """
 

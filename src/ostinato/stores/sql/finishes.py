@@ -17,9 +17,9 @@ from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.given_up import mark_given_up
-from ostinato.stores.sql.holds import end_holds, find_held
 from ostinato.stores.sql.output import drop_tails, keep_tails
 from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.pauses import end_pauses, find_paused
 
 __all__ = ["Written", "find_lost", "finish_all"]
 
@@ -225,7 +225,7 @@ async def _breaker(db: C, parts: Parts[C], scheduled: Sequence[tuple[ScheduleId,
         await db.run(_TRIP, trip)
     tripped = [ScheduleId(id) for (id,) in set(before) - set(await db.fetch(_ENABLED, failing))]
     if tripped:
-        held = await find_held(db, "s.id = ANY (:ids::bigint[])", {"ids": tripped})
-        await end_holds(db, parts, held, max(finish.finished_at for _, finish in counted))
+        paused = await find_paused(db, "s.id = ANY (:ids::bigint[])", {"ids": tripped})
+        await end_pauses(db, parts, paused, max(finish.finished_at for _, finish in counted))
         await db.run(_REST, {"ids": tripped})
     return sorted(tripped)

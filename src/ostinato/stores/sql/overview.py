@@ -1,6 +1,6 @@
 """Runs as people read them: lists, spans of time, and counts, each from an index.
 
-Called by runs.py, inside a read. Neighbours: look.py for what changed, rows.py and brief.py for the models.
+Called by runs.py, inside a read. Neighbours: changes.py for what changed, rows.py and brief.py for the models.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.states import ACTIVE, ENDS, RunState
-from ostinato.stores.base import RunCounts, Tally
+from ostinato.stores.base import RunCounts, StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
 from ostinato.stores.sql.connection import Connection, Dialect, Values, where_given
@@ -171,10 +171,10 @@ async def late_runs(db: Connection, late_before: Micros, limit: int) -> list[Run
     return await find_runs(db, _LATE, {"late_before": late_before}, limit, order="r.ready_at, r.id", brief=True)
 
 
-async def tally_ended(db: Connection, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+async def tally_ended(db: Connection, since: Micros, until: Micros, bucket: Micros) -> list[StateCount]:
     """What ended in the span, by bucket and state."""
     rows = await db.fetch(_TALLY, {"since": since, "until": until, "bucket": bucket})
-    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [StateCount(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 async def answered_due(db: Connection, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:

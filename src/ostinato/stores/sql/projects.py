@@ -9,8 +9,8 @@ import msgspec
 from ostinato.clock import Micros
 from ostinato.models.budget import Grant, Reservation, Spending
 from ostinato.models.ids import ScheduleId
-from ostinato.models.project import Ground, Project
-from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_ground, load_project
+from ostinato.models.project import Project, ProjectContext
+from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_project, load_project_context
 from ostinato.stores.sql.budgets import budget_lock, read_spending, reserve_now
 from ostinato.stores.sql.connection import Connection, Database
 
@@ -61,10 +61,10 @@ class Projects:
     async def list_projects(self, name: str | None = None) -> list[Project]:
         return load_all(load_project, await self._database.read(lambda db: db.fetch(_LIST, {"name": name})))
 
-    async def find_ground(self, project: str | None, conversation: str | None) -> Ground | None:
+    async def find_context(self, project: str | None, conversation: str | None) -> ProjectContext | None:
         wanted = {"project": project, "key": conversation}
         rows = await self._database.read(lambda db: db.fetch(_GROUND, wanted, exact=True))
-        return load_ground(rows[0]) if rows else None
+        return load_project_context(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:
         locks = (budget_lock(wanted.schedule_id),)

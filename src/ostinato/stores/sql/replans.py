@@ -17,8 +17,8 @@ __all__ = ["replan_now"]
 
 _MOVE = """
 UPDATE schedules SET next_at = :next_at, anchor_at = :anchor_at, updated_at = :now
-WHERE id = :id AND next_at = :read_next_at AND version = :version AND enabled AND broken IS NULL AND held_since IS NULL
-RETURNING id
+WHERE id = :id AND next_at = :read_next_at AND version = :version AND enabled AND broken IS NULL
+  AND paused_since IS NULL RETURNING id
 """
 _UNEXECUTED = """
 schedule_id = :id AND trigger IN ('schedule', 'catch_up') AND state IN ('missed', 'skipped') AND started_at IS NULL

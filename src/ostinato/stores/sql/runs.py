@@ -12,18 +12,18 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
-from ostinato.models.live import Changes, Mark
+from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause
-from ostinato.stores.base import Cancelled, RunCounts, Tally
+from ostinato.stores.base import Cancelled, RunCounts, StateCount
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.cancels import cancel_now
+from ostinato.stores.sql.changes import changes_since
 from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
-from ostinato.stores.sql.look import look
 from ostinato.stores.sql.output import output_mark, read_output
 from ostinato.stores.sql.overview import (
     answered_due,
@@ -220,14 +220,14 @@ class Runs(ABC, Generic[C]):
     async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
         return await self._database.read(lambda db: late_runs(db, late_before, limit))
 
-    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[Tally]:
+    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[StateCount]:
         return await self._database.read(lambda db: tally_ended(db, since, until, bucket))
 
     async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
         return await self._database.read(lambda db: answered_due(db, id, start, end))
 
-    async def look(self, mark: Mark, limit: int) -> Changes:
-        return await self._database.read(lambda db: look(db, mark, limit))
+    async def changes_since(self, position: Position, limit: int) -> Changes:
+        return await self._database.read(lambda db: changes_since(db, position, limit))
 
     async def read_output(self, id: RunId) -> list[OutputPart]:
         return await self._database.read(lambda db: read_output(db, id))

@@ -1,6 +1,6 @@
 """Schedules as people list them: filters, pages by keyset, and the bars of what ran last.
 
-Called by each store's schedules.py, inside a read. Neighbours: overview.py for runs, look.py for what changed.
+Called by each store's schedules.py, inside a read. Neighbours: overview.py for runs, changes.py for what changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
-from ostinato.stores.base import Tally
+from ostinato.stores.base import StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import SCHEDULE_COLUMNS, known_state, load_all, load_schedule
 from ostinato.stores.searching import glob_of, regex_of
@@ -87,7 +87,7 @@ _STATES = {
     ScheduleState.RUNNING: (
         "s.id IN (SELECT schedule_id FROM runs WHERE schedule_id IS NOT NULL AND state IN ('queued', 'running'))"
     ),
-    ScheduleState.PAUSED: f"s.held_since IS NOT NULL AND {_ON}",
+    ScheduleState.PAUSED: f"s.paused_since IS NOT NULL AND {_ON}",
     ScheduleState.FINISHED: _FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = TRUE",
 }
@@ -107,7 +107,7 @@ _HINTS = {
 _APART = (
     ("INDEXED BY schedules_aside", _ASIDE),
     ("INDEXED BY schedules_resting", "s.next_at IS NULL"),
-    ("INDEXED BY schedules_held", "s.held_since IS NOT NULL"),
+    ("INDEXED BY schedules_held", "s.paused_since IS NOT NULL"),
 )
 """Whatever is not on is among these, or has a task that nobody knows."""
 _RECENT_OF_EACH = f"""
@@ -295,10 +295,10 @@ async def recent_runs(db: Connection, ids: Sequence[ScheduleId], count: int) -> 
     return found
 
 
-async def schedule_history(db: Connection, id: ScheduleId, since: Micros) -> list[Tally]:
+async def schedule_history(db: Connection, id: ScheduleId, since: Micros) -> list[StateCount]:
     """What became of its due times, by the quarter of an hour."""
     rows = await db.fetch(_HISTORY, {"id": id, "since": since})
-    return [Tally(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [StateCount(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
 
 
 async def scheduled_tasks(db: Connection) -> set[str]:
@@ -335,7 +335,7 @@ def _state_of(unknown: str) -> str:
              WHEN s.orphaned THEN 'orphaned'
              WHEN {_FINISHED} THEN 'finished'
              WHEN NOT s.enabled AND s.remaining IS DISTINCT FROM 0 THEN 'off'
-             WHEN s.held_since IS NOT NULL THEN 'paused'
+             WHEN s.paused_since IS NOT NULL THEN 'paused'
              ELSE 'on' END"""
 
 

@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
-from ostinato.models.holding import ends_hold
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.pause import ends_pause
 from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
     REMOVED,
     DueSchedule,
-    Hold,
+    Pause,
     RecentRun,
     Schedule,
     ScheduleChange,
@@ -28,14 +28,14 @@ from ostinato.models.schedule import (
     ScheduleState,
 )
 from ostinato.models.states import Cause
-from ostinato.stores.base import Tally
+from ostinato.stores.base import StateCount
 from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, merged
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.connection import Connection, Database, Values
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
-from ostinato.stores.sql.holds import end_holds, find_held
 from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
 from ostinato.stores.sql.schedule_pages import (
     count_states,
@@ -98,9 +98,9 @@ UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note,
 WHERE id = :id AND version = :version RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
-_HOLD = """
-UPDATE schedules SET next_at = :next_at, held_since = coalesce(held_since, :since), held_cause = :cause,
-                     held_reason = :reason, updated_at = :now
+_PAUSE = """
+UPDATE schedules SET next_at = :next_at, paused_since = coalesce(paused_since, :since), paused_cause = :cause,
+                     paused_reason = :reason, updated_at = :now
 WHERE id = :id AND version = :version AND next_at = :since AND enabled AND broken IS NULL AND NOT orphaned
 RETURNING id
 """
@@ -122,7 +122,7 @@ WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NU
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"
 _ORPHAN = f"""
-UPDATE schedules AS s SET orphaned = TRUE, next_at = NULL, held_since = NULL, held_reason = NULL,
+UPDATE schedules AS s SET orphaned = TRUE, next_at = NULL, paused_since = NULL, paused_reason = NULL,
                           version = version + 1, updated_at = :now
 WHERE {_UNDECLARED} RETURNING name
 """
@@ -171,7 +171,7 @@ class Schedules(Generic[C]):
     async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
         return await self._database.read(lambda db: recent_runs(db, ids, count))
 
-    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[Tally]:
+    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[StateCount]:
         return await self._database.read(lambda db: schedule_history(db, id, since))
 
     async def count_tasks(self) -> dict[str, int]:
@@ -198,8 +198,8 @@ class Schedules(Generic[C]):
 
         async def write(db: C) -> bool:
             await db.run(_LOCK, values)
-            held = await find_held(db, "s.id = :id AND s.version = :version", values)
-            await end_holds(db, self._parts, held, now)
+            paused = await find_paused(db, "s.id = :id AND s.version = :version", values)
+            await end_pauses(db, self._parts, paused, now)
             if not await db.fetch(_CHANGE, values):
                 return False
             await wait_for_finish(db, id, now)
@@ -232,15 +232,15 @@ class Schedules(Generic[C]):
 
         return await self._database.write(remove, wakes=True, sessions=await self._sessions_of(id))
 
-    async def hold_schedule(self, id: ScheduleId, version: int, hold: Hold, now: Micros) -> bool:
-        values = {**asdict(hold), "id": id, "version": version, "now": now}
-        return bool(await self._database.write(lambda db: db.fetch(_HOLD, values)))
+    async def pause_schedule(self, id: ScheduleId, version: int, pause: Pause, now: Micros) -> bool:
+        values = {**asdict(pause), "id": id, "version": version, "now": now}
+        return bool(await self._database.write(lambda db: db.fetch(_PAUSE, values)))
 
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         values = {"origin": origin, "declared": declared, "now": now}
 
         async def mark(db: C) -> list[str]:
-            await end_holds(db, self._parts, await find_held(db, _UNDECLARED, values), now)
+            await end_pauses(db, self._parts, await find_paused(db, _UNDECLARED, values), now)
             return sorted(name for (name,) in await db.fetch(_ORPHAN, values))
 
         return await self._database.write(mark)
@@ -276,7 +276,7 @@ class Schedules(Generic[C]):
         for _ in range(_TRIES):
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=True)
             known = [StoredSchedule(*row) for row in rows]
-            known = await self._end_changed_holds(db, known, left, now)
+            known = await self._end_changed_pauses(db, known, left, now)
             changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]
             if changed:
                 columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
@@ -289,15 +289,15 @@ class Schedules(Generic[C]):
             # Somebody else inserted those meanwhile: they are seen now.
         raise StoreUnavailable(f"the schedule {next(iter(left))!r} is put and removed all the time; it is tried again")
 
-    async def _end_changed_holds(
+    async def _end_changed_pauses(
         self, db: C, known: list[StoredSchedule], drafts: dict[str, ScheduleDraft], now: Micros
     ) -> list[StoredSchedule]:
-        """End the holds of schedules whose timing or budget is about to change; answers all as they are then."""
-        ids = [one.id for one in known if one.held_since is not None]
+        """End the pauses of schedules whose timing or budget is about to change; answers all as they are then."""
+        ids = [one.id for one in known if one.paused_since is not None]
         if not ids:
             return known
-        held = await find_held(db, "s.id = ANY (:ids::bigint[])", {"ids": ids})
-        ended = await end_holds(db, self._parts, [one for one in held if ends_hold(one, drafts[one.name])], now)
+        paused = await find_paused(db, "s.id = ANY (:ids::bigint[])", {"ids": ids})
+        ended = await end_pauses(db, self._parts, [one for one in paused if ends_pause(one, drafts[one.name])], now)
         return [replace(one, next_at=ended[one.id]) if one.id in ended else one for one in known]
 
 

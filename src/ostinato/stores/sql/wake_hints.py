@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ostinato.models.ids import NodeId, RunId
-from ostinato.stores.base import Glance
+from ostinato.stores.base import WakeHints
 from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.connection import Connection
 
-__all__ = ["glance"]
+__all__ = ["wake_hints"]
 
 # When the first queued run is ready: one seek for each lane and priority, and one for those that wait for that too.
 _GLANCE = """
@@ -34,9 +34,9 @@ LEFT JOIN (SELECT id, cause, cancel FROM runs WHERE node = :node AND state = 'ru
 """
 
 
-async def glance(db: Connection, node: NodeId) -> Glance:
+async def wake_hints(db: Connection, node: NodeId) -> WakeHints:
     """One cheap look."""
     rows = await db.fetch(_GLANCE, {"node": node})
     next_at, ready_at, drain = rows[0][:3]
     asked = [(RunId(id), load_ending(*ending)) for _, _, _, id, *ending in rows if id is not None]
-    return Glance(next_at, ready_at, asked, None if drain is None else bool(drain))
+    return WakeHints(next_at, ready_at, asked, None if drain is None else bool(drain))

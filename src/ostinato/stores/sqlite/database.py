@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import apsw
 
 from ostinato.errors import StoreError
-from ostinato.models.effects import noted
+from ostinato.models.write_tracking import noted
 from ostinato.stores.migrate import load_migrations, pending
 from ostinato.stores.sql.connection import Answer
 from ostinato.stores.sqlite.identity import FileIdentity

@@ -25,7 +25,7 @@ _LAST_EVENT = 2**63 - 1
 """Whatever is committed is there."""
 _COUNT = """
 UPDATE schedules SET next_at = ?1 + after_finish WHERE id = ?2 AND after_finish IS NOT NULL
-   AND enabled AND broken IS NULL AND NOT orphaned AND held_since IS NULL AND (next_at IS NULL OR next_at > ?1)
+   AND enabled AND broken IS NULL AND NOT orphaned AND paused_since IS NULL AND (next_at IS NULL OR next_at > ?1)
    AND NOT EXISTS (SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running'))
 """
 

@@ -54,12 +54,12 @@ class SqliteSchedules(Schedules[Connection]):
         async def record(connection: Connection) -> list[ScheduleId]:
             moved: list[ScheduleId] = []
             changed: list[ScheduleId] = []
-            held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE held_since IS NOT NULL")}
+            held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE paused_since IS NOT NULL")}
             runs: list[NewRun] = []
             for plan in plans:
                 connection.execute(
                     "UPDATE schedules SET next_at = ?, remaining = ?, enabled = ?, broken = ?, "
-                    "held_since = NULL, held_reason = NULL, "
+                    "paused_since = NULL, paused_reason = NULL, "
                     "version = version + (enabled <> ? OR broken IS NOT ?) "
                     "WHERE id = ? AND next_at = ? AND version = ? AND NOT (? AND EXISTS "
                     "(SELECT 1 FROM runs WHERE schedule_id = schedules.id AND state IN ('queued', 'running')))",

@@ -9,8 +9,8 @@ import apsw
 
 from ostinato.clock import Signal
 from ostinato.models.ids import NodeId
-from ostinato.stores.base import Glance
-from ostinato.stores.sql.wake_hints import glance
+from ostinato.stores.base import WakeHints
+from ostinato.stores.sql.wake_hints import wake_hints
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.jobs import named_error
 from ostinato.stores.sqlite.locks import close
@@ -67,8 +67,8 @@ class SqliteWatch:
         else:
             self._signal.set()
 
-    async def glance(self, node: NodeId) -> Glance:
-        return await self._database.read(lambda db: glance(db, node))
+    async def wake_hints(self, node: NodeId) -> WakeHints:
+        return await self._database.read(lambda db: wake_hints(db, node))
 
     async def close(self) -> None:
         self._unlisten()

@@ -1,7 +1,7 @@
 """Agents: a prompt is given to a command line that speaks with a model, and its answer becomes the result.
 
-command.py says how it is called, stream.py and output.py read what it prints, verdict.py judges it, report.py keeps its
-report; the process itself is group.py's.
+command.py says how it is called, stream.py and output.py read what it prints, agent_outcome.py judges it, report.py
+keeps its report; the process itself is group.py's.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from uuid import uuid4
 import msgspec
 
 from ostinato.config import AgentCli, Settings
+from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
+from ostinato.execution.executors.agent.agent_stream import AgentStream
 from ostinato.execution.executors.agent.command import (
     Invocation,
     can_continue,
@@ -22,12 +24,10 @@ from ostinato.execution.executors.agent.command import (
     prompt_text,
     system_text,
 )
-from ostinato.execution.executors.agent.heard import Heard
-from ostinato.execution.executors.agent.output import Complaints
+from ostinato.execution.executors.agent.output import StderrTail
 from ostinato.execution.executors.agent.report import ReportFile
 from ostinato.execution.executors.agent.stream import reader_for
-from ostinato.execution.executors.agent.verdict import has_vanished, judge
-from ostinato.execution.executors.base import STOPPED, Call, Surroundings
+from ostinato.execution.executors.base import STOPPED, Call, ProcessEnvironment
 from ostinato.execution.executors.group import NotStarted
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
@@ -56,7 +56,7 @@ class _Ended:
     """One call of the command line, from its beginning to its end."""
 
     called: Invocation
-    heard: Heard
+    stream: AgentStream
     status: int
 
 
@@ -67,9 +67,9 @@ class _AgentCall(ProcessCall):
 
     def __init__(self, call: Call, settings: Settings) -> None:
         assert isinstance(call.work, Agent)
-        assert call.surroundings is not None
+        assert call.process_environment is not None
         self._work: Agent = call.work
-        self._surroundings: Surroundings = call.surroundings
+        self._prepared: ProcessEnvironment = call.process_environment
         self._settings = settings
         self._report: ReportFile | None = None
         self._fault: Exception | None = None
@@ -81,24 +81,24 @@ class _AgentCall(ProcessCall):
         super()._done(outcome if self._report is None else replace(outcome, recorded=self._report.remove))
 
     async def _execute(self) -> Outcome:
-        work, surroundings = self._work, self._surroundings
+        work, prepared = self._work, self._prepared
         cli = self._settings.agent_clis.get(work.cli)
         if cli is None or (work.context != "isolated" and not can_continue(cli)) or _wants_claude(work, cli):
             return _impossible(work, self._settings)
-        if surroundings.allowance is not None and not knows_budget(cli):
+        if prepared.allowance is not None and not knows_budget(cli):
             self._call.context.log(
-                f"ostinato: {work.cli} cannot be told that this run may cost {surroundings.allowance:g} dollars: "
+                f"ostinato: {work.cli} cannot be told that this run may cost {prepared.allowance:g} dollars: "
                 f"put {{budget}} into its command under [agents.{work.cli}] in ostinato.toml, if it has a flag for that"
             )
         report = self._report = self._make_report()
         note = None
         with self._environment(cli) as environment:
-            ended = await self._converse(cli, environment, report, surroundings.conversation)
-            if surroundings.conversation and not self._is_stopping and has_vanished(ended.heard, ended.status):
-                note = f"conversation {surroundings.conversation} is not there any more, and a new one was begun"
+            ended = await self._converse(cli, environment, report, prepared.conversation)
+            if prepared.conversation and not self._is_stopping and has_vanished(ended.stream, ended.status):
+                note = f"conversation {prepared.conversation} is not there any more, and a new one was begun"
                 self._call.context.log(f"ostinato: {note}")
                 ended = await self._converse(cli, environment, report, None)
-        for name, value in ended.heard.totals.items():
+        for name, value in ended.stream.totals.items():
             self._call.context.set_total(name, value)
         return self._outcome(ended, self._read_report(report), note)
 
@@ -108,11 +108,11 @@ class _AgentCall(ProcessCall):
         """Call the command line once, and hear it out."""
         called = self._invocation(cli, report, resumed)
         context = self._call.context
-        heard, show = Heard(context.mask), context.write
-        printed, complaints = reader_for(cli.output, heard, show), Complaints(heard, show)
+        stream, show = AgentStream(context.mask), context.write
+        printed, complaints = reader_for(cli.output, stream, show), StderrTail(stream, show)
         group = await self._start(
             called.command,
-            folder=self._surroundings.folder,
+            folder=self._prepared.folder,
             environment=environment,
             stdout=self._guarded(printed.feed),
             stderr=self._guarded(complaints.feed),
@@ -125,7 +125,7 @@ class _AgentCall(ProcessCall):
             raise self._fault
         complaints.close()
         printed.close()
-        return _Ended(called, heard, status)
+        return _Ended(called, stream, status)
 
     def _invocation(self, cli: AgentCli, report: ReportFile | None, resumed: str | None) -> Invocation:
         context, work = self._call.context, self._work
@@ -143,7 +143,7 @@ class _AgentCall(ProcessCall):
             report=values["report"],
             new=str(uuid4()),
             resumed=resumed,
-            allowance=self._surroundings.allowance,
+            allowance=self._prepared.allowance,
         )
 
     def _guarded(self, feed: Callable[[bytes], None]) -> Callable[[bytes], None]:
@@ -163,7 +163,7 @@ class _AgentCall(ProcessCall):
     @contextlib.contextmanager
     def _environment(self, cli: AgentCli) -> Iterator[dict[str, str]]:
         """The environment of the command line, with the side channel while it is needed."""
-        environment = dict(self._surroundings.environment)
+        environment = dict(self._prepared.environment)
         if cli.speaks_claude:
             environment.pop("CLAUDECODE", None)  # inside of another Claude Code it refuses to start
         with ReportChannel.made(self._call.context) as path:
@@ -171,10 +171,10 @@ class _AgentCall(ProcessCall):
 
     def _make_report(self) -> ReportFile | None:
         try:
-            return ReportFile(self._surroundings.folder, self._call.context.id, self._tuning.agent_report_bytes)
+            return ReportFile(self._prepared.folder, self._call.context.id, self._tuning.agent_report_bytes)
         except OSError as error:
             self._call.context.log(
-                f"ostinato: this run has no report: .ostinato cannot be made in {self._surroundings.folder} ({error})"
+                f"ostinato: this run has no report: .ostinato cannot be made in {self._prepared.folder} ({error})"
             )
             return None
 
@@ -186,8 +186,8 @@ class _AgentCall(ProcessCall):
             return None
 
     def _outcome(self, ended: _Ended, report: str | None, note: str | None) -> Outcome:
-        heard, context = ended.heard, self._call.context
-        outcome = judge(self._work.cli, heard, ended.status, self._surroundings.allowance)
+        stream, context = ended.stream, self._call.context
+        outcome = agent_outcome(self._work.cli, stream, ended.status, self._prepared.allowance)
         if outcome.kind is not OutcomeKind.RETURNED and report:
             # The result of an attempt that is repeated is not kept, but its output is.
             context.log(f"ostinato: the report of this attempt:\n{report}")
@@ -197,7 +197,7 @@ class _AgentCall(ProcessCall):
         if left is None and self._work.context != "isolated" and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")
         result = {  # its secrets are hidden already: as JSON, some would look different
-            "text": storable(heard.text),
+            "text": storable(stream.text),
             "session_id": left or ended.called.conversation,
             "report": None if report is None else storable(report),
         }
@@ -255,9 +255,9 @@ def _conversation(ended: _Ended) -> str | None:
     The id may change with every call. Only a result names one that is surely there: at the beginning of a continued
     conversation, some versions name one that is not.
     """
-    heard, called = ended.heard, ended.called
-    if heard.session_id is not None:
-        return heard.session_id
+    stream, called = ended.stream, ended.called
+    if stream.session_id is not None:
+        return stream.session_id
     if called.is_continued:
-        return called.conversation if heard.answered else None
-    return heard.begun or (called.conversation if heard.answered and ended.status == 0 else None)
+        return called.conversation if stream.answered else None
+    return stream.begun or (called.conversation if stream.answered and ended.status == 0 else None)

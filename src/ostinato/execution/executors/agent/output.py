@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard
+from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream
 
-__all__ = ["LONGEST_LINE", "Complaints", "Lines", "OneJson", "PlainText", "Reader", "Show", "decoded", "dropped"]
+__all__ = ["LONGEST_LINE", "Lines", "OneJson", "PlainText", "Reader", "Show", "StderrTail", "decoded", "dropped"]
 
 LONGEST_LINE = 8_000_000
 """In bytes. A result of a tool can be a whole picture; nobody reads an answer that is longer."""
@@ -79,8 +79,8 @@ class Lines:
 class OneJson:
     """One JSON object, printed at the end; Claude Code's list of events ends with one, too."""
 
-    def __init__(self, heard: Heard, show: Show, longest: int = LONGEST_LINE) -> None:
-        self._heard = heard
+    def __init__(self, stream: AgentStream, show: Show, longest: int = LONGEST_LINE) -> None:
+        self._heard = stream
         self._show = show
         self._longest = longest
         self._data = bytearray()
@@ -115,9 +115,9 @@ class OneJson:
 class PlainText:
     """Text for people, which is the answer, too; its end is kept if it is long."""
 
-    def __init__(self, heard: Heard, show: Show) -> None:
-        heard.is_plain = True
-        self._heard = heard
+    def __init__(self, stream: AgentStream, show: Show) -> None:
+        stream.is_plain = True
+        self._heard = stream
         self._show = show
         self._decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
         self._kept: deque[str] = deque()
@@ -150,11 +150,11 @@ class PlainText:
         self._heard.text = f"… {text}" if self._is_cut else text
 
 
-class Complaints:
+class StderrTail:
     """stderr: shown line by line, and its end is remembered."""
 
-    def __init__(self, heard: Heard, show: Show, longest: int = LONGEST_LINE) -> None:
-        self._heard = heard
+    def __init__(self, stream: AgentStream, show: Show, longest: int = LONGEST_LINE) -> None:
+        self._heard = stream
         self._show = show
         self._lines = Lines(self._line, lambda length: self._line(dropped(length).encode()), longest)
 

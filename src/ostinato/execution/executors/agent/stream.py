@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.execution.executors.agent.heard import TEXT_CAP, Heard, bounded
+from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream, bounded
 from ostinato.execution.executors.agent.output import (
     LONGEST_LINE,
     Lines,
@@ -29,15 +29,15 @@ _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "descript
 """The arguments of tools that say best what is done, the best first."""
 
 
-def reader_for(output: str, heard: Heard, show: Show) -> Reader:
+def reader_for(output: str, stream: AgentStream, show: Show) -> Reader:
     """The reader of an output mode."""
     match output:
         case "stream-json":
-            return StreamJson(heard, show)
+            return StreamJson(stream, show)
         case "json":
-            return OneJson(heard, show)
+            return OneJson(stream, show)
         case _:
-            return PlainText(heard, show)
+            return PlainText(stream, show)
 
 
 class _Shown:
@@ -69,8 +69,8 @@ class StreamJson:
     Events of other types are for others. A line that is no JSON object is shown as it is.
     """
 
-    def __init__(self, heard: Heard, show: Show, longest: int = LONGEST_LINE) -> None:
-        self._heard = heard
+    def __init__(self, stream: AgentStream, show: Show, longest: int = LONGEST_LINE) -> None:
+        self._heard = stream
         self._shown = _Shown(show)
         self._lines = Lines(self._line, self._too_long, longest)
         self._spoken = ""

@@ -68,13 +68,13 @@ class HttpCalls:
     async def _carry_out(self, call: Call, line: Line) -> Outcome:
         from ostinato.execution.executors.http.exchange import exchange
 
-        work, surroundings = call.work, call.surroundings
+        work, process_environment = call.work, call.process_environment
         assert isinstance(work, Http)
-        assert surroundings is not None
+        assert process_environment is not None
         try:
             # The instant as well: another database may have a run of the same number, for the same host.
             key = f"{call.context.key}-{call.context.claimed.due_at}"
-            request = first_request(work, surroundings.headers, key, _version())
+            request = first_request(work, process_environment.headers, key, _version())
             answer = await exchange(request, line, work.expects)
             body = Body(answer.headers, call.context.write, call.context.mask)
             async with contextlib.aclosing(answer.pieces()) as pieces:

@@ -1,0 +1,83 @@
+"""What only an admin may put into a schedule or a run: what runs commands, and what sends secrets away.
+
+And what an operator may change of a schedule that has such a thing: when it runs, and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ostinato.api.access import require
+from ostinato.api.redaction import HIDDEN
+from ostinato.api.shapes.policy import NewPolicy
+from ostinato.errors import InvalidInput
+from ostinato.models.access import Login, Role
+from ostinato.models.schedule import Schedule
+from ostinato.models.work import Agent, Http, Shell, Unreadable, Work
+
+__all__ = ["check_changes", "check_permissions", "check_replaced"]
+
+# Wider than what the engine reads as a reference: what is not one today must not become one unseen.
+_REFERENCE = re.compile(r"(?<![A-Za-z0-9_])(env|file):")
+_OPERATORS = frozenset({"timing", "zone", "note", "enabled", "policy"})
+_OPERATORS_POLICIES = frozenset({"catch_up", "catch_up_window", "catch_up_cap", "max_age", "priority"})
+"""When it runs, and what becomes of due times that were missed. Closed lists: what is new is an admin's until it is put
+here. The rest says what runs, how often again, how much at once, what it must pass, and what is kept and told of it.
+"""
+
+
+def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None) -> None:
+    """NotAllowed, unless whoever gives this work and policy may. What was not shown to them cannot be given back."""
+    deed = None if work is None else _power(work)
+    if deed is not None:
+        require(login, Role.ADMIN, deed)
+    if policy is not None and "gate" in policy.model_fields_set:
+        require(login, Role.ADMIN, "a gate")
+    _check_shown(work)
+
+
+def check_replaced(login: Login, current: Schedule) -> None:
+    """NotAllowed, unless whoever puts another schedule in the place of this one may."""
+    deed = _power_of(current)
+    if deed is not None:
+        require(login, Role.ADMIN, f"to replace a schedule with {deed}")
+
+
+def check_changes(login: Login, current: Schedule, given: set[str], policy: NewPolicy | None) -> None:
+    """NotAllowed, unless whoever changes these fields of this schedule may. When it runs stays an operator's."""
+    deed = _power_of(current)
+    if deed is None:
+        return
+    policies = set() if policy is None else policy.model_fields_set - _OPERATORS_POLICIES
+    for field in sorted((given - _OPERATORS) | policies):
+        require(login, Role.ADMIN, f"to change the {field} of a schedule with {deed}")
+
+
+def _power_of(schedule: Schedule) -> str | None:
+    """What of this schedule is an admin's; None if nothing is."""
+    return _power(schedule.work) or ("a gate" if schedule.policy.gate is not None else None)
+
+
+def _power(work: Work | Unreadable) -> str | None:
+    match work:
+        case Shell() | Agent():
+            return f"{work.kind} work"
+        case Http() if any(_REFERENCE.search(value) for value in work.headers.values()):
+            return "a header with a secret of the machine (env:, file:)"
+        case Unreadable():
+            # It may be a command that another version can read.
+            return "work that cannot be read"
+        case _:
+            return None
+
+
+def _check_shown(work: Work | None) -> None:
+    """The stars of a hidden value would be stored in its place."""
+    for field in ("env", "headers"):
+        for name, value in getattr(work, field, {}).items():
+            if value == HIDDEN:
+                raise InvalidInput(
+                    f"{name} is {HIDDEN}, which stands for a value that was not shown",
+                    field=f"work.{field}.{name}",
+                    hint="give the value anew, or leave out work to keep it as it is",
+                )

@@ -1,0 +1,231 @@
+"""How a command gets at its database: load the app if one is named, open it, ask it, close it."""
+
+from __future__ import annotations
+
+import contextvars
+import importlib
+import os
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ostinato.cli.options import NO_TLS, Common, TlsFlags
+from ostinato.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import asyncio
+    from types import ModuleType
+
+    from ostinato.app import Ostinato
+    from ostinato.service.services import Services
+    from ostinato.wiring import Container
+
+__all__ = ["OpenDatabase", "load_app", "opened", "os_user"]
+
+T = TypeVar("T")
+
+
+class OpenDatabase:
+    """An open database, for as long as one command takes."""
+
+    def __init__(self, app: Ostinato, container: Container, runner: asyncio.Runner) -> None:
+        self.app = app
+        self._container = container
+        self._runner = runner
+
+    def ask(self, question: Coroutine[Any, Any, T]) -> T:
+        """Carry out a verb of a service and wait for its answer."""
+        return self._runner.run(question)
+
+    def with_container(self, use: Callable[[Container], Coroutine[Any, Any, T]]) -> T:
+        """Do something with the container itself, on its loop: execute a run in this process.
+
+        Nobody acts in it for the audit log: what the work does is done by code.
+        """
+        from ostinato.service.audit import acting
+
+        with acting(None):
+            return self._runner.run(use(self._container), context=contextvars.copy_context())
+
+    @property
+    def services(self) -> Services:
+        return self._container.services
+
+    @property
+    def zone(self) -> str:
+        """The zone that times are shown and read in."""
+        return self._container.settings.tz
+
+    @property
+    def now(self) -> datetime:
+        from ostinato.clock import from_micros
+
+        return from_micros(self._container.clock.now())
+
+
+@contextmanager
+def opened(common: Common, *, host: str | None = None, port: int | None = None) -> Iterator[OpenDatabase]:
+    """Open the database that the flags, the environment, ostinato.toml or the app name; made if it is not there."""
+    import asyncio
+
+    app = load_app(common, host=host, port=port)
+    from ostinato.models.access import Actor
+    from ostinato.service.audit import acting
+    from ostinato.wiring import open_container
+
+    # Before the runner, which takes the context as it is when it begins.
+    with acting(Actor(os_user(), "cli")), asyncio.Runner() as runner:
+        container = runner.run(open_container(app.settings, app.clock, app.registry))
+        try:
+            yield OpenDatabase(app, container, runner)
+        finally:
+            runner.run(container.close())
+
+
+def os_user() -> str:
+    """Who is at this command line, as the system knows them."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run as a number that has no name
+        return f"uid {os.getuid()}"
+
+
+def load_app(
+    common: Common,
+    *,
+    slots: int | None = None,
+    lanes: dict[str, int] | None = None,
+    rates: dict[str, str] | None = None,
+    tz: str | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    tls: TlsFlags = NO_TLS,
+) -> Ostinato:
+    """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
+    from ostinato.app import Ostinato
+    from ostinato.config import load_settings
+    from ostinato.timing.zones import check_zone
+
+    given: dict[str, Any] = {
+        "db": common.db,
+        "slots": slots,
+        "lanes": lanes,
+        "rates": rates,
+        "tz": None if tz is None else check_zone(tz),
+        "host": host,
+        "port": port,
+        "tls_cert": tls.tls_cert,
+        "tls_key": tls.tls_key,
+    }
+    settings = load_settings(**given)
+    target = common.app or settings.app
+    if target is None:
+        return Ostinato(settings=settings)
+    app = import_app(target)
+    checked = {name: getattr(settings, name) for name, value in given.items() if value is not None}
+    if lanes is not None:
+        checked["lanes"] = {**app.settings.lanes, **lanes}
+    if rates is not None:
+        checked["rates"] = {**app.settings.rates, **{name: settings.rates[name] for name in rates}}
+    app.settings = replace(app.settings, **checked)
+    return app
+
+
+def import_app(target: str) -> Ostinato:
+    """The Ostinato of `module:attr`; of `module` alone, if it has only one."""
+    module_name, _, attribute = target.partition(":")
+    module = _import(module_name, target)
+    from ostinato.app import Ostinato
+
+    candidates = sorted(name for name, value in vars(module).items() if isinstance(value, Ostinato))
+    if not attribute:
+        if len(candidates) != 1:
+            raise InvalidInput(
+                f"--app {target} names no attribute", field="app", hint=_suggest(module_name, candidates)
+            )
+        attribute = candidates[0]
+    try:
+        found = reduce(getattr, attribute.split("."), module)
+    except AttributeError:
+        raise InvalidInput(
+            f"--app {target}: module {module_name!r} ({_place(module)}) has no attribute {attribute!r}",
+            field="app",
+            hint=_suggest(module_name, candidates),
+        ) from None
+    if not isinstance(found, Ostinato):
+        raise InvalidInput(
+            f"--app {target} is {type(found).__name__}, not an Ostinato",
+            field="app",
+            hint=_suggest(module_name, candidates),
+        )
+    return found
+
+
+def _import(name: str, target: str) -> ModuleType:
+    folder = os.getcwd()
+    if not name or name.endswith(".py") or "/" in name:
+        hint = f"write {name.removesuffix('.py').strip('./').replace('/', '.') or 'module'}:app"
+        raise InvalidInput(f"--app {target} is not module:attr", field="app", hint=hint)
+    _require_trust(name, folder)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name != missing and not name.startswith(f"{missing}."):
+            raise _raised(target, name, error) from error
+        raise InvalidInput(
+            f"--app {target}: there is no module {missing!r}; looked in {folder} and the installed packages",
+            field="app",
+            hint="run from the folder that holds it, or install it",
+        ) from None
+    except Exception as error:  # whatever the user's module does at import is theirs to mend
+        raise _raised(target, name, error) from error
+
+
+def _require_trust(name: str, folder: str) -> None:
+    """Before anything of it is executed: the files of the module and of the packages around it, and this folder."""
+    from importlib.machinery import PathFinder
+
+    from ostinato.trust import require_trust, require_trusted_folder
+
+    require_trusted_folder(folder, "the folder of the app", "app")
+    search: list[str] | None = [folder, *sys.path]
+    whole = ""
+    for part in name.split("."):
+        whole = f"{whole}.{part}".lstrip(".")
+        spec = PathFinder.find_spec(whole, search)
+        if spec is None:
+            return  # not there, or made by an installed package's own finder: the import tells
+        if spec.has_location and spec.origin is not None:
+            require_trust(spec.origin, "the app", "app")
+        search = list(spec.submodule_search_locations or ())
+        for each in search:
+            require_trusted_folder(each, "the app's folder", "app")
+
+
+def _raised(target: str, name: str, error: Exception) -> InvalidInput:
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = "" if last is None else f" ({last.tb_frame.f_code.co_filename}, line {last.tb_lineno})"
+    return InvalidInput(
+        f"--app {target}: importing {name!r} raised {type(error).__name__}: {error}{place}", field="app"
+    )
+
+
+def _place(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or "built in"
+
+
+def _suggest(module: str, candidates: list[str]) -> str:
+    if not candidates:
+        return f"make one there: app = Ostinato(), then --app {module}:app"
+    return "found there: " + ", ".join(f"{module}:{name}" for name in candidates)

@@ -1,0 +1,1 @@
+"""`ostinato schedule`: its verbs, and how a schedule is shown."""

@@ -1,0 +1,121 @@
+"""`ostinato schedule add` and `edit`: the two verbs that take a timing, work and a policy."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from ostinato.cli.console import say
+from ostinato.cli.open_database import OpenDatabase, opened
+from ostinato.cli.options import NO_COMMON, NO_WORK, Common, WorkFlags
+from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
+from ostinato.cli.schedule.view import print_schedule, tell_next, warn_of_unknown_task
+from ostinato.cli.work import NOTHING, edited_work, placed, work_of
+from ostinato.errors import InvalidInput, NotFound
+
+__all__ = ["add", "edit"]
+
+
+def add(
+    name: str,
+    timing: str,
+    /,
+    *,
+    work: WorkFlags = NO_WORK,
+    project: str | None = None,
+    tz: str | None = None,
+    disabled: bool = False,
+    note: str | None = None,
+    policy: PolicyFlags = NO_POLICY,
+    common: Common = NO_COMMON,
+) -> None:
+    """Add a schedule, or change the one of this name. Doing it twice changes nothing.
+
+    Give what it does with one of --task, --shell, --agent and --http.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    timing
+        When: "every 5m", "daily 03:00", "30 9 * * 1-5", "at 2026-12-24T18:00"; see 'ostinato timing'.
+    project
+        The project that it belongs to, in whose folder it runs; see 'ostinato project'.
+    tz
+        The zone of its wall clock, such as Europe/Berlin.
+    disabled
+        Add it switched off.
+    note
+        A remark that is shown with it.
+    """
+    home = None if project == NOTHING else project
+    what = placed(work_of(work), home)
+    options = {**policy_options(policy), "tz": tz, "enabled": not disabled, "note": note, "project": home}
+    with opened(common) as database:
+        before = _version(database, name)
+        schedule = database.ask(database.services.schedules.add(name, timing, what, **options))
+        warn_of_unknown_task(database, schedule)
+        if common.json:
+            print_schedule(database, schedule, as_json=True)
+            return
+        did = "added" if before is None else "unchanged" if before == schedule.version else "changed"
+        say(f"{did}: {tell_next(database, schedule)}")
+
+
+def _version(database: OpenDatabase, name: str) -> int | None:
+    with suppress(NotFound):
+        return database.ask(database.services.schedules.get(name)).version
+    return None
+
+
+def edit(
+    name: str,
+    /,
+    *,
+    timing: str | None = None,
+    work: WorkFlags = NO_WORK,
+    project: str | None = None,
+    tz: str | None = None,
+    note: str | None = None,
+    policy: PolicyFlags = NO_POLICY,
+    common: Common = NO_COMMON,
+) -> None:
+    """Change a schedule: only what is given. A new timing also clears what broke it.
+
+    A flag of the kind of work that it does changes that part of it, and 'none' takes it away; --arg, --env and
+    --header leave the others there. With another one of --task, --shell, --agent and --http, its work is replaced.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    timing
+        When.
+    project
+        The project that it belongs to; 'none' takes it out of the one it is in.
+    tz
+        The zone of its wall clock.
+    note
+        A remark that is shown with it.
+    """
+    with opened(common) as database:
+        schedules = database.services.schedules
+        current = database.ask(schedules.get(name))
+        changes = policy_options(policy, current.policy.gate)
+        changes |= _given(timing=timing, tz=tz, note=note, project=project)
+        if (edited := edited_work(work, current.work)) is not None:
+            home = current.project if project is None else None if project == NOTHING else project
+            changes["work"] = placed(edited, home) if work.of_process.folder is not None else edited
+        if not changes:
+            raise InvalidInput("nothing to change was given", hint="see 'ostinato schedule edit --help'")
+        schedule = database.ask(schedules.edit(name, **changes))
+        warn_of_unknown_task(database, schedule)
+        if common.json:
+            print_schedule(database, schedule, as_json=True)
+        else:
+            unchanged = schedule.version == current.version
+            say(f"{'unchanged' if unchanged else 'changed'}: {tell_next(database, schedule)}")
+
+
+def _given(**values: str | None) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

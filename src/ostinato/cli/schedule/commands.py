@@ -1,0 +1,208 @@
+"""`ostinato schedule`: the verbs of a schedule. Beside it: `change.py` (add, edit), `backfill.py`
+and `view.py`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from ostinato.cli.console import confirmed, emit, emit_json, say
+from ostinato.cli.open_database import opened
+from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.run import ended, list_runs
+from ostinato.cli.run_view import print_run
+from ostinato.cli.schedule.backfill import backfill
+from ostinato.cli.schedule.change import add, edit
+from ostinato.cli.schedule.view import (
+    print_schedule,
+    print_schedules,
+    tell_next,
+    warn_of_no_engine,
+    warn_of_unknown_task,
+)
+from ostinato.cli.work import NOTHING
+
+__all__ = ["app"]
+
+app = App(name="schedule", help="Add, list, change, trigger and remove schedules.")
+app.command(add)
+app.command(edit)
+app.command(backfill)
+
+
+@app.command
+def ls(
+    *,
+    search: str | None = None,
+    project: str | None = None,
+    all: bool = False,
+    limit: int | None = None,
+    common: Common = NO_COMMON,
+) -> None:
+    """List schedules, the soonest first.
+
+    Parameters
+    ----------
+    search
+        Only those whose name contains this.
+    project
+        Only those of this project; 'none' for those of none.
+    all
+        Also those that are finished.
+    limit
+        At most so many.
+    """
+    with opened(common) as database:
+        schedules = database.services.schedules
+        if project == NOTHING:
+            everywhere = database.ask(schedules.list(search=search))
+            found = [schedule for schedule in everywhere if schedule.project is None][:limit]
+        else:
+            found = list(database.ask(schedules.list(search=search, project=project, limit=limit)))
+        print_schedules(database, found, as_json=common.json, everything=all)
+
+
+@app.command
+def show(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Show a schedule: when, what, its policy, its state and its last run.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    """
+    with opened(common) as database:
+        schedule = database.ask(database.services.schedules.get(name))
+        print_schedule(database, schedule, as_json=common.json)
+        warn_of_unknown_task(database, schedule)
+
+
+@app.command
+def enable(name: str, /, *, common: Common = NO_COMMON) -> None:
+    """Switch a schedule on and clear what broke it. Its checks must pass.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    """
+    with opened(common) as database:
+        schedule = database.ask(database.services.schedules.enable(name))
+        warn_of_unknown_task(database, schedule)
+        if common.json:
+            print_schedule(database, schedule, as_json=True)
+        else:
+            say(f"on: {tell_next(database, schedule)}")
+
+
+@app.command
+def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
+    """Switch a schedule off. What runs goes on.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    note
+        Why; shown by 'show' and 'why'.
+    """
+    with opened(common) as database:
+        schedule = database.ask(database.services.schedules.disable(name, note=note))
+        if common.json:
+            print_schedule(database, schedule, as_json=True)
+        else:
+            say(f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else ""))
+
+
+@app.command
+def trigger(
+    name: str,
+    /,
+    *,
+    force: bool = False,
+    wait: bool = False,
+    timeout: str | None = None,
+    common: Common = NO_COMMON,
+) -> int:
+    """Run a schedule now. Prints the number of the run.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    force
+        Even if a run of it is under way and its overlap policy says no.
+    wait
+        Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
+    timeout
+        Wait at most so long, such as 30s.
+    """
+    with opened(common) as database:
+        schedule = database.ask(database.services.schedules.get(name))
+        run = database.ask(database.services.schedules.trigger(name, force=force))
+        warn_of_unknown_task(database, schedule)
+        warn_of_no_engine(database)
+        if wait:
+            if not common.json:
+                emit(str(run.id))
+            return ended(database, run.id, timeout, as_json=common.json)
+        if common.json:
+            print_run(database, run, as_json=True)
+        else:
+            emit(str(run.id))
+            say(f"run {run.id} of {name!r} is {run.state}; 'ostinato run wait {run.id}' waits for it")
+    return 0
+
+
+@app.command
+def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
+    """Remove a schedule with its runs and their output. What runs is told to stop, and waited for; nothing starts.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    yes
+        Do not ask.
+    force
+        Remove it although something of it does not stop, and say what goes on.
+    """
+    with opened(common) as database:
+        database.ask(database.services.schedules.get(name))
+        question = f"Remove schedule {name!r} with its runs and their output?"
+        if not yes and not confirmed(question, f"removing {name!r} removes its runs too"):
+            say("nothing was removed")
+            return 1
+        running = database.ask(database.services.schedules.remove(name, force=force))
+    if common.json:
+        emit_json({"name": name, "removed": True, "still_running": list(running)})
+    else:
+        say(f"removed: {name!r}" + "".join(f"; the work of run {id} was told to stop and goes on" for id in running))
+    return 0
+
+
+@app.command
+def runs(
+    name: str,
+    /,
+    *,
+    state: list[str] | None = None,
+    cause: list[str] | None = None,
+    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
+    common: Common = NO_COMMON,
+) -> None:
+    """List the runs of a schedule, the newest first.
+
+    Parameters
+    ----------
+    name
+        The schedule.
+    state
+        Only runs in this state; may be given again.
+    cause
+        Only runs with this cause, such as timed_out or overlap; may be given again.
+    limit
+        At most so many.
+    """
+    list_runs(common, {"schedule": name}, state=state, cause=cause, limit=limit)

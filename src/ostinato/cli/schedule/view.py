@@ -1,0 +1,146 @@
+"""How schedules look: the table of `schedule ls`, the page of `schedule show`, and what is said of their next time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table, warn
+from ostinato.cli.run_view import state_cell
+from ostinato.cli.times import brief, full, span
+from ostinato.cli.work_view import policy_line, work_cell, work_page
+from ostinato.plurals import counted
+
+if TYPE_CHECKING:
+    from ostinato.cli.open_database import OpenDatabase
+    from ostinato.models.schedule import Schedule
+
+__all__ = [
+    "print_schedule",
+    "print_schedules",
+    "tell_next",
+    "unknown_task",
+    "warn_of_no_engine",
+    "warn_of_unknown_task",
+    "warn_of_unserved",
+]
+
+_STYLES = {"on": "green", "off": "dim", "paused": "yellow", "broken": "red", "orphaned": "yellow", "finished": "dim"}
+
+
+def tell_next(database: OpenDatabase, schedule: Schedule) -> str:
+    """One line: what it is called, when it runs, and when next."""
+    if schedule.next_run_at is None:
+        return f"{schedule.name!r}. {schedule.sentence} It is {schedule.next_run_reason}."
+    left = span((schedule.next_run_at - database.now).total_seconds())
+    held = f"It is {schedule.next_run_reason}. " if schedule.next_run_reason else ""
+    return (
+        f"{schedule.name!r}. {schedule.sentence} {held}Next at {full(schedule.next_run_at, database.zone)}, in {left}."
+    )
+
+
+def unknown_task(database: OpenDatabase, task: str) -> str | None:
+    """What is wrong if nobody could execute it: no running node, and no app named here, knows this task."""
+    if task in database.app.registry.tasks:
+        return None
+    nodes = [node for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
+    if any(task in node.tasks for node in nodes):
+        return None
+    if not nodes:
+        return f"no engine is running on this database, so nobody can say whether task {task!r} exists"
+    return f"task {task!r} is not registered on any running node; its runs wait until one knows it"
+
+
+def warn_of_no_engine(database: OpenDatabase) -> bool:
+    """Say it on stderr where somebody asks for a run: it would wait without a word."""
+    is_alone = all(node.state == "lost" for node in database.ask(database.services.nodes.list()))
+    if is_alone:
+        warn("no engine is running on this database: the run waits until one is started with 'ostinato up'")
+    return is_alone
+
+
+def warn_of_unserved(database: OpenDatabase, task: str) -> None:
+    """Say that no engine is there, or that none of those that are knows the task."""
+    if not warn_of_no_engine(database) and (missing := unknown_task(database, task)) is not None:
+        warn(missing)
+
+
+def warn_of_unknown_task(database: OpenDatabase, schedule: Schedule) -> None:
+    """Say it on stderr: it is no error, since a node that knows the task may come."""
+    from ostinato.models.work import Function
+
+    missing = unknown_task(database, schedule.work.task) if isinstance(schedule.work, Function) else None
+    if missing is not None:
+        warn(missing)
+
+
+def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as_json: bool, everything: bool) -> None:
+    """A table like that of `systemctl list-timers`; JSON is the whole list."""
+    if as_json:
+        from ostinato.service.answers import schedule_answer
+
+        emit_json([schedule_answer(schedule) for schedule in schedules])
+        return
+    shown = [schedule for schedule in schedules if everything or schedule.state != "finished"]
+    now, zone = database.now, database.zone
+    columns = [Column(title) for title in ("NEXT", "LEFT", "LAST", "PASSED", "STATE")]
+    columns += [Column("NAME", flexible=True), Column("TIMING", flexible=True)]
+    columns.append(Column("WORK", flexible=True, optional=True))
+    rows: list[list[Cell]] = []
+    for schedule in shown:
+        next_at, last = schedule.next_run_at, schedule.last_run
+        state = schedule.state
+        last_at = None if last is None else last.finished_at or last.started_at or last.due_at
+        rows.append(
+            [
+                "-" if next_at is None else brief(next_at, zone, now),
+                "-" if next_at is None else span((next_at - now).total_seconds()),
+                "-" if last is None else state_cell(last.state),
+                "-" if last_at is None else span((now - last_at).total_seconds()),
+                Styled(state, _STYLES.get(state, "")),
+                schedule.name,
+                schedule.timing,
+                work_cell(schedule.work),
+            ]
+        )
+    if rows:
+        table(columns, rows)
+    hidden = len(schedules) - len(shown)
+    say(
+        f"{counted(len(shown), 'schedule')}, times in {zone}"
+        + (f"; {hidden} finished ones with --all" if hidden else ""),
+        "dim",
+    )
+
+
+def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool) -> None:
+    """All of one schedule."""
+    if as_json:
+        from ostinato.service.answers import schedule_answer
+
+        emit_json(schedule_answer(schedule))
+        return
+    zone, last = database.zone, schedule.last_run
+    state = schedule.state
+    left = "" if schedule.next_run_at is None else span((schedule.next_run_at - database.now).total_seconds())
+    fields(
+        [
+            ("name", schedule.name),
+            ("state", Styled(state, _STYLES.get(state, ""))),
+            ("timing", f"{schedule.timing} ({schedule.zone})"),
+            ("sentence", schedule.sentence),
+            ("next", None if schedule.next_run_at is None else f"{full(schedule.next_run_at, zone)}, in {left}"),
+            ("because", schedule.next_run_reason),
+            ("note", schedule.note),
+            ("project", schedule.project),
+            ("work", work_page(schedule.work)),
+            ("policy", policy_line(schedule.policy)),
+            ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
+            ("failures", f"{schedule.failures} in a row" if schedule.failures else None),
+            ("owner", schedule.owner),
+            ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {last.state}"),
+            ("reason", None if last is None else last.reason),
+            ("created", full(schedule.created_at, zone)),
+            ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
+        ]
+    )

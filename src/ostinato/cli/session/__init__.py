@@ -1,0 +1,1 @@
+"""`ostinato session`: its verbs, and how a session is shown."""

@@ -1,0 +1,1 @@
+"""Schedules: what can be done with them, at every door."""

@@ -1,0 +1,498 @@
+"""Schedules: add, get, list, page, edit, change, enable, disable, trigger, backfill, remove, next, history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Unpack
+
+from ostinato.clock import Clock, Micros, from_micros, to_micros
+from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.logs import get_logger
+from ostinato.models.ids import RunId
+from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy, policy_text
+from ostinato.models.run import Ending, Run, RunFilter, queued_run, stored_work
+from ostinato.models.schedule import (
+    Revision,
+    Schedule,
+    ScheduleChange,
+    ScheduleDraft,
+    ScheduleFilter,
+    ScheduleSort,
+    ScheduleState,
+)
+from ostinato.models.session import in_turn, with_turn
+from ostinato.models.states import ACTIVE, Cause, Trigger
+from ostinato.models.work import Unreadable
+from ostinato.service.audit import audited
+from ostinato.service.forecast import times_from
+from ostinato.service.lanes import LaneService
+from ostinato.service.projects import ProjectService
+from ostinato.service.runs import fresh
+from ostinato.service.schedules.backfill import Backfill, backfill_runs, due_between
+from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
+from ostinato.service.schedules.edits import edited_spec
+from ostinato.service.schedules.history import History, days_of, first_instant
+from ostinato.service.schedules.listing import (
+    ListedSchedule,
+    ScheduleList,
+    find,
+    page_of,
+    unknown_tasks,
+    with_unknown_tasks,
+)
+from ostinato.service.schedules.removal import Removal
+from ostinato.service.waiting import already_active
+from ostinato.stores.base import Store
+from ostinato.timing import Timing, parse_timing
+
+__all__ = ["ScheduleService"]
+
+log = get_logger("ostinato")
+
+_TRIES = 5
+_BATCH = 500
+_BREATH = 50
+_MOST_DAYS = 3_660
+
+
+class ScheduleService:
+    """What can be done with schedules. Each verb is one transaction, repeated if another wrote in between."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        zone: str,
+        lanes: LaneService,
+        projects: ProjectService,
+        code: Code,
+        removal_seconds: float,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._zone = zone
+        self._lanes = lanes
+        self._projects = projects
+        self._code = code
+        self._removal = Removal(store, clock, code, removal_seconds)
+
+    @audited("schedule.add")
+    async def add(
+        self,
+        /,
+        name: str,
+        timing: Timing | str,
+        work: WorkLike,
+        *,
+        tz: str | None = None,
+        enabled: bool = True,
+        note: str | None = None,
+        project: str | None = None,
+        owner: str = "user",
+        only_new: bool = False,
+        version: int | Revision | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Schedule:
+        """Make the schedule of this name be so; doing it twice changes nothing.
+
+        An existing one keeps a person's switch, and its due time when the timing did not change. `only_new`: a
+        VersionConflict if there is one; `version`: only instead of the one that has this version, or is this revision.
+        """
+        spec = ScheduleSpec(
+            name, timing, work, tz, enabled=enabled, note=note, project=project, owner=owner, policy=policy
+        )
+        if only_new and version is not None:
+            raise InvalidInput("give either only_new or version, not both", field="version")
+        if not only_new and version is None:
+            await self.add_many([spec])
+            return await self.get(name)
+        now = self._clock.now()
+        async for batch in self._batches([spec], now):
+            if version is not None:
+                is_done = await self._replace(batch[0], version, now)
+            else:
+                is_done = await self._store.schedules.insert_schedule(batch[0], now)
+            if not is_done:
+                current = await self._store.schedules.get_schedule(name)
+                raise _overtaken(name, None if current is None else current.version, is_new=only_new)
+        return await self.get(name)
+
+    async def _replace(self, draft: ScheduleDraft, version: int | Revision, now: Micros) -> bool:
+        found = await self._store.schedules.get_schedule(draft.name)
+        if found is None or not _is(found, version):
+            return False
+        return await self._store.schedules.edit_schedule(draft, found.id, found.version, now) is not None
+
+    async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
+        """Add many schedules, thousands in one transaction; answers how many."""
+        now = self._clock.now()
+        count = 0
+        writing: asyncio.Future[Any] | None = None
+        try:
+            async for batch in self._batches(specs, now):
+                count += len(batch)
+                if writing is not None:
+                    await writing
+                # The next batch is made ready while this one is written.
+                writing = asyncio.ensure_future(self._store.schedules.put_schedules(batch, now))
+        finally:
+            if writing is not None:
+                await writing
+        return count
+
+    async def _batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
+        """Checked drafts, many at a time."""
+        batch: list[ScheduleDraft] = []
+        projects: set[str] = set()
+        for index, spec in enumerate(specs, 1):
+            drafted = make_draft(spec, self._zone, now, self._code)
+            if drafted.project is not None and drafted.project not in projects:
+                await self._projects.get(drafted.project)
+                projects.add(drafted.project)
+            draft = await self._checked(drafted, spec)
+            if draft is not None:
+                batch.append(draft)
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+            elif index % _BREATH == 0:
+                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
+        if batch:
+            yield batch
+
+    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
+        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks.
+
+        None when there is nothing to store: a schedule of the code whose only time has passed.
+        """
+        policy = load_policy(draft.policy)
+        if not self._lanes.knows(policy.lane):
+            settled = await self._lanes.settle(policy)
+            if settled is not policy:
+                draft = replace(draft, policy=policy_text(settled))
+        if draft.next_at is not None and not policy.checks:
+            return draft
+        known = await self._store.schedules.get_schedule(draft.name)
+        if draft.next_at is None and known is None and spec.owner == "code":
+            # It ran and was deleted after it, or the code is older than its date: no reason not to start.
+            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
+            return None
+        if draft.next_at is None and (known is None or known.timing != draft.timing):
+            raise TimingError(
+                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
+                text=draft.timing,
+                hint="give a time in the future",
+            )
+        if policy.checks and draft.enabled and known is None:
+            failures = await self._code.failed_checks(policy.checks)
+            if failures and spec.owner == "code":
+                # Code cannot be asked again: the schedule is there, switched off, and says why.
+                listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
+                draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
+            elif failures:
+                raise ChecksFailed(draft.name, failures)
+        return draft
+
+    async def get(self, name: str) -> Schedule:
+        """The schedule of this name."""
+        (schedule,) = await with_unknown_tasks(self._store, [await self._stored(name)], self._clock.now())
+        return schedule
+
+    async def _stored(self, name: str, version: int | Revision | None = None) -> Schedule:
+        found = await self._store.schedules.get_schedule(name)
+        if found is None:
+            raise NotFound(f"there is no schedule {name!r}; 'ostinato schedule ls' lists them")
+        if version is not None and not _is(found, version):
+            raise _overtaken(name, found.version)
+        return found
+
+    async def list(
+        self,
+        *,
+        search: str | None = None,
+        owner: str | None = None,
+        project: str | None = None,
+        enabled: bool | None = None,
+        limit: int | None = None,
+    ) -> Sequence[Schedule]:
+        """Schedules, the soonest first."""
+        if project is not None:
+            await self._projects.get(project)
+        found = await self._store.schedules.list_schedules(
+            ScheduleFilter(search=search, owner=owner, project=project, enabled=enabled, limit=limit)
+        )
+        return await with_unknown_tasks(self._store, found, self._clock.now())
+
+    async def look(self, ref: str) -> ListedSchedule:
+        """The schedule of this name, or else of this number, and how many of its runs are active."""
+        found = await find(self._store, ref, self._clock.now())
+        if found is None:
+            raise NotFound(f"there is no schedule {ref!r}; 'ostinato schedule ls' lists them")
+        return found
+
+    async def page(
+        self,
+        *,
+        search: str | None = None,
+        owner: str | None = None,
+        project: str | None = None,
+        state: ScheduleState | str | None = None,
+        sort: ScheduleSort | str = ScheduleSort.NEXT,
+        descending: bool = False,
+        cursor: str | None = None,
+        limit: int = 50,
+        recent: int = 0,
+    ) -> ScheduleList:
+        """A page of the schedules of this filter, with the last `recent` runs of each."""
+        if limit < 1:
+            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        if project is not None:
+            await self._projects.get(project)
+        wanted = ScheduleFilter(
+            search=search or None,
+            owner=owner,
+            project=project,
+            state=None if state is None else check_choice(ScheduleState, "state", state),
+            sort=check_choice(ScheduleSort, "sort", sort),
+            descending=descending,
+        )
+        return await page_of(self._store, wanted, self._clock.now(), cursor=cursor, limit=limit, recent=recent)
+
+    async def count(self) -> dict[ScheduleState, int]:
+        """How many schedules there are, each in one state; of those that are on, how many are paused."""
+        return await self._store.schedules.count_schedules(await unknown_tasks(self._store, self._clock.now()))
+
+    @audited("schedule.edit")
+    async def edit(
+        self,
+        /,
+        name: str,
+        *,
+        timing: Timing | str | None = None,
+        work: WorkLike | None = None,
+        tz: str | None = None,
+        note: str | None = None,
+        project: str | None = None,
+        version: int | Revision | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> Schedule:
+        """Change only what is given; project "none" takes it out of its project, an empty note clears it.
+
+        With `version`, only if it still has that one, or is that revision; without, it is done again when another
+        wrote in between.
+        """
+        for _ in range(_TRIES):
+            current = await self._stored(name, version)
+            spec = edited_spec(current, timing, work, tz, note, project, policy)
+            now = self._clock.now()
+            drafts = [draft async for batch in self._batches([spec], now) for draft in batch]
+            written = None
+            if drafts:
+                written = await self._store.schedules.edit_schedule(drafts[0], current.id, current.version, now)
+            if written is not None:
+                # Not the version that was read then: who goes on from this one learns what came in between.
+                return replace(await self.get(name), id=current.id, version=written)
+        raise _overtaken(name, (await self._stored(name)).version)
+
+    async def change(
+        self, /, name: str, *, enabled: bool | None = None, version: int | Revision | None = None, **changes: Any
+    ) -> None:
+        """What `edit` does, and then the switch. What the switch would refuse is looked at first, and then nothing is
+        changed. With `version`, each is done only if nobody else changed it, before or in between."""
+        following = version
+        if changes:
+            if enabled:
+                await self._check_switch(name, **changes)
+            edited = await self.edit(name, version=version, **changes)
+            following = None if version is None else edited.revision
+        if enabled is not None:
+            await (self.enable if enabled else self.disable)(name, version=following)
+        elif not changes:
+            await self._stored(name, version)
+
+    async def _check_switch(
+        self,
+        /,
+        name: str,
+        timing: Timing | str | None = None,
+        work: WorkLike | None = None,
+        tz: str | None = None,
+        note: str | None = None,
+        project: str | None = None,
+        **policy: Unpack[PolicyOptions],
+    ) -> None:
+        """ChecksFailed or Conflict, if `enable` would refuse it with these changes."""
+        current = await self._stored(name)
+        if current.enabled and current.broken is None and not current.paused:
+            return
+        spec = edited_spec(current, timing, work, tz, note, project, policy)
+        draft = make_draft(spec, self._zone, self._clock.now(), self._code)
+        failures = await self._code.failed_checks(load_policy(draft.policy).checks)
+        if failures:
+            raise ChecksFailed(name, failures)
+        if draft.next_at is None:
+            raise _finished(name, draft.timing)
+
+    @audited("schedule.enable")
+    async def enable(self, name: str, *, version: int | Revision | None = None) -> Schedule:
+        """Switch it on, clear what broke it and end a pause; its checks must pass."""
+
+        async def change(schedule: Schedule, now: Micros) -> ScheduleChange | None:
+            if schedule.orphaned:
+                raise Conflict(f"schedule {name!r} is orphaned: declare it in the code again, or remove it")
+            if schedule.enabled and schedule.broken is None and not schedule.paused:
+                return None
+            failures = await self._code.failed_checks(schedule.policy.checks)
+            if failures:
+                raise ChecksFailed(name, failures)
+            timing = parse_timing(schedule.timing, tz=schedule.zone)
+            due = first_due(timing, now)
+            if due is None:
+                raise _finished(name, schedule.timing)
+            return ScheduleChange(True, None, None, now, due, schedule.policy.remaining)
+
+        return await self._change(name, change, version)
+
+    @audited("schedule.disable")
+    async def disable(self, name: str, *, note: str | None = None, version: int | Revision | None = None) -> Schedule:
+        """Switch it off; the note says why until it is switched on again, and its own stays. What runs goes on."""
+
+        async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
+            if not schedule.enabled and (note is None or schedule.off_note == note):
+                return None
+            anchor = to_micros(schedule.anchor_at)
+            return ScheduleChange(False, schedule.broken, note or schedule.off_note, anchor, None, schedule.remaining)
+
+        return await self._change(name, change, version)
+
+    async def _change(
+        self,
+        name: str,
+        change: Callable[[Schedule, Micros], Awaitable[ScheduleChange | None]],
+        version: int | Revision | None,
+    ) -> Schedule:
+        for _ in range(_TRIES):
+            schedule = await self._stored(name, version)
+            now = self._clock.now()
+            wanted = await change(schedule, now)
+            if wanted is None:
+                return schedule
+            if await self._store.schedules.change_schedule(schedule.id, schedule.version, wanted, now):
+                return await self.get(name)
+        raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
+
+    @audited("schedule.trigger", answers="run")
+    async def trigger(self, name: str, *, force: bool = False, version: int | Revision | None = None) -> Run:
+        """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
+        schedule = await self._stored(name, version)
+        if isinstance(schedule.work, Unreadable):
+            raise Conflict(f"schedule {name!r} cannot be triggered: {schedule.work.reason}")
+        overlap = Overlap.ALLOW if force else schedule.policy.overlap
+        now = self._clock.now()
+        if overlap is Overlap.CANCEL_RUNNING:
+            await self._cancel_active(schedule, now)
+        allowed = {Overlap.SKIP: 0, Overlap.QUEUE_ONE: 1}.get(overlap)
+        policy = await self._lanes.settle(schedule.policy)
+        if force:
+            policy = replace(policy, overlap=Overlap.ALLOW)  # a claim looks at it, too
+        turn = with_turn(policy, schedule.work, schedule.project)
+        stored = stored_work(schedule.work, policy)
+        run = queued_run(stored, policy, Trigger.MANUAL, now, schedule_id=schedule.id, project=schedule.project)
+        if turn.session is not None or overlap in (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING):
+            run = in_turn(run, name, turn)
+        id = await self._store.runs.trigger_run(run, allowed)
+        if id is None:
+            raise already_active(schedule, await self._store.runs.list_given_up())
+        made = await self._store.runs.get_run(id)
+        if made is None:
+            raise NotFound(f"schedule {name!r} was removed meanwhile")
+        return fresh(made)
+
+    async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
+        active = await self._store.runs.list_runs(RunFilter(schedule_id=schedule.id, states=tuple(ACTIVE), limit=1_000))
+        ending = Ending(Cause.OVERLAP, "replaced by a manual run (overlap is cancel_running)")
+        await self._store.runs.cancel_runs([run.id for run in active], ending, now)
+
+    @audited("schedule.backfill", about=lambda given, _: None if given.get("dry_run") else given.pop("name"))
+    async def backfill(
+        self,
+        name: str,
+        start: datetime,
+        until: datetime,
+        *,
+        all: bool = False,
+        dry_run: bool = False,
+        version: int | Revision | None = None,
+    ) -> Backfill:
+        """Run the due times from `start` to `until` by hand, oldest first, 1,000 at most.
+
+        Those that have a succeeded or active run are left out, unless `all`. They go one after the other, unless its
+        overlap policy is allow. With `dry_run` nothing is queued.
+        """
+        schedule = await self._stored(name, version)
+        now = self._clock.now()
+        due = await due_between(schedule, start, until, from_micros(now))
+        answered: set[Micros] = set()
+        if due and not all:
+            answered = await self._store.runs.answered_due(schedule.id, due[0], due[-1])
+        wanted = [one for one in due if one not in answered]
+        times = [from_micros(one) for one in wanted]
+        if dry_run or not wanted:
+            return Backfill(times, (), len(due) - len(wanted))
+        policy = await self._lanes.settle(schedule.policy)
+        runs = backfill_runs(schedule, policy, wanted, now)
+        return Backfill(times, await self._store.runs.queue_runs(runs, now), len(due) - len(wanted))
+
+    async def history(self, name: str, days: int = 182) -> History:
+        """How its runs of the last days ended, by the day of their due time in its zone."""
+        if not 1 <= days <= _MOST_DAYS:
+            raise InvalidInput(f"days cannot be {days}", field="days", hint=f"give 1 to {_MOST_DAYS}")
+        schedule = await self._stored(name)
+        since = first_instant(self._clock.now(), days, schedule.zone)
+        return History(
+            schedule.zone, days_of(await self._store.schedules.schedule_history(schedule.id, since), schedule.zone)
+        )
+
+    @audited("schedule.remove")
+    async def remove(self, name: str, *, version: int | Revision | None = None, force: bool = False) -> Sequence[RunId]:
+        """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
+
+        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed, unless forced.
+        Returns the runs whose work goes on.
+        """
+        schedule = await self._stored(name, version)
+        going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)
+        if going_on is None:
+            raise _overtaken(name, (await self._stored(name)).version)
+        return going_on
+
+    async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
+        """The next due times, as the engine computes them; empty when it is off, broken or finished."""
+        if n < 1:
+            raise InvalidInput(f"n cannot be {n}", field="n", hint="give 1 or more")
+        schedule = await self._stored(name)
+        if schedule.next_run_at is None:
+            return []
+        remaining = n if schedule.remaining is None else schedule.remaining
+        # In a thread: what people write may take long to look for, and an engine is on this loop.
+        return await asyncio.to_thread(times_from, schedule, schedule.next_run_at, min(n, remaining))
+
+
+def _is(schedule: Schedule, version: int | Revision) -> bool:
+    return version in (schedule.version, schedule.revision)
+
+
+def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> VersionConflict:
+    """Somebody was faster; `version` is the one there is now."""
+    if is_new:
+        return VersionConflict(f"there is a schedule {name!r} already", version=version)
+    return VersionConflict(
+        f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
+    )
+
+
+def _finished(name: str, timing: str) -> Conflict:
+    return Conflict(f"schedule {name!r} is finished: {timing!r} has no further due time; edit it")
