@@ -34,7 +34,7 @@ from ostinato.models.policy_fields import POLICIES, PolicyField
 from tests.engine.stand_in import StandIn
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 REFERENCE = ROOT / "docs" / "reference"
 SETTINGS = {field.name for field in fields(Settings)} - {"tuning"}
 
