@@ -8,13 +8,26 @@ from typing import Any
 
 import pytest
 
-from ostinato.clock import Micros, from_micros
+from ostinato.clock import Micros, from_micros, to_micros
 from ostinato.models.ids import ScheduleId
-from ostinato.models.run import RunFilter
-from ostinato.models.schedule import DueSchedule, Pause, Schedule
+from ostinato.models.run import Run, RunFilter
+from ostinato.models.schedule import DueSchedule, Pause, Schedule, ScheduleFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, change, claim_one, draft, finish, new_run, plan, put, put_many
+from tests.stores.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    all_runs,
+    change,
+    claim_one,
+    draft,
+    finish,
+    new_run,
+    plan,
+    put,
+    put_many,
+)
 from tests.stores.places import raw
 
 DUE = NOW + 5 * MINUTE
@@ -48,9 +61,13 @@ async def held(store: Store, **fields: Any) -> ScheduleId:
     return id
 
 
+def spans(run: Run) -> tuple[Micros, Micros | None, int]:
+    return to_micros(run.due_at), to_micros(run.last_due_at) if run.last_due_at else None, run.count
+
+
 async def left_out(store: Store) -> list[Any]:
     """The rows of due times that were left out: the first, the last, and how many."""
-    return await raw(store, "SELECT due_at, last_due_at, count FROM runs WHERE state = 'skipped' ORDER BY id")
+    return [spans(run) for run in await all_runs(store, states=(RunState.SKIPPED,))]
 
 
 async def test_a_held_schedule_is_due_later_and_says_why(store: Store) -> None:
@@ -176,10 +193,10 @@ async def test_of_many_drafts_only_those_that_change_a_held_one_end_its_hold(sto
             assert await store.schedules.pause_schedule(id, 1, HOLD, NOW)
     drafts = [draft(f"s{number}", policy="{}" if number < 3 else budget) for number in range(6)]
     ids = await put_many(store, drafts, NOW + HOUR)
-    rows = await raw(store, "SELECT id FROM schedules WHERE paused_since IS NOT NULL ORDER BY id")
-    assert [id for (id,) in rows] == [id for id in ids[3:] if id % 2]
-    rows = await raw(store, "SELECT schedule_id, count FROM runs ORDER BY schedule_id")
-    assert rows == [(id, 12) for id in ids[:3] if id % 2]
+    paused = [one.id for one in await store.schedules.list_schedules(ScheduleFilter()) if one.paused_since is not None]
+    assert sorted(paused) == [id for id in ids[3:] if id % 2]
+    ended = sorted((run.schedule_id or 0, run.count) for run in await all_runs(store))
+    assert ended == [(id, 12) for id in ids[:3] if id % 2]
 
 
 async def test_a_name_that_is_given_twice_ends_it_once(store: Store) -> None:
@@ -246,8 +263,8 @@ async def test_what_is_orphaned_leaves_a_row_of_what_it_was_held_for(store: Stor
     await held(store, owner="code", origin="app")
     await put(store, "other", owner="code", origin="app")
     assert await store.schedules.mark_orphans("app", ["other"], NOW + HOUR) == ["report"]
-    rows = await raw(store, "SELECT next_at, paused_since, paused_reason FROM schedules WHERE orphaned")
-    assert rows == [(None, None, None)]
+    orphaned = await schedule(store)
+    assert (orphaned.next_run_at, orphaned.paused_since) == (None, None)
     assert await left_out(store) == [(DUE, NOW + HOUR, 12)]
     assert await store.schedules.mark_orphans("app", ["other"], NOW + 2 * HOUR) == []
     assert len(await left_out(store)) == 1
@@ -260,8 +277,9 @@ async def test_what_breaks_while_it_is_held_is_broken_and_leaves_a_row(store: St
     assert await store.schedules.pause_schedule(id, 1, Pause(DUE + 5 * MINUTE, UNTIL, Cause.BUDGET, "held"), NOW)
     end = finish(run, RunState.FAILED, breaks=True, break_after=1, broken="it failed", finished_at=NOW + HOUR + MINUTE)
     assert list((await store.runs.finish_runs([end])).broken) == [id]
-    assert (await schedule(store)).next_run_reason == "broken: it failed"
-    assert await raw(store, "SELECT next_at, paused_since, paused_reason FROM schedules") == [(None, None, None)]
+    broken = await schedule(store)
+    assert broken.next_run_reason == "broken: it failed"
+    assert (broken.next_run_at, broken.paused_since) == (None, None)
     assert await left_out(store) == [(DUE + 5 * MINUTE, NOW + HOUR, 11)]
     assert not await store.schedules.pause_schedule(id, 2, HOLD, NOW)
 
@@ -311,9 +329,8 @@ async def test_nodes_that_end_the_same_hold_in_different_ways_leave_one_row(firs
             second.schedules.put_schedules([draft(name, policy='{"budget":{"per_day_runs":9}}', **fields)], then),
             first.schedules.mark_orphans(f"app{number}", [], then),
         )
-        rows = await raw(first, f"SELECT due_at, last_due_at, count FROM runs WHERE schedule_id = {id}")
-        assert rows == [(DUE, then, 12)], number
-        assert await raw(second, f"SELECT paused_since FROM schedules WHERE id = {id}") == [(None,)]
+        assert [spans(run) for run in await all_runs(first, schedule_id=id)] == [(DUE, then, 12)], number
+        assert (await schedule(second, name)).paused_since is None
 
 
 async def test_a_fire_and_a_switch_at_once_leave_one_row_of_the_hold(first: Store, second: Store) -> None:
@@ -326,5 +343,4 @@ async def test_a_fire_and_a_switch_at_once_leave_one_row_of_the_hold(first: Stor
             second.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), UNTIL),
         )
         assert moved or is_switched, number
-        rows = await raw(first, f"SELECT due_at, last_due_at, count FROM runs WHERE schedule_id = {id}")
-        assert rows == [(DUE, UNTIL - 5 * MINUTE, 119)], number
+        assert [spans(run) for run in await all_runs(first, schedule_id=id)] == [(DUE, UNTIL - 5 * MINUTE, 119)], number

@@ -15,6 +15,7 @@ from tests.stores.builders import (
     HOUR,
     MINUTE,
     NOW,
+    all_runs,
     change,
     claim_one,
     draft,
@@ -260,14 +261,14 @@ async def test_disabling_takes_back_runs_recorded_ahead_of_their_due_time(store:
     manual = new_run(schedule_id=id, trigger=Trigger.MANUAL, due_at=NOW + SECOND)
     kept = await store.runs.insert_runs([past, manual])
     assert await store.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), NOW)
-    assert sorted(row[0] for row in await raw(store, "SELECT id FROM runs")) == kept
+    assert [run.id for run in await all_runs(store)] == kept
 
 
 async def test_enabling_leaves_the_runs_alone(store: Store) -> None:
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)
     await store.schedules.change_schedule(id, 1, change(), NOW)
-    assert await raw(store, "SELECT count(*) FROM runs") == [(1,)]
+    assert len(await all_runs(store)) == 1
 
 
 async def test_removing_a_schedule_takes_its_runs_attempts_and_output_with_it(store: Store) -> None:

@@ -40,7 +40,6 @@ from tests.stores.mailbox import (
 )
 
 DUE = NOW + 5 * MINUTE
-WEEK = 7 * 24 * HOUR
 
 
 async def ready(store: Store, **fields: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.upkeep import PruneCursor
 from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, finish, new_run, plan, put, retry, said
-from tests.stores.places import StorePlace, raw
+from tests.stores.places import raw
 
 DAY = 24 * HOUR
 
@@ -33,7 +33,7 @@ async def ended(
     )
     for _ in range(2):
         claimed = {run.id: run for run in (await store.runs.claim_runs(claim(room=100))).runs}
-        if not await raw(store, "SELECT 1 FROM attempts WHERE run_id IN (SELECT id FROM runs WHERE state = 'running')"):
+        if any(run.attempt == 1 for run in claimed.values()):
             await store.runs.finish_runs([retry(claimed[id], ready_at=NOW, output=said("one ")) for id in inserted])
         else:
             await store.runs.finish_runs(
@@ -118,7 +118,7 @@ async def test_what_a_node_has_counted_goes_as_soon_as_it_is_lost(store: Store) 
     assert await raw(store, "SELECT statistics FROM nodes WHERE id = 'lost'") == [("{}",)]
 
 
-async def test_the_status_counts_what_there_is(store: Store, place: StorePlace) -> None:
+async def test_the_status_counts_what_there_is(store: Store) -> None:
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)
     await store.runs.insert_runs([new_run(), new_run(state=RunState.SKIPPED)])
@@ -127,5 +127,5 @@ async def test_the_status_counts_what_there_is(store: Store, place: StorePlace) 
     assert status.version == status.latest >= 1
     assert status.schedules == 1
     assert status.runs == {"queued": 1, "running": 1, "skipped": 1}
-    assert status.size_bytes > 4096
-    assert status.url.startswith(place.kind)
+    assert status.size_bytes > 0
+    assert status.url == store.url
