@@ -11,8 +11,8 @@ from ostinato.models.run import RunFilter
 from ostinato.models.session import Delivery, Mode, Sent, debounced
 from ostinato.models.states import RunState
 from ostinato.stores.base import Claimed, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, retry
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, retry
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     ending,

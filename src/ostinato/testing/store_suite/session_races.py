@@ -12,8 +12,19 @@ from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, RunFilter
 from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import MINUTE, NOW, all_runs, claim, claim_one, finish, plan, put, retry, scheduled_run
-from tests.stores.mailbox import events, message, payloads, row, run_all, send, send_all, session
+from ostinato.testing.store_suite.builders import (
+    MINUTE,
+    NOW,
+    all_runs,
+    claim,
+    claim_one,
+    finish,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
+from ostinato.testing.store_suite.mailbox import events, message, payloads, row, run_all, send, send_all, session
 
 ROUNDS = 12
 

@@ -14,8 +14,8 @@ from ostinato.models.lane import Lane, Rate, parse_rate
 from ostinato.models.run import CLEARED, ClaimedRun
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Cleared, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
-from tests.stores.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
+from ostinato.testing.store_suite.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
 
 AHEAD = SECOND // 10
 

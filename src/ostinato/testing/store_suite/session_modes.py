@@ -12,8 +12,19 @@ from ostinato.models.run import INTERRUPTED, ClaimedRun
 from ostinato.models.session import DROPPED, Delivery, Drop, Mode, Sent
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, all_runs, beat, claim, claim_one, finish, ids, retry
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    all_runs,
+    beat,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    retry,
+)
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     outcome,

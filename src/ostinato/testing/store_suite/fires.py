@@ -9,7 +9,7 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,

@@ -9,7 +9,19 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Renewed, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, new_run, put, retry
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    beat,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    put,
+    retry,
+)
 
 
 async def test_runs_are_listed_newest_first_and_page_by_page(store: Store) -> None:

@@ -18,8 +18,8 @@ from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import ENDS, Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.upkeep import PruneCursor
-from tests.stores.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, ids, retry
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, ids, retry
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     events,

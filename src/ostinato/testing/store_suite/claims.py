@@ -13,7 +13,19 @@ from ostinato.models.ids import NodeId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, ids, new_run, put, retry
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    all_runs,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    put,
+    retry,
+)
 
 
 async def test_a_claimed_run_belongs_to_its_node_and_carries_what_to_execute(store: Store) -> None:

@@ -13,7 +13,7 @@ from ostinato.models.run import ClaimedRun, Ending, Report, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,

@@ -16,7 +16,7 @@ from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.answers import run_answer
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -31,7 +31,7 @@ from tests.stores.builders import (
     put_many,
     scheduled_run,
 )
-from tests.stores.mailbox import message
+from ostinato.testing.store_suite.mailbox import message
 
 NEVER: Micros = 1 << 60
 
