@@ -1,4 +1,4 @@
-"""Who may: tokens, codes and logins by their hash; the audit log; answers to repeated requests; what prunes them."""
+"""Who may, as the tables show it: when a use is noted, what a sweep leaves, and that no engine is woken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Budgets: what is reserved when a run starts and settled when its attempt ends, whoever asks at the same time."""
+"""Budgets, as the table of spending shows them: what is settled, what goes with its schedule, and what is pruned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a run did not simply succeed, as a word: written, migrated from what older versions left, and listed by."""
+"""Causes of runs that an older or a newer version wrote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Group commit and change notices: neighbours do not undo each other, and another process's change is seen."""
+"""Group commit of SQLite, and what wakes nobody on either database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows into the ledger: batches, keys that are unique while active, triggers by hand, and sessions."""
+"""Each column of a batch of new runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read of runs: spans of time, counts, what is late, what ended when, and which due times are answered."""
+"""Spans of time over runs whose instants are written past the store."""
 
 from __future__ import annotations
 

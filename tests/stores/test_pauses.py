@@ -1,4 +1,4 @@
-"""Schedules that are put off for a while: what holds them, what ends it, and what leaves it alone."""
+"""A paused schedule whose timing or policy cannot be read any more."""
 
 from __future__ import annotations
 

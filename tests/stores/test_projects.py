@@ -1,4 +1,4 @@
-"""Projects, the ground that work stands on, and the conversations that runs leave to the next."""
+"""A project whose environment cannot be read."""
 
 from __future__ import annotations
 

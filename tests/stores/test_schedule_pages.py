@@ -1,4 +1,4 @@
-"""Pages of schedules: every one exactly once, in every order, direction and filter, as a plain oracle says."""
+"""Pages of schedules: every one exactly once, in every order, direction and filter, as an oracle of the tables says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules: the idempotent upsert by name, the switch, orphans, and what lists show."""
+"""Schedules with failures that are written past the store, and what a removal leaves in the tables."""
 
 from __future__ import annotations
 

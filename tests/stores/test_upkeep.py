@@ -1,4 +1,4 @@
-"""Retention by age and by count, and the status of the database."""
+"""What retention leaves in the tables."""
 
 from __future__ import annotations
 

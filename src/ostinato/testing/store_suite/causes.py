@@ -1,4 +1,4 @@
-"""Why a run did not simply succeed, as a word: written, migrated from what older versions left, and listed by."""
+"""Why a run did not simply succeed, as a word: written, kept, and listed by."""
 
 from __future__ import annotations
 
