@@ -26,10 +26,10 @@ from ostinato.service.live.changes import OVERLAP
 from ostinato.service.live.hub import LiveHub
 from ostinato.service.live.listener import Ended, Happened, Lines, Listener, Message, Pong, Subscribed
 from ostinato.service.runs import EnqueueSpec
+from ostinato.testing.store_suite.builders import HOUR, claim, finish, retry, said
 from ostinato.tuning import Tuning
 from ostinato.wiring import Container, open_container
 from tests.doors.live_socket import eventually
-from tests.stores.builders import HOUR, claim, finish, retry, said
 
 Found = Callable[[Message], bool]
 

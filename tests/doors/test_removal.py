@@ -18,12 +18,12 @@ from ostinato.errors import AlreadyActive, Conflict, NotFound
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import Pause
 from ostinato.stores.base import Claim
+from ostinato.testing.store_suite.builders import new_run
 from ostinato.tuning import Tuning
 from ostinato.wiring import Container
 from tests.conftest import tuned
 from tests.databases import SHARED, url_of
 from tests.doors.command_line import CommandLine, eventually
-from tests.stores.builders import new_run
 
 
 @pytest.fixture

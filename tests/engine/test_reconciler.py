@@ -5,8 +5,8 @@ from __future__ import annotations
 from ostinato import Ostinato, RunState
 from ostinato.engine.node import Engine
 from ostinato.models.run import ClaimedRun
+from ostinato.testing.store_suite.builders import claim
 from tests.engine.conftest import MakeApp, on_shared
-from tests.stores.builders import claim
 
 
 async def leak(engine: Engine) -> ClaimedRun:

@@ -17,8 +17,21 @@ from ostinato import failpoints
 from ostinato.models.session import Mode
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.store import PostgresStore
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, change, claim, finish, new_run, plan, put, retry, said
-from tests.stores.mailbox import message
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    beat,
+    change,
+    claim,
+    finish,
+    new_run,
+    plan,
+    put,
+    retry,
+    said,
+)
+from ostinato.testing.store_suite.mailbox import message
 
 NODE = "paused"
 

@@ -20,10 +20,10 @@ import pytest
 from ostinato import Ostinato, RunState
 from ostinato.models.ids import NodeId
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, finish, new_run, put
+from ostinato.testing.store_suite.mailbox import message
 from tests.faults.nodes import nodes
 from tests.postgres_databases import fresh_database
-from tests.stores.builders import HOUR, NOW, beat, claim, finish, new_run, put
-from tests.stores.mailbox import message
 
 PROGRAM = Path(__file__).with_name("paused.py")
 AT_ONCE = 10

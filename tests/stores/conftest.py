@@ -1,4 +1,4 @@
-"""The store suite: every test runs on SQLite and on PostgreSQL, from one fixture.
+"""The databases of the store suite and of what only SQL can see: every test runs on SQLite and on PostgreSQL.
 
 A coroutine test runs on the loop of its fixture `runner`, on which its stores were opened, and within a bound.
 """
@@ -14,14 +14,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from ostinato.models.lane import DEFAULT_LANES
-from ostinato.stores.base import Store
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.testing.store_suite.fixtures import NewStore, first, run_bounded, runner, second, store
 from ostinato.tuning import Tuning
 from tests.databases import EACH, SHARED
 from tests.stores.places import PostgresPlace, SqlitePlace, StorePlace
 
-BOUND_SECONDS = 60
+__all__ = ["first", "runner", "second", "store"]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -33,15 +32,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     assert isinstance(runner, asyncio.Runner)
     wanted = inspect.signature(pyfuncitem.obj).parameters
     arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
-    runner.run(asyncio.wait_for(pyfuncitem.obj(**arguments), BOUND_SECONDS))
+    run_bounded(runner, pyfuncitem.obj(**arguments))
     return True
-
-
-@pytest.fixture(autouse=True)
-def runner() -> Iterator[asyncio.Runner]:
-    """The event loop of one test."""
-    with asyncio.Runner() as runner:
-        yield runner
 
 
 @pytest.fixture
@@ -91,28 +83,12 @@ def _place(request: pytest.FixtureRequest, tmp_path: Path) -> StorePlace:
 
 
 @pytest.fixture
-def store(place: StorePlace, runner: asyncio.Runner) -> Iterator[Store]:
-    """A store, opened, with the default lanes."""
-    yield from _opened(place, runner)
+def new_store(place: StorePlace) -> NewStore:
+    """What the suite asks of a database."""
+    return place.store
 
 
 @pytest.fixture
-def first(shared_place: StorePlace, runner: asyncio.Runner) -> Iterator[Store]:
-    """One of two stores on the same database, as two processes would have them."""
-    yield from _opened(shared_place, runner)
-
-
-@pytest.fixture
-def second(first: Store, shared_place: StorePlace, runner: asyncio.Runner) -> Iterator[Store]:
-    """The other one."""
-    yield from _opened(shared_place, runner)
-
-
-def _opened(place: StorePlace, runner: asyncio.Runner) -> Iterator[Store]:
-    store = place.store()
-    runner.run(store.open())
-    try:
-        runner.run(store.lanes.ensure_lanes(DEFAULT_LANES, []))
-        yield store
-    finally:
-        runner.run(store.close())
+def new_shared_store(shared_place: StorePlace) -> NewStore:
+    """The same of one that two can open."""
+    return shared_place.store

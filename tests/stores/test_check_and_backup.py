@@ -16,8 +16,8 @@ from ostinato.errors import Conflict, StoreError
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.sqlite.store import SqliteStore
+from ostinato.testing.store_suite.builders import NOW, beat, claim_one, finish, new_run, plan, put
 from tests.databases import LIGHT
-from tests.stores.builders import NOW, beat, claim_one, finish, new_run, plan, put
 from tests.stores.places import StorePlace, raw
 
 

@@ -27,7 +27,7 @@ from ostinato.stores.migrate import Migration, load_migrations, pending
 from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import NOW, claim, claim_one, finish, new_run, part, put
+from ostinato.testing.store_suite.builders import NOW, claim, claim_one, finish, new_run, part, put
 from tests.stores.places import SqlitePlace, StorePlace, raw
 
 OLDER = [(kind, version) for kind, known in (("sqlite", SQLITE_MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS))

@@ -20,8 +20,7 @@ from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection, booleans, numbers, texts
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.stores.sql import pauses, schedules
-from tests.conftest import tuned
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -35,6 +34,7 @@ from tests.stores.builders import (
     put_many,
     retry,
 )
+from tests.conftest import tuned
 from tests.stores.places import raw
 
 

@@ -17,8 +17,7 @@ from ostinato.models.project import Conversation
 from ostinato.models.run import INTERRUPTED, Ending, RunFilter
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres.store import PostgresStore
-from tests.lost_answers import lose_answer
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -32,7 +31,8 @@ from tests.stores.builders import (
     retry,
     said,
 )
-from tests.stores.mailbox import call, events, message, send_all
+from ostinato.testing.store_suite.mailbox import call, events, message, send_all
+from tests.lost_answers import lose_answer
 from tests.stores.places import raw
 
 

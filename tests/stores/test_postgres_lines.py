@@ -17,9 +17,9 @@ from ostinato.stores.postgres.claims import lock_claims
 from ostinato.stores.postgres.connection import Server
 from ostinato.stores.postgres.query import Connection
 from ostinato.stores.postgres.store import PostgresStore
+from ostinato.testing.store_suite.builders import NOW, beat, claim, claim_one, finish, ids, new_run, printed, said
 from ostinato.tuning import Tuning
 from tests.proxy import Proxy, proxied
-from tests.stores.builders import NOW, beat, claim, claim_one, finish, ids, new_run, printed, said
 
 PATIENCE = 50
 

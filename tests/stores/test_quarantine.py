@@ -23,7 +23,7 @@ from ostinato.stores.postgres.store import PostgresStore
 from ostinato.stores.rules import KEYS, RULES, UNREADABLE
 from ostinato.stores.sqlite.quarantine import DIALECT as SQLITE
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import HOUR, NOW, beat, claim, claim_one, draft, new_run, put
+from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, claim_one, draft, new_run, put
 from tests.stores.places import StorePlace, raw, switch_checks_off
 from tests.stores.test_migrations import bring_to
 

@@ -26,7 +26,7 @@ from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sqlite.query import Connection, drive, fetch
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, draft, finish, new_run, put_many
 from tests.stores.places import raw
 
 STEPS = 20

@@ -21,9 +21,9 @@ from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Finish, Run, Ru
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Store
+from ostinato.testing.store_suite.builders import NOW, beat, claim, finish, retry
+from ostinato.testing.store_suite.mailbox import call, message, payloads
 from tests.databases import LIGHT
-from tests.stores.builders import NOW, beat, claim, finish, retry
-from tests.stores.mailbox import call, message, payloads
 from tests.stores.places import raw
 from tests.stores.session_model import Answer, Entry, Letter, Post
 

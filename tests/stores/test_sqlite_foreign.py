@@ -10,7 +10,7 @@ import pytest
 
 from ostinato.stores.sqlite import locks
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import NOW, beat
+from ostinato.testing.store_suite.builders import NOW, beat
 
 TOLD = "open by apsw"
 

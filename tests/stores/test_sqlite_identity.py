@@ -14,7 +14,7 @@ import pytest
 from ostinato.errors import StoreError
 from ostinato.models.lane import DEFAULT_LANES
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import new_run
+from ostinato.testing.store_suite.builders import new_run
 
 
 @asynccontextmanager

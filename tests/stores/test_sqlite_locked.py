@@ -21,8 +21,8 @@ from ostinato.models.lane import DEFAULT_LANES
 from ostinato.models.run import RunFilter
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.stores.sqlite.waiting import LockWait
+from ostinato.testing.store_suite.builders import NOW, new_run
 from ostinato.tuning import Tuning
-from tests.stores.builders import NOW, new_run
 
 HOLD = """
 import sqlite3, sys

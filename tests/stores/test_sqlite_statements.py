@@ -13,7 +13,7 @@ from ostinato.stores.sqlite.batches import ROWS
 from ostinato.stores.sqlite.finishes import _END, _NO_END
 from ostinato.stores.sqlite.query import fetch
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import NOW, claim, claim_one, finish, new_run, put, scheduled_run
+from ostinato.testing.store_suite.builders import NOW, claim, claim_one, finish, new_run, put, scheduled_run
 
 COUNT = 100
 

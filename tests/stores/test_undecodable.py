@@ -18,7 +18,7 @@ from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState
 from ostinato.stores.rules import UNDECODABLE, UNREADABLE
 from ostinato.stores.sqlite.store import SqliteStore
-from tests.stores.builders import NOW, claim, new_run, put
+from ostinato.testing.store_suite.builders import NOW, claim, new_run, put
 from tests.stores.places import PostgresPlace, StorePlace, raw
 
 NOT_TEXT = "CAST(x'7bff7d' AS TEXT)"

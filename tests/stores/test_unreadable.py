@@ -9,7 +9,7 @@ from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import Trigger
 from ostinato.models.work import Unreadable
 from ostinato.stores.base import Store
-from tests.stores.builders import NOW, new_run, put
+from ostinato.testing.store_suite.builders import NOW, new_run, put
 from tests.stores.places import raw
 
 

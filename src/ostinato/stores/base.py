@@ -1,8 +1,8 @@
 """What the other layers ask of a database: small protocols whose methods are whole transactions.
 
-`stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `tests/stores` runs every test on both.
-The engine and the services know only this page, and what it takes from access.py, quarantine.py, runs.py, schedules.py,
-sessions.py and upkeep.py.
+`stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
+they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
+quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
 """
 
 from __future__ import annotations

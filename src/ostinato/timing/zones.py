@@ -146,7 +146,8 @@ def instant_of(zone: str, wall: int) -> int:
         return wall
     local = wall_time(wall).replace(tzinfo=_zone(zone))
     first, second = local.utcoffset(), local.replace(fold=1).utcoffset()
-    assert first is not None and second is not None
+    assert first is not None
+    assert second is not None
     instant = wall - first // _SECOND
     if first >= second:
         return instant

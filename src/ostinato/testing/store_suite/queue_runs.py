@@ -7,7 +7,7 @@ from ostinato.models.run import NewRun
 from ostinato.models.session import Mode
 from ostinato.models.states import Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import MINUTE, NOW, claim, draft, finish, ids, new_run, put, put_many
+from ostinato.testing.store_suite.builders import MINUTE, NOW, claim, draft, finish, ids, new_run, put, put_many
 
 
 def _backlog(schedule_id: int, count: int, **fields: object) -> list[NewRun]:

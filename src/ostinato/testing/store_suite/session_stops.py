@@ -10,7 +10,7 @@ from ostinato.models.run import INTERRUPTED, RunFilter
 from ostinato.models.session import STALE, STOPPED, Delivery, Mode, Stopped
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -27,7 +27,7 @@ from tests.stores.builders import (
     said,
     scheduled_run,
 )
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     ending,

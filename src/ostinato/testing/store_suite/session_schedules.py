@@ -10,7 +10,7 @@ from ostinato.models.schedule import REMOVED
 from ostinato.models.session import Mode
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -25,7 +25,7 @@ from tests.stores.builders import (
     retry,
     scheduled_run,
 )
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.mailbox import (
     carry_on,
     events,
     listed,
@@ -40,7 +40,6 @@ from tests.stores.mailbox import (
 )
 
 DUE = NOW + 5 * MINUTE
-WEEK = 7 * 24 * HOUR
 
 
 async def ready(store: Store, **fields: Any) -> list[Any]:

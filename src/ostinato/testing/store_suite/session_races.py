@@ -7,14 +7,24 @@ import itertools
 from collections import Counter
 from collections.abc import Awaitable
 
-from ostinato.clock import SECOND
+from ostinato.clock import SECOND, from_micros
 from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, RunFilter
 from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import MINUTE, NOW, claim, claim_one, finish, plan, put, retry, scheduled_run
-from tests.stores.mailbox import events, message, payloads, row, run_all, send, send_all, session
-from tests.stores.places import raw
+from ostinato.testing.store_suite.builders import (
+    MINUTE,
+    NOW,
+    all_runs,
+    claim,
+    claim_one,
+    finish,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
+from ostinato.testing.store_suite.mailbox import events, message, payloads, row, run_all, send, send_all, session
 
 ROUNDS = 12
 
@@ -44,13 +54,11 @@ async def test_messages_of_two_nodes_are_executed_once_each_in_the_order_they_we
         sending -= 1
 
     async def worker(store: Store, node: str) -> None:
+        nonlocal highest
         while True:
             was_sending = sending
             runs = await claimed(store, node)
-            for key, running in await raw(
-                first, "SELECT session, count(*) FROM runs WHERE state = 'running' GROUP BY session"
-            ):
-                highest[key] = max(highest[key], running)
+            highest |= Counter(run.session or "" for run in await all_runs(first, states=(RunState.RUNNING,)))
             for run in runs:
                 (payload,) = payloads(run)
                 executed[run.session or ""].append(tuple(payload))
@@ -83,8 +91,7 @@ async def test_two_nodes_together_never_pass_what_a_session_allows(first: Store,
         done = 0
         while await store.runs.count_active(NOW):
             runs = await claimed(store, node)
-            ((running,),) = await raw(first, "SELECT count(*) FROM runs WHERE state = 'running'")
-            highest = max(highest, running)
+            highest = max(highest, len(await all_runs(first, states=(RunState.RUNNING,))))
             await store.runs.finish_runs([finish(run) for run in runs])
             done += len(runs)
         return done
@@ -255,8 +262,9 @@ async def test_an_interrupt_and_a_claim_at_the_same_time_leave_no_older_run_unto
             claimed(first), send(second, 3, session=key, mode=Mode.INTERRUPT, max_concurrent=5)
         )
         for id in older:
-            (state, cancel), *_ = await raw(first, f"SELECT state, cancel FROM runs WHERE id = {id}")
-            assert state == "superseded" or (state, cancel) == ("running", INTERRUPTED.reason), number
+            seen = await row(first, id)
+            told = (seen.state, seen.cancelling) == (RunState.RUNNING, INTERRUPTED.reason)
+            assert told or seen.state is RunState.SUPERSEDED, number
         ends = [finish(run, RunState.SUPERSEDED) for run in runs if run.id != sent.id]
         ends += [finish(run) for run in runs if run.id == sent.id]
         await first.runs.finish_runs(ends)
@@ -343,9 +351,10 @@ async def test_nothing_that_was_sent_before_a_stop_of_everything_is_claimed_afte
         late = [payloads(run) for asked_at, run in claims if asked_at > in_force and sent_at[payloads(run)[0]] < cutoff]
         assert late == []
     assert claims
-    before = f"due_at < {cutoffs[-1][0]}"
-    assert await raw(first, f"SELECT id FROM runs WHERE state = 'queued' AND {before}") == []
-    assert await raw(first, f"SELECT id FROM runs WHERE state = 'running' AND cancel IS NULL AND {before}") == []
+    before = from_micros(cutoffs[-1][0])
+    older = [run for run in await all_runs(first) if run.due_at < before]
+    assert [run.id for run in older if run.state is RunState.QUEUED] == []
+    assert [run.id for run in older if run.state is RunState.RUNNING and run.cancelling is None] == []
 
 
 async def test_a_session_that_is_stopped_while_it_is_used_loses_no_turn(first: Store, second: Store) -> None:

@@ -14,7 +14,7 @@ from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Agent, Function, Http, Shell, Unreadable, Work, work_text
 from ostinato.stores.base import Store
 from ostinato.stores.brief import LONGEST, json_beginning
-from tests.stores.builders import HOUR, MINUTE, NOW, claim_one, finish, new_run, put, retry
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim_one, finish, new_run, put, retry
 
 LONG = "ä" * 100_000
 BEGINS = "ä" * (LONGEST - 200)

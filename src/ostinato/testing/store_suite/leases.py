@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ostinato.models.ids import NodeId
 from ostinato.stores.base import Store
-from tests.stores.builders import MINUTE, NOW, beat, new_run
+from ostinato.testing.store_suite.builders import MINUTE, NOW, beat, new_run
 
 
 async def test_a_process_without_slots_has_a_lease_and_is_no_node(store: Store) -> None:

@@ -14,9 +14,8 @@ from ostinato.models.lane import Lane, Rate, parse_rate
 from ostinato.models.run import CLEARED, ClaimedRun
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Claimed, Cleared, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
-from tests.stores.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
-from tests.stores.places import raw
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
+from ostinato.testing.store_suite.mailbox import outcome, outcomes, payloads, row, run_all, send, send_all, session
 
 AHEAD = SECOND // 10
 
@@ -232,8 +231,7 @@ async def test_clearing_ends_bursts_and_what_is_tried_again(store: Store) -> Non
 
 
 async def test_clearing_sets_the_due_time_that_counts_from_an_end(store: Store) -> None:
-    id = await put(store, after_finish=HOUR)
-    await raw(store, "UPDATE schedules SET next_at = NULL")
+    id = await put(store, after_finish=HOUR, next_at=None)
     await store.runs.insert_runs([new_run(schedule_id=id, lane="cron")])
     await store.lanes.clear_lane("cron", NOW + 5, None, 100)
     shown = await store.schedules.get_schedule("report")

@@ -14,7 +14,7 @@ from ostinato.models.session import Message, Sent, Session
 from ostinato.models.states import RunState, Trigger
 from ostinato.models.work import Function, payload_text, payload_work, read_work
 from ostinato.stores.base import Store
-from tests.stores.builders import NOW, claim, finish
+from ostinato.testing.store_suite.builders import NOW, claim, finish
 
 __all__ = [
     "call",

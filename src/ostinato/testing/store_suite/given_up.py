@@ -11,7 +11,7 @@ from ostinato.models.ids import NodeId, ScheduleId
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NODE,

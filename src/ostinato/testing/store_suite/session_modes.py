@@ -12,8 +12,19 @@ from ostinato.models.run import INTERRUPTED, ClaimedRun
 from ostinato.models.session import DROPPED, Delivery, Drop, Mode, Sent
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, retry
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    all_runs,
+    beat,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    retry,
+)
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     outcome,
@@ -25,7 +36,6 @@ from tests.stores.mailbox import (
     send_all,
     told,
 )
-from tests.stores.places import raw
 
 
 async def ready(store: Store, **fields: Any) -> list[Any]:
@@ -220,7 +230,7 @@ async def test_a_full_queue_loses_its_oldest(store: Store) -> None:
 async def test_a_full_queue_refuses_the_new_one(store: Store) -> None:
     await send_all(store, 1, 2, cap=2)
     assert await send(store, 3, cap=2, drop=Drop.NEW) == Sent(Delivery.REFUSED, None)
-    assert await raw(store, "SELECT count(*) FROM runs") == [(2,)]
+    assert len(await all_runs(store)) == 2
     assert await run_all(store) == [[1], [2]]
 
 

@@ -9,10 +9,11 @@ from ostinato.models.ids import ScheduleId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
+    all_runs,
     change,
     claim,
     claim_one,
@@ -24,14 +25,12 @@ from tests.stores.builders import (
     put_many,
     scheduled_run,
 )
-from tests.stores.places import raw
 
 DUE = NOW + 5 * MINUTE
 
 
-async def count(store: Store, table: str = "runs") -> int:
-    rows = await raw(store, f"SELECT count(*) FROM {table}")
-    return int(rows[0][0])
+async def count(store: Store) -> int:
+    return len(await all_runs(store))
 
 
 async def test_due_are_those_until_the_horizon_soonest_first_and_then_the_next_moment(store: Store) -> None:
@@ -205,7 +204,7 @@ async def test_a_plan_may_cancel_what_the_newer_run_replaces(store: Store) -> No
     ended = await store.runs.get_run(queued)
     assert ended is not None
     assert (ended.state, ended.reason) == (RunState.CANCELLED, "replaced by a newer run")
-    assert await raw(store, f"SELECT cancel FROM runs WHERE id = {running}") == [("replaced by a newer run",)]
+    assert (await store.runs.get_run(running)).cancelling == "replaced by a newer run"  # type: ignore[union-attr]
 
 
 async def test_a_lost_plan_cancels_nothing(store: Store) -> None:
@@ -233,8 +232,9 @@ async def test_two_nodes_that_fire_the_same_due_time_leave_one_row(first: Store,
             first.schedules.record_fires(plans, NOW), second.schedules.record_fires(plans[::-1], NOW)
         )
         assert sorted([*one, *other]) == sorted(ids)
-    rows = await raw(first, "SELECT schedule_id, count(*), count(DISTINCT due_at) FROM runs GROUP BY schedule_id")
-    assert sorted(rows) == [(id, 10, 10) for id in sorted(ids)]
+    for id in ids:
+        runs = await all_runs(first, schedule_id=id)
+        assert len(runs) == len({run.due_at for run in runs}) == 10
 
 
 async def test_an_idle_plan_and_a_trigger_at_the_same_time_do_not_both_win(first: Store, second: Store) -> None:

@@ -13,8 +13,20 @@ from ostinato.models.run import INTERRUPTED, Ending
 from ostinato.models.session import DROPPED, REFUSED, STALE, Drop, Mode
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, plan, put, retry, scheduled_run
-from tests.stores.mailbox import call, carry_on, events, send, send_all
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    claim,
+    claim_one,
+    finish,
+    new_run,
+    plan,
+    put,
+    retry,
+    scheduled_run,
+)
+from ostinato.testing.store_suite.mailbox import call, carry_on, events, send, send_all
 
 DUE = NOW + 5 * MINUTE
 

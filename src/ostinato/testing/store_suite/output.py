@@ -11,7 +11,18 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Report
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, new_run, part, retry, said
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    claim,
+    claim_one,
+    finish,
+    new_run,
+    part,
+    retry,
+    said,
+)
 
 
 async def started(store: Store) -> ClaimedRun:

@@ -9,8 +9,19 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Renewed, Store
-from tests.stores.builders import HOUR, MINUTE, NOW, beat, claim, claim_one, finish, ids, new_run, put, retry
-from tests.stores.places import raw
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    beat,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    put,
+    retry,
+)
 
 
 async def test_runs_are_listed_newest_first_and_page_by_page(store: Store) -> None:
@@ -245,7 +256,8 @@ async def test_a_node_that_is_gone_or_lost_cannot_be_asked(store: Store) -> None
 
 
 async def test_lanes_are_made_once_and_a_persons_limit_stays(store: Store) -> None:
-    await raw(store, "UPDATE lanes SET max_running = 5, note = 'smaller' WHERE name = 'main'")
+    assert await store.lanes.set_lane("main", 5, None)
+    assert await store.lanes.pause_lane("main", False, "smaller")
     await store.lanes.ensure_lanes({"main": 30, "extra": 2}, [])
     lanes = {lane.name: lane for lane in await store.lanes.list_lanes()}
     assert list(lanes) == sorted(lanes)

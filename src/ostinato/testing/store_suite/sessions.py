@@ -18,17 +18,8 @@ from ostinato.models.session import Delivery, Drop, Mode, Sent
 from ostinato.models.states import ENDS, Cause, RunState, Trigger
 from ostinato.stores.base import Store
 from ostinato.stores.upkeep import PruneCursor
-from tests.stores.builders import (
-    HOUR,
-    MINUTE,
-    NOW,
-    claim,
-    claim_one,
-    finish,
-    ids,
-    retry,
-)
-from tests.stores.mailbox import (
+from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, all_runs, claim, claim_one, finish, ids, retry
+from ostinato.testing.store_suite.mailbox import (
     call,
     carry_on,
     events,
@@ -43,7 +34,6 @@ from tests.stores.mailbox import (
     send_all,
     session,
 )
-from tests.stores.places import raw
 
 WEEK = 7 * 24 * HOUR
 
@@ -192,7 +182,7 @@ async def test_a_message_that_is_sent_twice_is_one_row(store: Store) -> None:
     other = await send(store, 2, key="s/m2")
     assert once == again
     assert other.id != once.id
-    assert await raw(store, "SELECT count(*) FROM runs") == [(2,)]
+    assert len(await all_runs(store)) == 2
 
 
 async def test_a_message_is_known_while_it_runs_and_after_it_ended(store: Store) -> None:

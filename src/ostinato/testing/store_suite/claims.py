@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -12,8 +13,19 @@ from ostinato.models.ids import NodeId
 from ostinato.models.run import RunFilter
 from ostinato.models.states import RunState
 from ostinato.stores.base import Store
-from tests.stores.builders import HOUR, MINUTE, NOW, claim, claim_one, finish, ids, new_run, put, retry
-from tests.stores.places import raw
+from ostinato.testing.store_suite.builders import (
+    HOUR,
+    MINUTE,
+    NOW,
+    all_runs,
+    claim,
+    claim_one,
+    finish,
+    ids,
+    new_run,
+    put,
+    retry,
+)
 
 
 async def test_a_claimed_run_belongs_to_its_node_and_carries_what_to_execute(store: Store) -> None:
@@ -250,16 +262,14 @@ async def test_thousands_of_delayed_runs_do_not_hide_what_is_ready(store: Store)
 async def test_two_nodes_together_never_pass_a_lanes_limit(first: Store, second: Store) -> None:
     await first.lanes.ensure_lanes({"narrow": 7, "other": 3}, [])
     await first.runs.insert_runs([new_run(lane=lane) for lane in ("narrow", "other") for _ in range(60)])
-    highest: dict[str, int] = {}
+    highest: Counter[str] = Counter()
 
     async def work(store: Store, node: str) -> int:
+        nonlocal highest
         done = 0
         while True:
             claimed = (await store.runs.claim_runs(claim(node=node, room=4))).runs
-            for lane, running in await raw(
-                first, "SELECT lane, count(*) FROM runs WHERE state = 'running' GROUP BY lane"
-            ):
-                highest[lane] = max(highest.get(lane, 0), running)
+            highest |= Counter(run.lane for run in await all_runs(first, states=(RunState.RUNNING,)))
             if not claimed:
                 if not await store.runs.list_runs(RunFilter(states=(RunState.QUEUED,), limit=1)):
                     return done

@@ -13,10 +13,11 @@ from ostinato.models.run import ClaimedRun, Ending, Report, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
+    all_runs,
     change,
     claim,
     claim_one,
@@ -31,7 +32,6 @@ from tests.stores.builders import (
     said,
     scheduled_run,
 )
-from tests.stores.places import raw
 
 DUE = NOW + 5 * MINUTE
 
@@ -48,8 +48,8 @@ async def fired(store: Store, id: ScheduleId, due_at: int) -> ClaimedRun:
     return await claim_one(store, now=due_at)
 
 
-async def schedule(store: Store) -> Schedule:
-    found = await store.schedules.get_schedule("report")
+async def schedule(store: Store, name: str = "report") -> Schedule:
+    found = await store.schedules.get_schedule(name)
     assert found is not None
     return found
 
@@ -385,15 +385,14 @@ async def test_no_due_time_follows_for_what_is_disabled(store: Store) -> None:
 
 
 async def test_a_cancelled_or_expired_run_counts_as_an_end_for_the_next_due_time(store: Store) -> None:
-    id = await put(store, after_finish=HOUR)
-    for number, expires_at in enumerate((None, NOW + 9)):
-        await raw(store, "UPDATE schedules SET next_at = NULL")
-        (run,) = await store.runs.insert_runs([scheduled_run(id, DUE + number, expires_at=expires_at)])
+    for name, expires_at in (("cancelled", None), ("expired", NOW + 9)):
+        id = await put(store, name, after_finish=HOUR, next_at=None)
+        (run,) = await store.runs.insert_runs([scheduled_run(id, expires_at=expires_at)])
         if expires_at is None:
             await store.runs.cancel_runs([run], Ending(Cause.CANCELLED, "no"), NOW + 9)
         else:
             await store.runs.claim_runs(claim(now=NOW + 9))
-        assert (await schedule(store)).next_run_at == from_micros(NOW + 9 + HOUR)
+        assert (await schedule(store, name)).next_run_at == from_micros(NOW + 9 + HOUR)
 
 
 async def test_delete_after_run_leaves_a_schedule_that_is_due_again(store: Store) -> None:
@@ -404,14 +403,13 @@ async def test_delete_after_run_leaves_a_schedule_that_is_due_again(store: Store
 
 
 async def test_delete_after_run_takes_a_finished_schedule_and_its_rows(store: Store) -> None:
-    id = await put(store)
-    await raw(store, "UPDATE schedules SET next_at = NULL")
+    id = await put(store, next_at=None)
     run = await fired(store, id, DUE)
     done = await store.runs.finish_runs([finish(run, delete_schedule=True, output=said("gone"))])
     assert list(done.lost) == []
     assert await store.schedules.get_schedule("report") is None
-    for table in ("runs", "output"):
-        assert await raw(store, f"SELECT count(*) FROM {table}") == [(0,)]
+    assert await all_runs(store) == []
+    assert await printed(store, run.id) == ""
     (entry,) = await store.access.list_audit(AuditFilter())
     assert (entry.who, entry.door, entry.verb, entry.object) == ("ostinato", "engine", "schedule.remove", "report")
 
@@ -451,11 +449,10 @@ async def test_reports_are_kept_while_the_token_holds(store: Store) -> None:
 async def test_two_nodes_that_end_the_last_runs_together_still_set_the_next_due_time(
     first: Store, second: Store
 ) -> None:
-    id = await put(first, after_finish=HOUR)
     for number in range(12):
-        await raw(first, "UPDATE schedules SET next_at = NULL")
+        id = await put(first, f"s{number}", after_finish=HOUR, next_at=None)
         await first.runs.insert_runs([scheduled_run(id, DUE + 2 * number + n) for n in (0, 1)])
         one, two = (await first.runs.claim_runs(claim(now=DUE + HOUR))).runs
         ends = (first.runs.finish_runs([finish(one)]), second.runs.finish_runs([finish(two)]))
         await asyncio.gather(*ends)
-        assert (await schedule(first)).next_run_at == from_micros(NOW + 2 * SECOND + HOUR), number
+        assert (await schedule(first, f"s{number}")).next_run_at == from_micros(NOW + 2 * SECOND + HOUR), number

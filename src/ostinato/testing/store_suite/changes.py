@@ -16,7 +16,7 @@ from ostinato.models.schedule import Pause
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.answers import run_answer
 from ostinato.stores.base import Store
-from tests.stores.builders import (
+from ostinato.testing.store_suite.builders import (
     HOUR,
     MINUTE,
     NOW,
@@ -31,8 +31,7 @@ from tests.stores.builders import (
     put_many,
     scheduled_run,
 )
-from tests.stores.mailbox import message
-from tests.stores.places import raw
+from ostinato.testing.store_suite.mailbox import message
 
 NEVER: Micros = 1 << 60
 
@@ -215,10 +214,12 @@ async def test_a_fire_is_no_change(store: Store) -> None:
 
 async def test_a_fire_that_switches_breaks_or_ends_a_hold_is_a_change(store: Store) -> None:
     at = NOW + 6 * MINUTE
-    assert await fired(store, await put(store), enabled=False, remaining=0, next_at=None) == at
-    await raw(store, "DELETE FROM schedules")
-    assert await fired(store, await put(store), broken="unreadable", enabled=False, runs=(), next_at=None) == at
-    await raw(store, "DELETE FROM schedules")
+    id = await put(store)
+    assert await fired(store, id, enabled=False, remaining=0, next_at=None) == at
+    assert await store.schedules.remove_schedule(id)
+    id = await put(store)
+    assert await fired(store, id, broken="unreadable", enabled=False, runs=(), next_at=None) == at
+    assert await store.schedules.remove_schedule(id)
     id = await put(store)
     hold = Pause(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.pause_schedule(id, 1, hold, NOW + 1)

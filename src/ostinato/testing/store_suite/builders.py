@@ -13,7 +13,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.node import NodeBeat
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Finish, NewRun
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Run, RunFilter
 from ostinato.models.schedule import FirePlan, ScheduleChange, ScheduleDraft, ScheduleFilter
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Claim, Store
@@ -22,6 +22,7 @@ __all__ = [
     "HOUR",
     "MINUTE",
     "NOW",
+    "all_runs",
     "beat",
     "change",
     "claim",
@@ -179,6 +180,11 @@ def beat(node: str = NODE, now: Micros = NOW, tasks: tuple[str, ...] = ("report"
 def ids(runs: Sequence[ClaimedRun]) -> list[RunId]:
     """The ids of claimed runs, in their order."""
     return [run.id for run in runs]
+
+
+async def all_runs(store: Store, **wanted: Any) -> list[Run]:
+    """Every run of a filter, the oldest first."""
+    return (await store.runs.list_runs(RunFilter(**wanted, limit=1000)))[::-1]
 
 
 def said(*texts: str) -> tuple[OutputPart, ...]:
