@@ -30,6 +30,7 @@ OLD = [
      "session_stopped"),
     ("cancelled", "function", "replaced by a newer due time (overlap is cancel_running)", "overlap"),
     ("cancelled", "function", "its schedule is to be removed", "removed"),
+    ("cancelled", "function", "its schedule is wrong, says Bob", "cancelled"),
     ("failed", "function", "ValueError: boom (attempt 3)", "raised"),
     ("failed", "function", "returned a set that is not JSON", "aborted"),
     ("failed", "function", "timed out after 5m", "timed_out"),
@@ -42,6 +43,7 @@ OLD = [
     ("failed", "shell", "there is no program ''nothing''", "not_started"),
     ("failed", "http", "HTTP 500 Internal Server Error from http://x/ (expected 200)", "http_status"),
     ("failed", "http", "no connection to http://x/", "no_answer"),
+    ("failed", "http", "http://x/ resolves to 10.0.0.1, which is a private address", "request_refused"),
     ("failed", "agent", "claude is not logged in (run /login): log in", "logged_out"),
     ("failed", "agent", "claude exited with status 1", "agent_error"),
     ("succeeded", "function", "", None),
@@ -69,7 +71,14 @@ async def test_old_rows_get_their_cause_by_what_they_say(shared_place: StorePlac
         await store.close()
 
 
-@pytest.mark.parametrize(("words", "state"), [(INTERRUPTED.reason, "superseded"), ("enough", "cancelled")])
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (INTERRUPTED.reason, "superseded"),
+        (f"{INTERRUPTED.reason}, as one wrote", "cancelled"),
+        ("enough", "cancelled"),
+    ],
+)
 async def test_what_an_older_version_told_to_stop_ends_as_it_meant(
     shared_place: StorePlace, words: str, state: str
 ) -> None:

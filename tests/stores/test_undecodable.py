@@ -18,7 +18,7 @@ from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState
 from ostinato.stores.rules import UNDECODABLE, UNREADABLE
 from ostinato.stores.sqlite.store import SqliteStore
-from ostinato.testing.store_suite.builders import NOW, claim, new_run, put
+from ostinato.testing.store_suite.builders import NOW, claim, draft, new_run, put, put_many
 from tests.stores.places import PostgresPlace, StorePlace, raw
 
 NOT_TEXT = "CAST(x'7bff7d' AS TEXT)"
@@ -69,6 +69,16 @@ async def test_a_schedule_is_listed_and_fires_nothing_but_what_it_says(store: Sq
     shown = await store.schedules.get_schedule("bad")
     assert shown is not None
     assert shown.broken == UNREADABLE + UNDECODABLE
+
+
+@pytest.mark.parametrize("column", ["work", "policy", "note"])
+async def test_what_is_damaged_of_a_schedule_is_mended_when_it_is_put_again(store: SqliteStore, column: str) -> None:
+    await put_many(store, [draft("bad", note="mine"), draft("good")])
+    await raw(store, f"UPDATE schedules SET {column} = {NOT_TEXT} WHERE name = 'bad'")
+    await store.schedules.put_schedules([draft("bad", note="mine"), draft("good", note="new")], NOW)
+    assert [row.reason for row in await store.quarantine.find_bad(10)] == []
+    shown = {one.name: one for one in await store.schedules.list_schedules(ScheduleFilter())}
+    assert (shown["bad"].note, shown["bad"].broken, shown["good"].note) == ("mine", None, "new")
 
 
 async def test_the_ends_of_two_texts_are_not_taken_for_one_letter(store: SqliteStore) -> None:

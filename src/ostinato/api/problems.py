@@ -164,9 +164,9 @@ def problem_of(error: OstinatoError, *, is_conditional: bool = False) -> dict[st
     match error:
         case TimingError():
             shape["detail"] = _cut(error.message, LONGEST_DETAIL)
-            shape["errors"] = [_of_container(error)]
+            shape["errors"] = [_of_ostinato(error)]
         case InvalidInput() if error.field:
-            shape["errors"] = [_of_container(error)]
+            shape["errors"] = [_of_ostinato(error)]
         case ChecksFailed():
             shape["checks"] = error.failures
         case VersionConflict():
@@ -188,7 +188,7 @@ def outcome_unknown() -> dict[str, Any]:
     return problem(500, "outcome-unknown", _UNKNOWN)
 
 
-def _of_container(error: TimingError | InvalidInput) -> dict[str, Any]:
+def _of_ostinato(error: TimingError | InvalidInput) -> dict[str, Any]:
     if isinstance(error, TimingError):
         return _field(error.field, error.message, error.hint, error.position)
     return _field(error.field, str(error).removesuffix(f"; {error.hint}") if error.hint else str(error), error.hint)
@@ -229,12 +229,12 @@ def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Respo
 
 def add_problem_handlers(app: FastAPI) -> None:
     """Let every error of a route become a problem."""
-    app.add_exception_handler(OstinatoError, _container_error)
+    app.add_exception_handler(OstinatoError, _ostinato_error)
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
 
 
-async def _container_error(request: Request, error: Exception) -> Response:
+async def _ostinato_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, OstinatoError)
     conditional = "if-match" in request.headers or "if-none-match" in request.headers
     return error_answer(error, is_conditional=conditional)
@@ -266,7 +266,7 @@ def _of_pydantic(one: Mapping[str, Any]) -> dict[str, Any]:
     if one["loc"] == ("body",) and not one["type"].startswith("too_many_"):
         return _field("", "the body is not a JSON object", "send one with Content-Type: application/json")
     if (refusal := _refusal(one)) is not None:
-        return _of_container(refusal)
+        return _of_ostinato(refusal)
     context = one.get("ctx", {})
     words = _WORDS.get(one["type"])
     message = str(one["msg"]) if words is None else words.format(**context)  # a message of pydantic may hold braces

@@ -85,8 +85,8 @@ class Schedule:
     updated_at: datetime
     anchor_at: datetime
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
-    awaits_finish: bool = False
-    """Whether its next due time is set when what is active of it ends."""
+    active: bool = False
+    """Whether something of it is queued or running."""
 
     @property
     def state(self) -> ScheduleState:
@@ -97,9 +97,9 @@ class Schedule:
             return ScheduleState.ORPHANED
         if self.next_run_at is not None:
             return ScheduleState.PAUSED if self.paused_since is not None else ScheduleState.ON
-        if self.remaining == 0 or (self.enabled and not self.awaits_finish):
-            return ScheduleState.FINISHED
-        return ScheduleState.ON if self.enabled else ScheduleState.OFF
+        if not self.enabled and self.remaining != 0:
+            return ScheduleState.OFF
+        return ScheduleState.ON if self.active else ScheduleState.FINISHED
 
     @property
     def paused(self) -> bool:
@@ -174,7 +174,7 @@ class ScheduleState(StrEnum):
     RUNNING = "running"
     """Something of it is queued or running."""
     PAUSED = "paused"
-    """On, but paused until its next due time. Lists and counts of what is paused it too."""
+    """On, but paused until its next due time. Lists and counts of what is on have it too."""
     FINISHED = "finished"
     """Without a further due time, for its timing has none or it ran as often as it should; nothing of it is active."""
     ORPHANED = "orphaned"

@@ -1,4 +1,4 @@
-"""The overview: what runs, what is late, what is broken, what comes, and how the last day went, all at a wake_hints.
+"""The overview: what runs, what is late, what is broken, what comes, and how the last day went, all at a glance.
 
 It is asked again and again, so what a look costs is bounded: counts come from indexes, closed hours from memory.
 """
@@ -86,7 +86,7 @@ class QuarantinedRow(Answer):
 
 
 class Overview(Answer):
-    """All at a wake_hints."""
+    """All at a glance."""
 
     now: datetime
     zone: str

@@ -364,7 +364,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         created_at=from_micros(created_at),
         updated_at=from_micros(updated_at),
         anchor_at=from_micros(anchor_at),
-        awaits_finish=after_finish is not None and active,
+        active=active,
     )
 
 

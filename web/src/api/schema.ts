@@ -2056,7 +2056,7 @@ export interface components {
         };
         /**
          * Overview
-         * @description All at a wake_hints.
+         * @description All at a glance.
          */
         Overview: {
             /** @description The last 24 hours; buckets without an end are left out. */

@@ -1,4 +1,4 @@
-"""/api/overview: all at a wake_hints."""
+"""/api/overview: all at a glance."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class _Command(ProcessCall):
             group = await self._start(
                 command,
                 folder=process_environment.folder,
-                environment={**process_environment.environment, **_host(found), "OSTINATO_REPORT": path},
+                environment={**process_environment.environment, **_home(found), "OSTINATO_REPORT": path},
                 stdout=self._heard,
                 user=found,
             )
@@ -135,7 +135,7 @@ def _user(name: str) -> pwd.struct_passwd:
         raise NotStarted(f"there is no user {name!r} on this machine: add it, or correct user") from None
 
 
-def _host(user: pwd.struct_passwd | None) -> Mapping[str, str]:
+def _home(user: pwd.struct_passwd | None) -> Mapping[str, str]:
     if user is None:
         return {}
     return {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}

@@ -42,7 +42,7 @@ class Connection(AsyncConnection[Row]):
 
     dialect: Literal["postgres"] = "postgres"
 
-    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool = False) -> list[Row]:
+    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool | None = None) -> list[Row]:
         # Exact or not: every text of PostgreSQL is UTF-8.
         return await (await _numbered(statement).execute(self, values)).fetchall()
 

@@ -36,8 +36,10 @@ class Connection(Protocol):
     @property
     def dialect(self) -> Dialect: ...
 
-    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool = False) -> list[tuple[Any, ...]]:
-        """All rows. A list shows what can be shown of a text that is not UTF-8; with `exact` that is an error."""
+    async def fetch(
+        self, statement: str, values: Values = NOTHING, *, exact: bool | None = None
+    ) -> list[tuple[Any, ...]]:
+        """All rows. A text that is not UTF-8 is an error for a writer, and readable for a reader; `exact` decides."""
         ...
 
     async def fetch_value(self, statement: str, values: Values = NOTHING) -> Any:

@@ -12,10 +12,8 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import Finish, NewRun
 from ostinato.stores.sql.connection import Connection, Values
 
-__all__ = ["Data", "Inserted", "Parts"]
+__all__ = ["Inserted", "Parts"]
 
-Data = Mapping[str, object]
-"""What an event says."""
 C_contra = TypeVar("C_contra", bound=Connection, contravariant=True)
 
 

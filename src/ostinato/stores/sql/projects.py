@@ -20,7 +20,7 @@ _INSERT = """
 INSERT INTO projects (name, folder, env, created_at) VALUES (:name, :folder, :env, :now)
 ON CONFLICT (name) DO NOTHING RETURNING name
 """
-_UPDATE = "UPDATE projects SET folder = :folder, env = :env WHERE name = :name"
+_UPDATE = "UPDATE projects SET folder = :folder, env = :env WHERE name = :name RETURNING name"
 _REMOVE = """
 DELETE FROM projects WHERE name = :name AND NOT EXISTS (SELECT 1 FROM schedules WHERE project = :name) RETURNING name
 """
@@ -42,10 +42,11 @@ class Projects:
         values = {"name": name, "folder": folder, "env": msgspec.json.encode(env).decode(), "now": now}
 
         async def put(db: Connection) -> bool:
-            if await db.fetch(_INSERT, values):
-                return True
-            await db.run(_UPDATE, values)
-            return False
+            while not await db.fetch(_INSERT, values):
+                if await db.fetch(_UPDATE, values):
+                    return False
+                # Somebody removed it between the two.
+            return True
 
         return await self._database.write(put)
 

@@ -274,7 +274,8 @@ class Schedules(Generic[C]):
         """Put schedules inside the caller's transaction; of a name that is given twice the last counts."""
         left = {draft.name: draft for draft in drafts}
         for _ in range(_TRIES):
-            rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=True)
+            # What is damaged of a schedule is mended by what its draft says.
+            rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
             known = [StoredSchedule(*row) for row in rows]
             known = await self._end_changed_pauses(db, known, left, now)
             changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]

@@ -103,7 +103,9 @@ class Connection(apsw.Connection):
 
     dialect: Literal["sqlite"] = "sqlite"
 
-    async def fetch(self, statement: str, values: Values = NOTHING, *, exact: bool = False) -> list[tuple[Any, ...]]:
+    async def fetch(
+        self, statement: str, values: Values = NOTHING, *, exact: bool | None = None
+    ) -> list[tuple[Any, ...]]:
         return fetch(self, *_bound(statement, values), exact=exact)
 
     async def fetch_value(self, statement: str, values: Values = NOTHING) -> Any:
@@ -135,14 +137,20 @@ def drive(query: Callable[[Connection], Coroutine[Any, Any, T]]) -> Callable[[Co
 
 
 def fetch(
-    connection: apsw.Connection, query: str, values: Sequence[Any] | Mapping[str, Any] = (), *, exact: bool = False
+    connection: apsw.Connection,
+    query: str,
+    values: Sequence[Any] | Mapping[str, Any] = (),
+    *,
+    exact: bool | None = None,
 ) -> list[Any]:
     """All rows of a query. Where a text is not UTF-8, a list shows what can be shown of it; what is written or run by
-    what was read must be what is there, so a writer raises, and whoever asks for `exact`."""
+    what was read must be what is there, so a writer raises. `exact` decides otherwise."""
     try:
         return connection.execute(query, values).fetchall()
     except UnicodeDecodeError:
-        if exact or not fetch_value(connection, "PRAGMA query_only"):
+        if exact is None:
+            exact = not fetch_value(connection, "PRAGMA query_only")
+        if exact:
             raise
         return fetch_readable(connection, query, values)[1]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ostinato.clock import SECOND, from_micros
-from ostinato.models.schedule import Schedule, ScheduleFilter
+from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleState
 from ostinato.models.states import Trigger
 from ostinato.models.work import Function
 from ostinato.stores.base import Store
@@ -17,7 +17,9 @@ from ostinato.testing.store_suite.builders import (
     NOW,
     all_runs,
     change,
+    claim,
     draft,
+    finish,
     new_run,
     plan,
     put,
@@ -326,3 +328,13 @@ async def test_a_schedule_that_counts_from_its_finish_says_that_it_runs(store: S
     schedule = await get(store)
     assert schedule.next_run_at is None
     assert schedule.next_run_reason == "running: the next due time is set when it ends"
+
+
+async def test_a_schedule_without_a_further_due_time_is_on_while_its_last_run_is_active(store: Store) -> None:
+    id = await put(store)
+    await store.schedules.record_fires([plan(id, next_at=None)], NOW)
+    for state in (ScheduleState.ON, ScheduleState.FINISHED):
+        (row,), _ = await store.schedules.page_schedules(ScheduleFilter(state=state, limit=5))
+        assert row.schedule.state is state
+        for run in (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs:
+            await store.runs.finish_runs([finish(run)])

@@ -9,10 +9,10 @@ UPDATE schedules SET held_cause = CASE WHEN held_reason LIKE 'budget:%' THEN 'bu
 WHERE held_since IS NOT NULL;
 
 UPDATE runs SET cause = CASE
-    WHEN cancel LIKE 'interrupted by a newer message of its session%' THEN 'interrupted'
-    WHEN cancel LIKE 'its session was stopped%' THEN 'session_stopped'
+    WHEN cancel = 'interrupted by a newer message of its session' THEN 'interrupted'
+    WHEN cancel = 'its session was stopped' THEN 'session_stopped'
     WHEN cancel LIKE 'replaced by %(overlap is cancel_running)%' THEN 'overlap'
-    WHEN cancel LIKE 'its schedule %' THEN 'removed'
+    WHEN cancel IN ('its schedule is to be removed', 'its schedule was removed') THEN 'removed'
     ELSE 'cancelled'
 END
 WHERE state = 'running' AND cancel IS NOT NULL;
@@ -37,11 +37,11 @@ UPDATE runs SET cause = CASE state
         WHEN reason LIKE 'lane cleared%' THEN 'lane_cleared'
         WHEN reason LIKE 'its session was stopped%' THEN 'session_stopped'
         WHEN reason LIKE 'replaced by %(overlap is cancel_running)%' THEN 'overlap'
-        WHEN reason LIKE 'its schedule %' THEN 'removed'
+        WHEN reason LIKE 'its schedule is to be removed%' OR reason LIKE 'its schedule was removed%' THEN 'removed'
         ELSE 'cancelled'
     END
     ELSE CASE
-        WHEN reason LIKE 'timed out after %' THEN 'timed_out'
+        WHEN reason LIKE 'timed out after %' AND error IS NULL THEN 'timed_out'
         WHEN reason LIKE 'node % was lost while it ran this%' THEN 'node_lost'
         WHEN reason LIKE 'the node could not renew its lease%' THEN 'node_lost'
         WHEN reason LIKE 'its node was stopped%' THEN 'cut_off'
@@ -53,7 +53,13 @@ UPDATE runs SET cause = CASE state
         WHEN reason LIKE 'this run cannot be executed:%' THEN 'not_started'
         WHEN reason LIKE '%could not be started:%' OR reason LIKE '%cannot be started:%' THEN 'not_started'
         WHEN reason LIKE 'its process cannot import %' THEN 'not_started'
-        WHEN kind = 'http' THEN CASE WHEN reason LIKE 'HTTP %' THEN 'http_status' ELSE 'no_answer' END
+        WHEN kind = 'http' THEN CASE
+            WHEN reason LIKE 'HTTP %' THEN 'http_status'
+            WHEN reason LIKE '% resolves to %' OR reason LIKE '%certificate of %' OR reason LIKE '% redirects %'
+              OR reason LIKE '% cannot be called%' OR reason LIKE 'its header %' OR reason LIKE 'the body unpacks %'
+            THEN 'request_refused'
+            ELSE 'no_answer'
+        END
         WHEN kind = 'shell' THEN CASE
             WHEN reason LIKE 'exited with %' OR reason LIKE 'was killed by %' OR reason LIKE 'ended, and %' THEN 'exit_status'
             ELSE 'not_started'
