@@ -1,8 +1,8 @@
 """Where the core lives: one event loop, whoever calls. Sync callers wait for it, other loops await it.
 
-The core is async only. Its home is the loop of `async with app`, or else a thread of its own, made at first use. From
-the first use to the end of `leave` it is one stay: calls are served while the container is drained, wait while it is
-closed, and then begin a new stay. A fork leaves the stay behind in the parent; the child makes its own.
+The core is async only. It lives on the loop of `async with app`, or else a thread of its own, made at first use. From
+the first use to the end of `leave` is one lifetime: calls are served while the container is drained, wait while it
+is closed, and then begin a new one. A fork leaves it behind in the parent; the child makes its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ P = ParamSpec("P")
 
 
 class _Moved(Exception):
-    """The stay is ending: wait until it has, and call again."""
+    """The lifetime is ending: wait until it has, and call again."""
 
 
 class _Lifetime(Generic[H]):
@@ -40,7 +40,7 @@ class _Lifetime(Generic[H]):
         self.opening = asyncio.Lock()
         self.turn = asyncio.Lock()
         """Held by whoever starts or ends something in the container."""
-        self.visits: dict[asyncio.Future[None], asyncio.Task[Any] | None] = {}
+        self.calls: dict[asyncio.Future[None], asyncio.Task[Any] | None] = {}
         """Calls under way, with the task if it is ours to cancel."""
         self.leaving: asyncio.Task[None] | None = None
         self.is_closing = False
@@ -61,93 +61,93 @@ class EventLoopHost(Generic[H]):
         """Seconds that calls under way have to end before the container is closed under them."""
         self._lock = threading.RLock()  # a signal may interrupt the thread that holds it, and stop the app
         self._lifetime: _Lifetime[H] | None = None
-        _homes.add(self)
+        _hosts.add(self)
 
     @property
     def container(self) -> H | None:
         """The container, if it is open in this process."""
-        stay = self._lifetime
-        return None if stay is None or stay.is_over() else stay.container
+        lifetime = self._lifetime
+        return None if lifetime is None or lifetime.is_over() else lifetime.container
 
     def run(self, use: Callable[[H], Awaitable[T]], *, alone: bool = False) -> T:
-        """From sync code: run it at home and wait. `alone` is for what starts or ends something there."""
+        """From sync code: run it on that loop and wait. `alone` is for what starts or ends something there."""
         while True:
-            stay, future = self._submit(use, alone)
+            lifetime, future = self._submit(use, alone)
             try:
                 return future.result()
             except _Moved:
-                stay.gone.result()
+                lifetime.gone.result()
 
     async def arun(self, use: Callable[[H], Awaitable[T]], *, alone: bool = False) -> T:
-        """From a coroutine on any loop: run it at home and await it."""
+        """From a coroutine on any loop: run it on that loop and await it."""
         while True:
             with self._lock:
-                stay = self._begun()
+                lifetime = self._begun()
             try:
-                if stay.loop is asyncio.get_running_loop():
-                    return await self._use(stay, use, alone)
-                stay, future = self._submit(use, alone)
+                if lifetime.loop is asyncio.get_running_loop():
+                    return await self._use(lifetime, use, alone)
+                lifetime, future = self._submit(use, alone)
                 return await asyncio.wrap_future(future)
             except _Moved:
-                await _until_gone(stay)
+                await _until_gone(lifetime)
 
     async def adopt(self) -> None:
-        """Make the running loop the home, if there is none yet."""
-        stay = self._lifetime
-        if stay is not None and stay.leaving is not None and not stay.is_over():
-            await _until_gone(stay)
+        """Make the running loop the one, if there is none yet."""
+        lifetime = self._lifetime
+        if lifetime is not None and lifetime.leaving is not None and not lifetime.is_over():
+            await _until_gone(lifetime)
         with self._lock:
             if self._lifetime is None or self._lifetime.is_over():
                 self._lifetime = _Lifetime(asyncio.get_running_loop(), None)
 
     def leave(self, drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]) -> None:
         """From sync code: drain the container, close it and end the loop; whoever comes second waits for the first."""
-        stay = self._lifetime
-        if stay is None or stay.is_over():
+        lifetime = self._lifetime
+        if lifetime is None or lifetime.is_over():
             return
-        if stay.loop is _running_loop():
+        if lifetime.loop is _running_loop():
             raise OstinatoError("this would block the event loop that Ostinato runs on: use 'await app.aio.stop()'")
-        self._ask_to_leave(stay, drain, close)
-        stay.gone.result()
-        if stay.thread is not None:
-            stay.thread.join()
-        if stay.failure is not None:
-            raise stay.failure
+        self._ask_to_leave(lifetime, drain, close)
+        lifetime.gone.result()
+        if lifetime.thread is not None:
+            lifetime.thread.join()
+        if lifetime.failure is not None:
+            raise lifetime.failure
 
     async def aleave(self, drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]) -> None:
         """The same from a coroutine on any loop. Once begun it goes on, even if its caller is cancelled."""
-        stay = self._lifetime
-        if stay is None or stay.is_over():
+        lifetime = self._lifetime
+        if lifetime is None or lifetime.is_over():
             return
-        if stay.loop is asyncio.get_running_loop():
-            await asyncio.shield(self._leaving(stay, drain, close))
+        if lifetime.loop is asyncio.get_running_loop():
+            await asyncio.shield(self._leaving(lifetime, drain, close))
         else:
-            self._ask_to_leave(stay, drain, close)
-            await _until_gone(stay)
-            if stay.thread is not None:
-                await asyncio.to_thread(stay.thread.join)
-        if stay.failure is not None:
-            raise stay.failure
+            self._ask_to_leave(lifetime, drain, close)
+            await _until_gone(lifetime)
+            if lifetime.thread is not None:
+                await asyncio.to_thread(lifetime.thread.join)
+        if lifetime.failure is not None:
+            raise lifetime.failure
 
     def call_soon(self, callback: Callable[[H], object]) -> None:
         """Run a callback on the host's loop soon, if the container is open."""
-        stay = self._lifetime
-        if stay is not None and stay.container is not None:
+        lifetime = self._lifetime
+        if lifetime is not None and lifetime.container is not None:
             with suppress(RuntimeError):  # the loop was closed just now
-                stay.loop.call_soon_threadsafe(callback, stay.container)
+                lifetime.loop.call_soon_threadsafe(callback, lifetime.container)
 
     # In the caller's thread
 
     def _submit(self, use: Callable[[H], Awaitable[T]], alone: bool) -> tuple[_Lifetime[H], Future[T]]:
         # Under the lock, so that nothing is handed to a loop after it was told to stop.
         with self._lock:
-            stay = self._begun()
-            if stay.loop is _running_loop():
+            lifetime = self._begun()
+            if lifetime.loop is _running_loop():
                 raise OstinatoError(
                     "this would block the event loop that Ostinato runs on: inside coroutines await the same verb "
                     "under 'app.aio', or 'task.aio.enqueue'"
                 )
-            return stay, asyncio.run_coroutine_threadsafe(self._visit(stay, use, alone), stay.loop)
+            return lifetime, asyncio.run_coroutine_threadsafe(self._visit(lifetime, use, alone), lifetime.loop)
 
     def _begun(self) -> _Lifetime[H]:
         if self._lifetime is None or self._lifetime.is_over():
@@ -160,89 +160,89 @@ class EventLoopHost(Generic[H]):
         return self._lifetime
 
     def _ask_to_leave(
-        self, stay: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+        self, lifetime: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
     ) -> None:
         with self._lock:
-            if not stay.is_over():
-                stay.loop.call_soon_threadsafe(self._leaving, stay, drain, close)
+            if not lifetime.is_over():
+                lifetime.loop.call_soon_threadsafe(self._leaving, lifetime, drain, close)
 
-    # At home
+    # On its loop
 
-    async def _visit(self, stay: _Lifetime[H], use: Callable[[H], Awaitable[T]], alone: bool) -> T:
+    async def _visit(self, lifetime: _Lifetime[H], use: Callable[[H], Awaitable[T]], alone: bool) -> T:
         try:
-            return await self._use(stay, use, alone, asyncio.current_task())
+            return await self._use(lifetime, use, alone, asyncio.current_task())
         except asyncio.CancelledError:
-            if not stay.is_closing:
+            if not lifetime.is_closing:
                 raise
             raise StoreError("the app was stopped while this call was under way") from None
 
     async def _use(
         self,
-        stay: _Lifetime[H],
+        lifetime: _Lifetime[H],
         use: Callable[[H], Awaitable[T]],
         alone: bool,
         task: asyncio.Task[Any] | None = None,
     ) -> T:
-        if stay.is_closing or (alone and stay.leaving is not None):
+        if lifetime.is_closing or (alone and lifetime.leaving is not None):
             raise _Moved
-        visit: asyncio.Future[None] = stay.loop.create_future()
-        stay.visits[visit] = task
+        call: asyncio.Future[None] = lifetime.loop.create_future()
+        lifetime.calls[call] = task
         try:
-            container = stay.container or await self._open(stay)
+            container = lifetime.container or await self._open(lifetime)
             if not alone:
                 return await use(container)
-            async with stay.turn:
+            async with lifetime.turn:
                 return await use(container)
         finally:
-            del stay.visits[visit]
-            if not visit.done():
-                visit.set_result(None)
+            del lifetime.calls[call]
+            if not call.done():
+                call.set_result(None)
 
-    async def _open(self, stay: _Lifetime[H]) -> H:
-        async with stay.opening:
-            if stay.container is None:
-                stay.container = await self._build()
-            return stay.container
+    async def _open(self, lifetime: _Lifetime[H]) -> H:
+        async with lifetime.opening:
+            if lifetime.container is None:
+                lifetime.container = await self._build()
+            return lifetime.container
 
     def _leaving(
-        self, stay: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+        self, lifetime: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
     ) -> asyncio.Task[None]:
-        if stay.leaving is None:
-            stay.leaving = stay.loop.create_task(self._shut(stay, drain, close))
-        return stay.leaving
+        if lifetime.leaving is None:
+            lifetime.leaving = lifetime.loop.create_task(self._shut(lifetime, drain, close))
+        return lifetime.leaving
 
     async def _shut(
-        self, stay: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+        self, lifetime: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
     ) -> None:
         try:
-            async with stay.turn:
-                await self._drain_and_close(stay, drain, close)
+            async with lifetime.turn:
+                await self._drain_and_close(lifetime, drain, close)
         except Exception as error:  # whoever asked raises it
-            stay.failure = error
+            lifetime.failure = error
         finally:
-            self._end(stay)
+            self._end(lifetime)
 
     async def _drain_and_close(
-        self, stay: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
+        self, lifetime: _Lifetime[H], drain: Callable[[H], Awaitable[None]], close: Callable[[H], Awaitable[None]]
     ) -> None:
         try:
-            if stay.container is not None:
-                await drain(stay.container)
+            if lifetime.container is not None:
+                await drain(lifetime.container)
         finally:
-            stay.is_closing = True
-            await _end_visits(stay, self._last_calls)
-            container, stay.container = stay.container, None
+            lifetime.is_closing = True
+            await _end_visits(lifetime, self._last_calls)
+            container, lifetime.container = lifetime.container, None
             if container is not None:
                 await close(container)
 
-    def _end(self, stay: _Lifetime[H]) -> None:
-        stay.is_closing = True
+    def _end(self, lifetime: _Lifetime[H]) -> None:
+        lifetime.is_closing = True
         with self._lock:
-            if self._lifetime is stay:
+            if self._lifetime is lifetime:
                 self._lifetime = None
-            if stay.thread is not None:
-                stay.loop.stop()
-            stay.gone.set_result(None)
+            if lifetime.thread is not None:
+                lifetime.loop.stop()
+            lifetime.gone.set_result(None)
 
     def _forked(self) -> None:
         """In a forked child: what the parent has open is neither to be used nor to be closed here."""
@@ -252,30 +252,30 @@ class EventLoopHost(Generic[H]):
         self._lock = threading.RLock()  # another thread of the parent may have held it
 
 
-_homes: WeakSet[EventLoopHost[Any]] = WeakSet()
+_hosts: WeakSet[EventLoopHost[Any]] = WeakSet()
 _left_behind: list[object] = []
 """What a forked child inherited."""
 
 
 def _after_fork() -> None:
-    for home in list(_homes):
-        home._forked()
+    for host in list(_hosts):
+        host._forked()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
-async def _until_gone(stay: _Lifetime[Any]) -> None:
+async def _until_gone(lifetime: _Lifetime[Any]) -> None:
     # Shielded: one who no longer waits must not take the future from the others.
-    await asyncio.shield(asyncio.wrap_future(stay.gone))
+    await asyncio.shield(asyncio.wrap_future(lifetime.gone))
 
 
-async def _end_visits(stay: _Lifetime[Any], seconds: float) -> None:
+async def _end_visits(lifetime: _Lifetime[Any], seconds: float) -> None:
     """Let short calls end, and end the long ones."""
-    if stay.visits:
-        await asyncio.wait(list(stay.visits), timeout=seconds)
-    ours = [task for task in stay.visits.values() if task is not None]
+    if lifetime.calls:
+        await asyncio.wait(list(lifetime.calls), timeout=seconds)
+    ours = [task for task in lifetime.calls.values() if task is not None]
     for task in ours:
         task.cancel()
     if ours:
@@ -283,9 +283,9 @@ async def _end_visits(stay: _Lifetime[Any], seconds: float) -> None:
 
 
 class _Beside(ThreadPoolExecutor):
-    """Where `asyncio.to_thread` runs things at home.
+    """Where `asyncio.to_thread` runs things on that loop.
 
-    Python's own pools take nothing more once the main thread has ended; the home may live on by other threads. From
+    Python's own pools take nothing more once the main thread has ended; the loop may live on by other threads. From
     then on each call has a thread of its own.
     """
 

@@ -47,9 +47,9 @@ F = TypeVar("F", bound=Sync | Async)
 class SyncAsync(Generic[S, F]):
     """A service in one of the two forms: on whose loop it runs, and which of the container's services it is."""
 
-    def __init__(self, form: type[F], home: EventLoopHost[Container], pick: Callable[[Container], S]) -> None:
+    def __init__(self, form: type[F], host: EventLoopHost[Container], pick: Callable[[Container], S]) -> None:
         self._form = form
-        self._host = home
+        self._host = host
         self._pick = pick
 
 
@@ -162,9 +162,9 @@ class Nodes(SyncAsync[NodeService, F]):
 class Sessions(SyncAsync[SessionService, F]):
     """Sessions. `send` gives sync code a handle on the run, and coroutines its number."""
 
-    def __init__(self, form: type[F], home: EventLoopHost[Container], throttle: Throttle) -> None:
-        super().__init__(form, home, lambda container: container.services.sessions)
-        self._runs = Runs(Sync, home, lambda container: container.services.runs)
+    def __init__(self, form: type[F], host: EventLoopHost[Container], throttle: Throttle) -> None:
+        super().__init__(form, host, lambda container: container.services.sessions)
+        self._runs = Runs(Sync, host, lambda container: container.services.runs)
         self._throttle = throttle
 
     send = _sending(SessionService.send)
@@ -201,14 +201,14 @@ async def _why(container: Container, name: str, at: datetime | None = None) -> W
 class Resources(SyncAsync[Container, F]):
     """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`."""
 
-    def __init__(self, form: type[F], home: EventLoopHost[Container], throttle: Throttle) -> None:
-        super().__init__(form, home, lambda container: container)
-        self.schedules = Schedules(form, home, lambda container: container.services.schedules)
-        self.runs = Runs(form, home, lambda container: container.services.runs)
-        self.projects = Projects(form, home, lambda container: container.services.projects)
-        self.lanes = Lanes(form, home, lambda container: container.services.lanes)
-        self.sessions = Sessions(form, home, throttle)
-        self.nodes = Nodes(form, home, lambda container: container.services.nodes)
+    def __init__(self, form: type[F], host: EventLoopHost[Container], throttle: Throttle) -> None:
+        super().__init__(form, host, lambda container: container)
+        self.schedules = Schedules(form, host, lambda container: container.services.schedules)
+        self.runs = Runs(form, host, lambda container: container.services.runs)
+        self.projects = Projects(form, host, lambda container: container.services.projects)
+        self.lanes = Lanes(form, host, lambda container: container.services.lanes)
+        self.sessions = Sessions(form, host, throttle)
+        self.nodes = Nodes(form, host, lambda container: container.services.nodes)
 
     health = _verb(Container.health)
     wait_idle = _verb(_wait_idle)

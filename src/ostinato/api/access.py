@@ -25,8 +25,8 @@ from ostinato.service.audit import acting
 from ostinato.service.services import Services
 
 __all__ = [
+    "IDENTITY",
     "ORIGIN_KEY",
-    "VISITOR",
     "Admin",
     "AuthenticationMiddleware",
     "Authenticator",
@@ -49,7 +49,7 @@ ORIGIN_KEY = "x-origin-key"
 origin of this one, and to send it makes the browser ask first (CORS)."""
 OPEN_PATHS = frozenset({("POST", "/api/login"), ("GET", "/api/openapi.json")})
 
-VISITOR = "ostinato.identity"
+IDENTITY = "ostinato.identity"
 """Where a request carries who it is of, once that is known."""
 
 
@@ -137,7 +137,7 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
             return
         identity = await self._authenticator.identify(HTTPConnection(scope))
-        scope[VISITOR] = identity
+        scope[IDENTITY] = identity
         with acting(identity.actor), shown_to(identity.login):
             await self._app(scope, receive, send)
 
@@ -173,7 +173,7 @@ def authenticator_of(connection: HTTPConnection) -> Authenticator:
 
 def identity_of(connection: HTTPConnection) -> Identity:
     """Who was let in with this request."""
-    found = connection.scope.get(VISITOR)
+    found = connection.scope.get(IDENTITY)
     if not isinstance(found, Identity):
         raise NotLoggedIn("you are not logged in")
     return found

@@ -14,7 +14,7 @@ from functools import partial
 from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ostinato.api.access import VISITOR, Identity, address_of
+from ostinato.api.access import IDENTITY, Identity, address_of
 from ostinato.api.container import ApiContainer
 from ostinato.clock import SECOND, Micros
 from ostinato.models.access import Actor
@@ -77,7 +77,7 @@ class Denials:
             await self._count(scope, denied)
 
     async def _count(self, scope: Scope, status: int) -> None:
-        identity, address = scope.get(VISITOR), address_of(HTTPConnection(scope))
+        identity, address = scope.get(IDENTITY), address_of(HTTPConnection(scope))
         actor = identity.actor if isinstance(identity, Identity) else Actor(_UNKNOWN, "api", address)
         known = self._windows.get((actor.who, actor.address, status))
         if known is None and not self._has_room():

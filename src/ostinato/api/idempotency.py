@@ -64,13 +64,13 @@ class IdempotencyStore:
         if body is None:
             return  # the client went away before it had sent it
         fingerprint = _fingerprint(scope, body, login.role)
-        repeats = self._container.services.repeats
-        begun = await repeats.begin(login.who, key, fingerprint)
+        keys = self._container.services.idempotency
+        begun = await keys.begin(login.who, key, fingerprint)
         if isinstance(begun, Answer):
             await _replay(begun, fingerprint)(scope, receive, send)
             return
         with tracking_writes() as writes:
-            kept = _Kept(send, fingerprint, partial(repeats.end, begun), writes)
+            kept = _Kept(send, fingerprint, partial(keys.end, begun), writes)
             try:
                 await self._app(scope, _replayed(body, receive), kept.send)
             finally:

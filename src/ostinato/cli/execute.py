@@ -61,9 +61,9 @@ def execute(
 
         _check_task(database, what)
         draft = database.ask(database.services.runs.draft(what, project=home, **options))
-        attended = ForegroundRun(as_json=common.json)
+        foreground = ForegroundRun(as_json=common.json)
         try:
-            run = database.with_container(lambda container: attended.execute(container, draft))
+            run = database.with_container(lambda container: foreground.execute(container, draft))
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
         if common.json:
@@ -72,9 +72,9 @@ def execute(
             emit_json_line(run_answer(run, database.zone))
         else:
             say(tell(run))
-    if attended.is_unread:
+    if foreground.is_unread:
         raise BrokenPipeError
-    return FORCED if attended.signals and run.state == "cancelled" else _exit_code(run)
+    return FORCED if foreground.signals and run.state == "cancelled" else _exit_code(run)
 
 
 def _here(work: Work, project: str | None) -> Work:

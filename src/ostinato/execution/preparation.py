@@ -87,7 +87,7 @@ class Preparation:
             listed = "; ".join(f"{name}: {reason}" for name, reason in failures.items())
             return Outcome(OutcomeKind.SKIPPED, f"check failed: {listed}", cause=Cause.CHECK)
         if not isinstance(call.work, Function) or policy.gate is not None:
-            found = await self._surround(claimed, policy, call)
+            found = await self._find_environment(claimed, policy, call)
             if isinstance(found, Outcome):
                 return found
             call.process_environment = found
@@ -102,7 +102,7 @@ class Preparation:
                 _hand_over(verdict, found, call)
         return await self._reserve(claimed, policy, call)
 
-    async def _surround(self, claimed: ClaimedRun, policy: Policy, call: Call) -> ProcessEnvironment | Outcome:
+    async def _find_environment(self, claimed: ClaimedRun, policy: Policy, call: Call) -> ProcessEnvironment | Outcome:
         work = call.work
         key = work.conversation(claimed.project) if isinstance(work, Agent) else None
         ground: ProjectContext | None = ProjectContext()

@@ -52,7 +52,7 @@ class Services:
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
-        self.repeats = IdempotencyService(store, clock)
+        self.idempotency = IdempotencyService(store, clock)
         self.upkeep = UpkeepService(store, clock)
         self.tasks = TaskService(store, clock)
         self.timings = TimingService(clock, zone)

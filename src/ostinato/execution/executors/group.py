@@ -42,14 +42,14 @@ class ProcessGroup:
         supervisor: socket.socket,
         number: int,
         said: bytes,
-        ears: Sequence[PipeReader],
+        readers: Sequence[PipeReader],
         ours: contextlib.ExitStack,
         kill_seconds: float,
     ) -> None:
         self.number = number
         """The number of its first process, its group and its session; 0 if its supervisor died before it told."""
         self._supervisor = supervisor
-        self._ears = ears
+        self._readers = readers
         self._ours = ours
         self._loop = asyncio.get_running_loop()
         self._said = b""
@@ -92,10 +92,10 @@ class ProcessGroup:
             with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
                 # Pipes of our own: to wait for asyncio's is to wait for everybody who holds them.
                 out, out_end = _listen(stdout, ours, theirs)
-                ears, ends = [out], [out_end]
+                readers, ends = [out], [out_end]
                 if stderr is not None:
                     err, err_end = _listen(stderr, ours, theirs)
-                    ears, ends = [out, err], [out_end, err_end]
+                    readers, ends = [out, err], [out_end, err_end]
                 if stdin is not None:
                     ends.append(_feed(stdin, keep_stdin, ours, theirs))
                 request = {
@@ -109,7 +109,7 @@ class ProcessGroup:
                     "kill_seconds": kill_seconds,
                 }
                 supervisor, number, said = await _spawn(request, [*ends, *pass_fds])
-                return cls(supervisor, number, said, ears, ours.pop_all(), kill_seconds)
+                return cls(supervisor, number, said, readers, ours.pop_all(), kill_seconds)
         except (OSError, ValueError) as error:
             raise not_started(command, folder, environment, user, error) from error
 
@@ -140,7 +140,7 @@ class ProcessGroup:
             # Its supervisor ends whatever it started: if it was told to stop, with the time that it had itself.
             last = max(self._loop.time(), self._kill_at or 0) + DRAIN_SECONDS
             await asyncio.wait([self._gone], timeout=last - self._loop.time())
-            open_pipes = [ear.ended for ear in self._ears if not ear.ended.done()]
+            open_pipes = [reader.ended for reader in self._readers if not reader.ended.done()]
             if open_pipes:
                 await asyncio.wait(open_pipes, timeout=DRAIN_SECONDS)
             return self._status
@@ -240,12 +240,12 @@ async def _spawn(request: dict[str, Any], descriptors: Sequence[int]) -> tuple[s
 
 
 def _listen(sink: Sink, ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> tuple[PipeReader, int]:
-    """An ear, and the end of its pipe that is the command's."""
+    """A reader, and the end of its pipe that is the command's."""
     reading, writing = os.pipe()
     theirs.callback(os.close, writing)
-    ear = PipeReader(reading, sink)
-    ours.callback(ear.close)
-    return ear, writing
+    reader = PipeReader(reading, sink)
+    ours.callback(reader.close)
+    return reader, writing
 
 
 def _feed(data: bytes, keep_open: bool, ours: contextlib.ExitStack, theirs: contextlib.ExitStack) -> int:

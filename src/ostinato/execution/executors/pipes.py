@@ -1,4 +1,4 @@
-"""The two ends of pipes to a process: an ear for what it says, a mouth for what it shall read. Neither ever blocks."""
+"""Pipes to a process: a reader for what it prints, a writer for what it is given. Neither ever blocks."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ class _Child(ProcessCall):
                 ensure_standard_descriptors()
                 answers, channel = os.pipe()
                 theirs.callback(os.close, channel)
-                ear = PipeReader(answers, self._heard)
-                ours.callback(ear.close)
+                reader = PipeReader(answers, self._heard)
+                ours.callback(reader.close)
                 child = await self._start(
                     [sys.executable, "-m", "ostinato.execution.child", str(channel)],
                     folder=Path.cwd(),
@@ -87,8 +87,8 @@ class _Child(ProcessCall):
                     pass_fds=(channel,),
                 )
             status = await child.wait()
-            if not ear.ended.done():
-                await asyncio.wait([ear.ended], timeout=group.DRAIN_SECONDS)
+            if not reader.ended.done():
+                await asyncio.wait([reader.ended], timeout=group.DRAIN_SECONDS)
         if self._is_stopping:
             return STOPPED
         if self._nonsense is not None:

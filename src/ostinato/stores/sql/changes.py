@@ -26,7 +26,7 @@ from ostinato.stores.sql.connection import Connection, Values
 __all__ = ["changes_since"]
 
 # Without what may be large and is not told.
-_TOLD_COLUMNS = (
+_PUBLISHED_COLUMNS = (
     "r.id, s.name, r.task, r.state, r.cause, r.reason, r.cancel, r.trigger, r.due_at, r.last_due_at, r.count, "
     "r.ready_at, r.started_at, r.finished_at, r.attempt, r.totals, r.progress, r.error, r.lane, r.priority, r.session, "
     "r.project, r.key, r.node, r.schedule_id, s.zone"
@@ -76,12 +76,12 @@ async def changes_since(db: Connection, position: Position, limit: int) -> Chang
 
 
 async def _runs(db: Connection, condition: str, values: Values) -> list[PublishedRun]:
-    query = f"SELECT {_TOLD_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
+    query = f"SELECT {_PUBLISHED_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE {condition}"
     return load_all(_told, await db.fetch(query, values))
 
 
 def _told(row: Sequence[Any]) -> PublishedRun:
-    """A run, from _TOLD_COLUMNS; of one that is not under way nobody wants any more that it stops."""
+    """A run, from _PUBLISHED_COLUMNS; of one that is not under way nobody wants any more that it stops."""
     # fmt: off
     (id, schedule, task, state, cause, reason, cancel, trigger, due_at, last_due_at, count, ready_at, started_at,
      finished_at, attempt, totals, progress, error, lane, priority, session, project, key, node, schedule_id,

@@ -25,7 +25,7 @@ _REMOVE = """
 DELETE FROM projects WHERE name = :name AND NOT EXISTS (SELECT 1 FROM schedules WHERE project = :name) RETURNING name
 """
 _LIST = f"SELECT {PROJECT_COLUMNS} FROM projects p WHERE :name::text IS NULL OR p.name = :name ORDER BY p.name"
-_GROUND = """
+_CONTEXT = """
 SELECT p.folder, p.env, (SELECT id FROM conversations WHERE key = :key)
 FROM (SELECT 1) always LEFT JOIN projects p ON p.name = :project
 WHERE :project::text IS NULL OR p.name IS NOT NULL
@@ -64,7 +64,7 @@ class Projects:
 
     async def find_context(self, project: str | None, conversation: str | None) -> ProjectContext | None:
         wanted = {"project": project, "key": conversation}
-        rows = await self._database.read(lambda db: db.fetch(_GROUND, wanted, exact=True))
+        rows = await self._database.read(lambda db: db.fetch(_CONTEXT, wanted, exact=True))
         return load_project_context(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:

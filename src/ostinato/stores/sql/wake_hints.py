@@ -10,7 +10,7 @@ from ostinato.stores.sql.connection import Connection
 __all__ = ["wake_hints"]
 
 # When the first queued run is ready: one seek for each lane and priority, and one for those that wait for that too.
-_GLANCE = """
+_WAKE_HINTS = """
 WITH RECURSIVE level (lane, priority) AS (
     SELECT l.name, (SELECT max(priority) FROM runs WHERE state = 'queued' AND waiting = FALSE AND lane = l.name)
     FROM lanes l WHERE NOT l.paused
@@ -36,7 +36,7 @@ LEFT JOIN (SELECT id, cause, cancel FROM runs WHERE node = :node AND state = 'ru
 
 async def wake_hints(db: Connection, node: NodeId) -> WakeHints:
     """One cheap look."""
-    rows = await db.fetch(_GLANCE, {"node": node})
+    rows = await db.fetch(_WAKE_HINTS, {"node": node})
     next_at, ready_at, drain = rows[0][:3]
     asked = [(RunId(id), load_ending(*ending)) for _, _, _, id, *ending in rows if id is not None]
     return WakeHints(next_at, ready_at, asked, None if drain is None else bool(drain))
