@@ -26,7 +26,7 @@ class RunState(StrEnum):
     SKIPPED = "skipped"
     """Not executed: overlap, a check or a gate said no."""
     MISSED = "missed"
-    """Due while nobody was there, and catch-up said no. May stand for many due times."""
+    """Due while no engine was running, and not caught up. May stand for many due times."""
     EXPIRED = "expired"
     """Waited longer than its max age."""
     SUPERSEDED = "superseded"

@@ -526,8 +526,8 @@ export interface paths {
         post?: never;
         /**
          * Remove Schedule
-         * @description Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end, or
-         *     if code of a run that was given up still runs.
+         * @description Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end,
+         *     or if code of a run that was given up still runs.
          */
         delete: operations["remove_schedule"];
         options?: never;

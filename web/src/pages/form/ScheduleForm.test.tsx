@@ -171,7 +171,7 @@ describe("the form of a new schedule", () => {
     expect(asked.some((each) => each.method === "POST")).toBe(false);
     fill(screen.getByLabelText("Name"), "backup");
     await user.click(screen.getByText("Create schedule"));
-    expect(await screen.findByText("There is a schedule of this name already.")).toBeTruthy();
+    expect(await screen.findByText("A schedule of this name already exists.")).toBeTruthy();
   });
 
   it("tells an operator that shell work is for admins", async () => {

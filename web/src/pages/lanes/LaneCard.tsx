@@ -136,7 +136,7 @@ function ClearDialog({ lane, onClose }: AskProps) {
       open
       onOpenChange={onClose}
       title={`Clear the queue of lane ${lane.name}?`}
-      text={`${counted(lane.queued, "queued run")} will end as cancelled. Active runs go on. This cannot be taken back.`}
+      text={`${counted(lane.queued, "queued run")} will end as cancelled. Active runs go on. This cannot be undone.`}
       action="Clear the queue"
       danger
       onConfirm={async () => {
