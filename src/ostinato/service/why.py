@@ -191,7 +191,7 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, .
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
     if schedule.next_run_at is not None:
-        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is "))
+        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is ").removeprefix("has been "))
     if not nodes:
         facts.append("no engine is running on this database")
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):
