@@ -189,7 +189,7 @@ def _from_file(path: Path) -> dict[str, Any]:
     for name in found:
         if name not in _NAMES:
             known = ", ".join(sorted(_NAMES))
-            raise InvalidInput(f"{path.name} has the unknown setting {name!r}", field=name, hint=f"known are {known}")
+            raise InvalidInput(f"{path.name} has the unknown setting {name!r}", field=name, hint=f"known: {known}")
     return found
 
 
@@ -301,7 +301,7 @@ def _port(value: Any) -> int:
 
 
 def _host_names(value: Any) -> tuple[str, ...]:
-    hint = 'a list of names as browsers call them, such as ["jobs.example.org"]'
+    hint = 'a list of host names as browsers use them, such as ["jobs.example.org"]'
     parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
         raise InvalidInput(f"hosts cannot be {value!r}", field="hosts", hint=hint)
@@ -322,7 +322,7 @@ def _trusted_proxies(value: Any) -> tuple[str, ...]:
         except ValueError:
             raise InvalidInput(f"trusted_proxies cannot hold {part!r}", field="trusted_proxies", hint=hint) from None
         if network.prefixlen == 0:
-            everybody = f"trusted_proxies cannot hold {part!r}, which is everybody"
+            everybody = f"trusted_proxies cannot hold {part!r}, which means everybody"
             raise InvalidInput(everybody, field="trusted_proxies", hint=hint)
     return tuple(parts)
 

@@ -188,7 +188,7 @@ class StoreUnavailable(StoreError):
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The connection broke during the commit: look whether the change is there before you repeat it."""
+    """The connection broke during the commit: check whether the change was made before you repeat it."""
 
 
 class WaitTimeout(OstinatoError, TimeoutError):

@@ -233,7 +233,7 @@ def test_a_node_that_cannot_renew_its_lease_is_neither_healthy_nor_ready(
     for path in ("/healthz", "/readyz"):
         answer = web.anybody().get(path)
         assert answer.status_code == 503, path
-        assert answer.json()["reason"].startswith("its lease could not be renewed since 20")
+        assert answer.json()["reason"].startswith("its lease has not been renewed since 20")
 
 
 def failing(web: Web, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Awaitable[Any]]) -> None:

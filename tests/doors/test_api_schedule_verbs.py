@@ -229,7 +229,7 @@ def test_an_unexpected_error_of_one_of_many_is_in_the_log(
     [
         {"action": "dance", "names": ["a"]},
         {"action": "enable", "names": []},
-        {"action": "enable", "names": ["a"], "note": "only disable says why"},
+        {"action": "enable", "names": ["a"], "note": "only disable takes one"},
         {"action": "enable", "names": ["a"], "force": True},
         {},
     ],

@@ -281,7 +281,7 @@ def test_why_a_service_of_a_node_failed_is_told_to_operators(web: Web) -> None:
     told = {role: web.script(role).get("/api/nodes").json()["items"][0]["services"] for role in ("viewer", "operator")}
     assert told["operator"] == services
     assert (told["viewer"]["lease"]["up"], told["viewer"]["ticker"]) == (False, services["ticker"])
-    assert told["viewer"]["lease"]["error"] == "the log of the node says why"
+    assert told["viewer"]["lease"]["error"] == "see the log of the node"
 
 
 def test_a_wrong_method_and_a_wrong_address_are_problems(web: Web) -> None:

@@ -328,4 +328,4 @@ def test_only_the_budget_of_one_run_can_be_given(cli: CommandLine) -> None:
     assert cli.ok("exec", "--shell", "true", "--budget", "per_run_usd=1").code == 0
     answer = cli("exec", "--shell", "true", "--budget", "per_day_usd=1")
     assert answer.code == 2
-    assert "a run without a schedule has no budget of a day; give per_run_usd" in answer.err
+    assert "a run without a schedule has no daily budget; give per_run_usd" in answer.err

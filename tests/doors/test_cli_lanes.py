@@ -99,7 +99,7 @@ def test_clear_wants_yes_off_a_terminal(cli: CommandLine) -> None:
     _queue(cli, "dm:1")
     answer = cli("lane", "clear", "main")
     assert (answer.code, answer.out) == (2, "")
-    assert answer.err == "error: clearing lane 'main' ends 1 queued run; say --yes to do it\n"
+    assert answer.err == "error: clearing lane 'main' ends 1 queued run; pass --yes to do it\n"
     assert _lane(cli, "main")["queued"] == 1
 
 

@@ -82,7 +82,7 @@ def test_outside_of_a_run_it_says_where_it_works(cli: CommandLine, monkeypatch: 
     monkeypatch.delenv("OSTINATO_REPORT", raising=False)
     answer = cli("report", "--progress", "1/2")
     assert (answer.code, answer.out) == (1, "")
-    assert "inside of shell and agent runs only" in answer.err
+    assert "only set inside shell and agent runs" in answer.err
     assert not list(cli.folder.glob("*.db"))
 
 

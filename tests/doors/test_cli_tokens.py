@@ -41,7 +41,7 @@ def test_scripts_get_the_token_as_json(cli: CommandLine) -> None:
 def test_what_is_wrong_with_a_token_is_told(cli: CommandLine) -> None:
     cli.ok("token", "add", "ci", "--role", "viewer")
     taken = cli("token", "add", "ci", "--role", "viewer")
-    assert (taken.code, "there is a token 'ci' already" in taken.err) == (1, True)
+    assert (taken.code, "a token 'ci' already exists" in taken.err) == (1, True)
     role = cli("token", "add", "x", "--role", "god")
     assert (role.code, "viewer, operator, admin" in role.err) == (2, True)
     assert cli("token", "add", "x").code == 2

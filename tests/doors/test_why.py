@@ -111,7 +111,7 @@ def test_why_when_no_engine_runs(app: Ostinato, clock: FakeClock) -> None:
         "It was due at 2026-01-01 01:00:00 UTC, but no engine is running: start one with 'ostinato up'."
     )
     assert why.facts[1:] == (
-        "due since 2026-01-01 01:00:00 UTC: no engine is there to start it",
+        "due since 2026-01-01 01:00:00 UTC: no engine is running to start it",
         "no engine is running on this database",
     )
 
@@ -121,7 +121,7 @@ def test_a_due_time_that_passed_while_nobody_was_there_is_not_due_next(app: Osti
     clock.advance("70m")
     assert app.why("job", at=at(0, 30)).answer == (
         "It was not due at 2026-01-01 00:30:00 UTC: Every hour. "
-        "It is due since 2026-01-01 01:00:00 UTC: no engine is there to start it."
+        "It has been due since 2026-01-01 01:00:00 UTC: no engine is running to start it."
     )
 
 

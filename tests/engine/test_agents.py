@@ -150,7 +150,7 @@ def test_a_vanished_conversation_begins_anew_and_says_so(
     if on_stderr:
         (stand_in.home / "on-stderr").touch()
     run = done(agent_app, context="group")
-    note = f"conversation {before.result['session_id']} is not there any more, and a new one was begun"
+    note = f"conversation {before.result['session_id']} no longer exists, so a new one was begun"
     assert (run.state, run.reason, run.attempt) == (RunState.SUCCEEDED, note, 1)
     assert f"ostinato: {note}\n" in output(agent_app, run)
     assert run.result["text"] == "message 1: look"

@@ -145,7 +145,7 @@ def test_a_run_whose_budget_is_used_up_by_its_own_attempt_has_failed(app: Ostina
     (run,) = app.runs.list(schedule="job")
     assert (run.state, run.attempt) == (RunState.FAILED, 2)
     assert run.reason == (
-        "attempt 1 failed, and the budget lets it try no more: $5.00 of $5.00 spent today (attempt 2)"
+        "attempt 1 failed, and the budget allows no further attempt: $5.00 of $5.00 spent today (attempt 2)"
     )
     assert "no good" in (run.attempts[0].error or "")
     assert (app.schedules.get("job").broken or "").startswith("a scheduled run failed: attempt 1 failed")

@@ -207,7 +207,7 @@ def test_the_due_times_of_a_removal_that_does_not_succeed_have_their_row(
     eventually(lambda: fake_clock.advance("10s") and not app.schedules.get("nightly").paused)
     (skipped,) = app.runs.list(schedule="nightly", state="skipped")
     assert skipped.count >= 3
-    assert skipped.reason == "it is being removed: nothing starts while what runs of it is waited for"
+    assert skipped.reason == "it is being removed: nothing starts while its active runs end"
     eventually(lambda: fake_clock.advance("10s") and app.runs.list(schedule="nightly", state="succeeded"))
 
 

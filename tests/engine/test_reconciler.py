@@ -81,4 +81,4 @@ def test_a_drained_node_leaves_nothing_running_that_it_never_heard_of(shared_db:
     app.stop(grace=0)
     run = app.runs.get(leaked.id)
     assert (run.state, run.attempt, run.node, executed) == (RunState.QUEUED, 0, None, [])
-    assert run.reason == "its node never heard that it had claimed it"
+    assert run.reason == "its node never learned that it had claimed it"

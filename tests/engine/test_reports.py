@@ -299,5 +299,5 @@ def test_only_a_few_bad_lines_are_told(memory_app: Ostinato) -> None:
     run = reported(memory_app, *["nonsense"] * 50, '{"totals": {"a": 1}}')
     told = memory_app.runs.output(run.id).splitlines()
     assert len(told) == 6
-    assert told[-1] == "ostinato: more reports could not be read, which are not told one by one"
+    assert told[-1] == "ostinato: more reports could not be read; they are not listed one by one"
     assert run.totals == {"a": 1}

@@ -194,7 +194,7 @@ def test_an_unreadable_file_is_put_aside_and_never_holds_up_a_start(
     app.start()
     assert job.enqueue().wait(timeout=60).result == "done"
     assert [found.name for found in files_of(shared_db)] == [f"{path.name}.unreadable"]
-    assert "are put aside" in caplog.text
+    assert "are set aside" in caplog.text
 
 
 @on_shared
@@ -225,7 +225,7 @@ def test_a_file_of_another_user_is_left_to_that_user(
         assert other.with_engine(_write_spool) == 0
         other.stop(grace=0)
     assert files_of(shared_db) == before
-    assert "are another user's" in caplog.text
+    assert "belong to another user" in caplog.text
     own = make_app(shared_db).start()
     assert (own.runs.get(id).state, files_of(shared_db)) == (RunState.SUCCEEDED, [])
 

@@ -147,7 +147,7 @@ async def test_a_commit_of_which_nobody_can_be_asked_stays_unknown(
 ) -> None:
     with monkeypatch.context() as patched:
         lose_answer(patched, stays_away=True)
-        with pytest.raises(OutcomeUnknown, match="look whether the change is there"):
+        with pytest.raises(OutcomeUnknown, match="check whether the change was made"):
             await store.runs.insert_runs([new_run(key="once")])
     assert len(await store.runs.list_runs(RunFilter())) == 1
 

@@ -37,7 +37,7 @@ BAD_RUNS = [
     (f"priority = {HUGE}", "one of its numbers is out of range"),
     ("count = 0", "one of its numbers is out of range"),
     ("state = 'dreaming'", "its state is unknown"),
-    ("state = 'failed', finished_at = NULL", "it has ended at no time"),
+    ("state = 'failed', finished_at = NULL", "it has ended but has no end time"),
     ("trigger = 'whim'", "its trigger is unknown"),
     ("mode = 'sideways'", "its mode is unknown"),
     (f"ready_at = {HUGE}", "one of its times is out of range"),

@@ -75,7 +75,7 @@ def test_durations_may_be_text(tmp_path: Path) -> None:
         ("lanes = 3", "lanes", r"\[lanes\]"),
         ("[lanes]\nmain = -1", "lanes.main", "whole number from 1"),
         ("db = 5", "db", "give text"),
-        ("dbb = 5", "dbb", "unknown setting 'dbb'.*known are agent_prompt, agents, app, db"),
+        ("dbb = 5", "dbb", "unknown setting 'dbb'.*known: agent_prompt, agents, app, db"),
         ("[tuning]\ncheck_seconds = 5", "tuning", "unknown setting 'tuning'"),
         ("db = ", "ostinato.toml", "not valid TOML"),
     ],

@@ -50,7 +50,7 @@ def context(key: str | None = None, told: list[RunContext] | None = None) -> Run
 
 
 def test_outside_of_a_task_there_is_no_current_run() -> None:
-    with pytest.raises(NotRunning, match="only there inside a running task"):
+    with pytest.raises(NotRunning, match="works only inside a running task"):
         current_run()
 
 
@@ -200,7 +200,7 @@ def test_a_name_serves_one_function_and_the_same_again_is_no_error() -> None:
     registry = Registry()
     registry.add_task("job", plain, {})
     registry.add_task("job", plain, {})
-    with pytest.raises(InvalidInput, match=r"task 'job' is .*plain already, it cannot be .*wants_context too"):
+    with pytest.raises(InvalidInput, match=r"task 'job' is already .*plain; it cannot also be .*wants_context"):
         registry.add_task("job", wants_context, {})
 
 

@@ -163,8 +163,8 @@ def test_a_host_of_the_works_own_is_none_of_another_origin() -> None:
         ("ftp://one.example/a", "only http and https are called, not ftp"),
         ("file:///etc/passwd", "only http and https are called, not file"),
         ("javascript:alert(1)", "only http and https are called, not javascript"),
-        ("https://one.example:99999/", "redirects to what cannot be called"),
-        ("https://[::1/", "redirects to what cannot be called"),
+        ("https://one.example:99999/", "redirects to an address that cannot be called"),
+        ("https://[::1/", "redirects to an address that cannot be called"),
     ],
 )
 def test_a_redirect_to_somewhere_else_is_not_followed(location: str, why: str) -> None:

@@ -41,8 +41,8 @@ def test_every_schema_is_there_is_used_and_says_what_it_is() -> None:
         pytest.param("Schedule", "running", "queued or running", id="of the answer"),
         pytest.param("Run", "zone", "or of the settings", id="told otherwise than by the model"),
         pytest.param("LaneAnswer", "used", "on all nodes", id="of the model of what has a zone beside it"),
-        pytest.param("MadeLogin", "version", "Of the server.", id="inherited"),
-        pytest.param("Login", "current", "the one that asks", id="of a model that is told whole"),
+        pytest.param("MadeLogin", "version", "The version of the server.", id="inherited"),
+        pytest.param("Login", "current", "the login of this request", id="of a model that is told whole"),
         pytest.param("Timeline", "truncated", "more than the limit", id="beside one that has another name in JSON"),
     ],
 )

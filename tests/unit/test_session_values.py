@@ -75,7 +75,7 @@ def test_a_session_and_a_message_that_share_their_letters_have_keys_of_their_own
 
 @pytest.mark.parametrize("taken", ["schedule:", "schedule:report"])
 def test_our_own_keys_are_nobody_elses(taken: str) -> None:
-    with pytest.raises(InvalidInput, match="used by the scheduler itself"):
+    with pytest.raises(InvalidInput, match="reserved for the scheduler"):
         check_session(taken)
 
 

@@ -13,7 +13,11 @@ from ostinato.stores.sqlite.jobs import named_error
     ("error", "kind", "says"),
     [
         (apsw.FullError("full"), StoreUnavailable, "the disk is full: make room"),
-        (apsw.IOError("disk I/O error"), StoreUnavailable, r"the disk did not take it \(disk I/O error\): is it full"),
+        (
+            apsw.IOError("disk I/O error"),
+            StoreUnavailable,
+            r"the disk could not be written \(disk I/O error\): is it full",
+        ),
         (apsw.BusyError("busy"), StoreUnavailable, "another process held the lock of /srv/jobs.db for 10 s"),
         (apsw.ReadOnlyError("read-only"), StoreError, "check the folder and its rights"),
         (apsw.NotADBError("no"), StoreError, "not an SQLite database"),

@@ -92,7 +92,7 @@ class Authenticator:
         if login is None and secret and not origin_key:
             raise NotLoggedIn(
                 "the cookie alone is not enough, since browsers send it to every port of the host: send the origin_key "
-                "that the answer to the login told as the header X-Origin-Key (or as the first message of a "
+                "from the answer to the login as the header X-Origin-Key (or as the first message of a "
                 "WebSocket), or use a token instead"
             )
         if login is None:
@@ -105,7 +105,7 @@ class Authenticator:
         if login is None:
             self._check(address)
             self._failed(address)
-            raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token add' makes one")
+            raise NotLoggedIn("the token is unknown or has expired; make one with 'ostinato token add'")
         return Identity(login, "api", address)
 
     async def log_in(self, code: str | None, token: str | None, address: str | None) -> Identity:
@@ -182,7 +182,7 @@ def identity_of(connection: HTTPConnection) -> Identity:
 def require(login: Login, role: Role, deed: str = "this") -> None:
     """NotAllowed, unless this role or a higher one is there."""
     if not login.role.covers(role):
-        raise NotAllowed(f"{deed} needs the role {role}, and {login.who!r} is {login.role}")
+        raise NotAllowed(f"{deed} needs the role {role}, and {login.who!r} has the role {login.role}")
 
 
 @lru_cache

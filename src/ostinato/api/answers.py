@@ -17,14 +17,14 @@ __all__ = ["Zoned", "json_answer", "problems"]
 T = TypeVar("T")
 _MEANINGS = {
     401: "Not logged in",
-    403: "Not allowed: another role is needed, or another page asks",
+    403: "Not allowed: the role is too low, or the request comes from another page",
     404: "Not found",
-    409: "Not in a state that allows this",
-    412: "Somebody changed it meanwhile, or it is there already",
-    413: "The body has more than it may",
-    416: "There is no such range",
+    409: "Its state does not allow this",
+    412: "It was changed in the meantime, or it already exists",
+    413: "The body is too large",
+    416: "The range cannot be satisfied",
     421: "The Host of the request is not one of this server's names",
-    422: "Something that was given cannot be used",
+    422: "A given value is not valid",
     429: "Too many wrong tokens or codes",
     503: "The database cannot be reached, or this node is shutting down",
 }

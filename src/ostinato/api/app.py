@@ -49,9 +49,9 @@ from ostinato.api.security import SecurityMiddleware
 
 __all__ = ["api_routes", "create_app"]
 
-_ABOUT = """Schedules, runs, lanes, sessions and all else that the command line can do.
+_ABOUT = """Schedules, runs, lanes, sessions and everything else that the command line can do.
 
-Times are RFC 3339 in UTC. Errors are problem+json (RFC 9457), with the field that is wrong. A POST with an
+Times are RFC 3339 in UTC. Errors are problem+json (RFC 9457), and name the invalid field. A POST with an
 `Idempotency-Key` can be sent again. Everything needs a token (`Authorization: Bearer ost_…`) or the page's login.
 """
 

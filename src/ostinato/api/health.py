@@ -60,7 +60,7 @@ def _why_not_healthy(health: dict[str, Any]) -> str | None:
     if down:
         return f"engine service {', '.join(down)} is down"
     if not health["lease"]["holds"]:
-        return f"its lease could not be renewed since {health['lease']['unrenewed_since']}"
+        return f"its lease has not been renewed since {health['lease']['unrenewed_since']}"
     return "the event loop is blocked"
 
 

@@ -37,8 +37,8 @@ _LARGEST_ANSWER = 32_768
 """So many bytes of an answer are kept: with the number of keys, the bound on what one actor can fill."""
 _KEPT_HEADERS = ("content-type", "location", "etag")
 _NOT_KEPT = (
-    "the first request with this Idempotency-Key was carried out, and its answer was too large to be kept: look at "
-    "what it made"
+    "the first request with this Idempotency-Key was carried out, and its answer was too large to keep: check what "
+    "it made"
 )
 _CONDITIONS = ("if-match", "if-none-match")
 
@@ -85,7 +85,7 @@ def _key_of(scope: Scope) -> str | None:
         return None
     key = Headers(scope=scope).get(_HEADER)
     if key is not None and not (1 <= len(key) <= _LONGEST_KEY and key.isascii() and key.isprintable()):
-        raise InvalidInput("the Idempotency-Key cannot be used", field=_HEADER, hint="give 1 to 200 ASCII characters")
+        raise InvalidInput("the Idempotency-Key is not valid", field=_HEADER, hint="give 1 to 200 ASCII characters")
     return key
 
 
@@ -142,7 +142,7 @@ def _replay(known: Answer, fingerprint: str) -> Response:
         detail = "this Idempotency-Key was used for another request: choose a new one for each"
         return problem_answer(problem(422, "key-reused", detail))
     if known.status is None:
-        detail = "the first request with this Idempotency-Key is still under way: ask again when it has ended"
+        detail = "the first request with this Idempotency-Key is still under way: send it again when it has ended"
         return problem_answer(problem(409, "request-under-way", detail), {"Retry-After": "1"})
     answer = Response(known.body, known.status, known.headers)
     answer.headers["Idempotency-Replayed"] = "true"
@@ -199,4 +199,4 @@ class _Kept:
             await self._keep(answer)
         except OstinatoError as error:
             # What was done is done, and is told; only a repetition will not be.
-            log.error("the answer for an Idempotency-Key could not be kept: %s", error)
+            log.error("the answer for an Idempotency-Key could not be stored: %s", error)

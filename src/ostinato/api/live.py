@@ -94,7 +94,7 @@ async def _let_in(websocket: WebSocket) -> tuple[Identify, str] | None:
         if isinstance(error, _REFUSED):
             await _close(websocket, NOT_LOGGED_IN, "not logged in")
         else:
-            await _close(websocket, TRY_AGAIN, "it cannot be asked who you are: come back later")
+            await _close(websocket, TRY_AGAIN, "your login cannot be checked right now: try again later")
         return None
     return identify, identity.login.who
 
@@ -113,7 +113,7 @@ async def _by_message(websocket: WebSocket) -> Identify:
         async with asyncio.timeout(seconds):
             text = await _receive(websocket)
     except TimeoutError:
-        raise NotLoggedIn(f"nobody logged in within {seconds:g} s: send a login first") from None
+        raise NotLoggedIn(f"no login arrived within {seconds:g} s: send a login first") from None
     try:
         first = _read(text)
     except InvalidInput:
@@ -161,9 +161,9 @@ class _Conversation:
             try:
                 text = await _receive(self._websocket)
             except WebSocketDisconnect:
-                return None, "it has gone"
+                return None, "the client has disconnected"
             if len(text) > LARGEST_MESSAGE:
-                return TOO_LARGE, "a message may have 64 KB"
+                return TOO_LARGE, "a message may have at most 64 KB"
             topic = None
             try:
                 asked = _read(text)
@@ -178,7 +178,9 @@ class _Conversation:
             case Subscribe():
                 topics = self._listener.topics
                 if len(topics) >= MOST_TOPICS and asked.topic not in topics:
-                    raise InvalidInput(f"a socket takes {MOST_TOPICS} topics", field="topic", hint="unsubscribe one")
+                    raise InvalidInput(
+                        f"a socket takes at most {MOST_TOPICS} topics", field="topic", hint="unsubscribe one"
+                    )
                 await self._hub.subscribe(self._listener, asked.topic, asked.cursor)
             case Unsubscribe():
                 self._hub.unsubscribe(self._listener, asked.topic)
@@ -196,8 +198,8 @@ class _Conversation:
             except TimeoutError:
                 break
             except WebSocketDisconnect:
-                return None, "it has gone"
-        return TRY_AGAIN, "it does not read: come back and load anew"
+                return None, "the client has disconnected"
+        return TRY_AGAIN, "the client does not read: reconnect and load again"
 
     async def _look_again(self) -> tuple[int | None, str]:
         """Whether it still may listen."""
@@ -206,9 +208,9 @@ class _Conversation:
             try:
                 await self._identify()
             except _REFUSED:
-                return NOT_LOGGED_IN, "the login or the token is no longer good"
+                return NOT_LOGGED_IN, "the login or the token is no longer valid"
             except StoreUnavailable as error:
-                log.warning("who listens is not looked at just now: %s", error)
+                log.warning("the login of an open socket cannot be checked right now: %s", error)
 
 
 def _tuning(websocket: WebSocket) -> Tuning:

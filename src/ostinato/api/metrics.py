@@ -115,9 +115,11 @@ def metrics_text(
 
 def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, state and node.")
-    skipped = Family("scheduler_task_skipped_total", "counter", "Due times that nothing was executed for, by cause.")
+    skipped = Family("scheduler_task_skipped_total", "counter", "Due times for which nothing was executed, by cause.")
     durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
-    lateness = Family("scheduler_start_lateness_seconds", "histogram", "From when a run was ready to its start.")
+    lateness = Family(
+        "scheduler_start_lateness_seconds", "histogram", "The time from when a run was ready until it started."
+    )
     batches = Family("scheduler_commit_batch_size", "histogram", "Runs that one transaction finished.")
     for node, counted in statistics.items():
         bounds = counted.get("bounds", {})
@@ -138,8 +140,8 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
 def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
     depth = Family("scheduler_queue_depth", "gauge", "Queued runs of a lane.")
     used = Family("scheduler_lane_used", "gauge", "Runs of a lane that are under way, on all nodes.")
-    limit = Family("scheduler_lane_limit", "gauge", "How many may be under way.")
-    paused = Family("scheduler_lane_paused", "gauge", "1 while nothing of the lane is started.")
+    limit = Family("scheduler_lane_limit", "gauge", "How many runs of a lane may be under way, on all nodes.")
+    paused = Family("scheduler_lane_paused", "gauge", "1 while the lane is paused.")
     for lane in lanes:
         depth.add(lane.queued, lane=lane.name)
         used.add(lane.used, lane=lane.name)
@@ -151,13 +153,15 @@ def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
 def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
     states = {"alive": 0, "draining": 0, "lost": 0}
     up = Family("scheduler_engine_service_up", "gauge", "1 while a service of a node's engine runs.")
-    restarts = Family("scheduler_engine_service_restarts_total", "counter", "How often it died and was started again.")
+    restarts = Family(
+        "scheduler_engine_service_restarts_total", "counter", "How often a service died and was restarted."
+    )
     for node in nodes:
         states[node.state] = states.get(node.state, 0) + 1
         for service, health in node.services.items() if node.state != "lost" else ():
             up.add(int(bool(health.get("up"))), node=node.id, service=service)
             restarts.add(health.get("restarts", 0), node=node.id, service=service)
-    by_state = Family("scheduler_nodes", "gauge", "Processes whose engine is started, or was lately lost.")
+    by_state = Family("scheduler_nodes", "gauge", "Processes whose engine is started, or was lost recently.")
     for state, count in states.items():
         by_state.add(count, state=state)
     yield from (by_state, up, restarts)
@@ -178,7 +182,11 @@ def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
 
 def _of_connections(connections: ConnectionCounts) -> Iterator[Family]:
     open_now = Family("scheduler_http_connections", "gauge", "Connections that this server holds.")
-    refused = Family("scheduler_http_connections_refused_total", "counter", "Turned away, or dropped for others.")
+    refused = Family(
+        "scheduler_http_connections_refused_total",
+        "counter",
+        "Connections that were turned away, or dropped for others.",
+    )
     open_now.add(len(connections))
     refused.add(connections.refused)
     yield from (open_now, refused)

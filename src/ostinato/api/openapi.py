@@ -21,7 +21,7 @@ __all__ = ["describe"]
 
 _EVERYWHERE = (401, 403, 421, 422, 429, 503)
 _SECURITY = {
-    "token": {"type": "http", "scheme": "bearer", "description": "A token that `ostinato token add` made"},
+    "token": {"type": "http", "scheme": "bearer", "description": "A token made with `ostinato token add`"},
     "login": {
         "type": "apiKey",
         "in": "cookie",
@@ -32,14 +32,14 @@ _SECURITY = {
         "type": "apiKey",
         "in": "header",
         "name": "X-Origin-Key",
-        "description": "`origin_key` of POST /api/login, which the cookie needs beside it",
+        "description": "`origin_key` of POST /api/login; the cookie is only valid together with it",
     },
 }
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "Sent again with the same key within a day, the request gets the first answer and does nothing.",
+    "description": "A request sent again with the same key within a day gets the first answer and does nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]([ -~]*[!-~])?$"},
 }
 

@@ -40,7 +40,7 @@ def check_replaced(login: Login, current: Schedule) -> None:
     """NotAllowed, unless whoever puts another schedule in the place of this one may."""
     deed = _power_of(current)
     if deed is not None:
-        require(login, Role.ADMIN, f"to replace a schedule with {deed}")
+        require(login, Role.ADMIN, f"replacing a schedule with {deed}")
 
 
 def check_changes(login: Login, current: Schedule, given: set[str], policy: NewPolicy | None) -> None:
@@ -50,7 +50,7 @@ def check_changes(login: Login, current: Schedule, given: set[str], policy: NewP
         return
     policies = set() if policy is None else policy.model_fields_set - _OPERATORS_POLICIES
     for field in sorted((given - _OPERATORS) | policies):
-        require(login, Role.ADMIN, f"to change the {field} of a schedule with {deed}")
+        require(login, Role.ADMIN, f"changing the {field} of a schedule with {deed}")
 
 
 def _power_of(schedule: Schedule) -> str | None:
@@ -63,7 +63,7 @@ def _power(work: Work | Unreadable) -> str | None:
         case Shell() | Agent():
             return f"{work.kind} work"
         case Http() if any(_REFERENCE.search(value) for value in work.headers.values()):
-            return "a header with a secret of the machine (env:, file:)"
+            return "a header that reads a secret of the machine (env:, file:)"
         case Unreadable():
             # It may be a command that another version can read.
             return "work that cannot be read"
@@ -79,5 +79,5 @@ def _check_shown(work: Work | None) -> None:
                 raise InvalidInput(
                     f"{name} is {HIDDEN}, which stands for a value that was not shown",
                     field=f"work.{field}.{name}",
-                    hint="give the value anew, or leave out work to keep it as it is",
+                    hint="give the value again, or leave out work to keep it as it is",
                 )

@@ -85,20 +85,20 @@ _STATUSES: Sequence[tuple[type[OstinatoError], int]] = (
 )
 """The first that fits; anything else is a 500 that says nothing."""
 
-_SAYS_NOTHING = "this should not happen; the log of the server says more"
+_SAYS_NOTHING = "this should not happen; see the server's log"
 _UNKNOWN = (
-    "it was begun, and nobody knows whether all of it was done: look before you send it again, and then with a new "
+    "it was begun and may be incomplete: check what was done before you send it again, and then use a new "
     "Idempotency-Key"
 )
 _WITHHELD: Sequence[tuple[type[OstinatoError], str]] = (
     (OutcomeUnknown, _UNKNOWN),
-    (StoreUnavailable, "the database cannot be reached just now; the log of the server says more"),
-    (SchemaTooNew, "the database is newer than this server: upgrade it; its log says more"),
+    (StoreUnavailable, "the database cannot be reached right now; see the server's log"),
+    (SchemaTooNew, "the database is newer than this server: upgrade the server; its log says more"),
 )
 """What is told instead of what the database said, which may name hosts and users: the log has it."""
 _PHRASES = {
     404: ("not-found", "there is nothing at this address"),
-    405: ("method-not-allowed", "this address does not know this method"),
+    405: ("method-not-allowed", "this address does not support this method"),
 }
 
 
@@ -108,7 +108,7 @@ _WORDS = {
     "model_attributes_type": "it must be an object",
     "too_short": "give at least {min_length}",
     "too_long": "give {max_length} at most",
-    "string_too_long": "it may have {max_length} characters",
+    "string_too_long": "it may have at most {max_length} characters",
     "union_tag_invalid": "{discriminator} is one of {expected_tags}",
     "union_tag_not_found": "it needs {discriminator}",
 }
@@ -122,9 +122,9 @@ class FieldProblem(Struct):
     """A dotted path, such as policy.retry.max"""
     message: str
     hint: str | None
-    """A right form"""
+    """An example of a valid value"""
     position: int | None
-    """Where in the text of a timing it is"""
+    """Its position in the text of a timing"""
 
 
 class Problem(Struct):
@@ -218,7 +218,7 @@ def error_answer(error: OstinatoError, *, is_conditional: bool = False) -> Respo
         headers["Retry-After"] = str(error.retry_after)
     elif shape["status"] >= 500 and may_have_written():
         # To send it again would do it again.
-        log.error("what was begun did not come to its end", exc_info=error)
+        log.error("a request was begun and could not be completed", exc_info=error)
         shape = outcome_unknown()
     elif shape["status"] == 503:
         headers["Retry-After"] = "1"
@@ -310,7 +310,7 @@ class BodyTooLarge(HTTPException):
 def body_too_large(most: int) -> Response:
     """The answer to such a body. The rest of it is not read: the connection ends."""
     words = "1 MB" if most == 1_000_000 else f"{most} bytes"
-    return problem_answer(problem(413, "body-too-large", f"the body has more than {words}"), {"Connection": "close"})
+    return problem_answer(problem(413, "body-too-large", f"the body is larger than {words}"), {"Connection": "close"})
 
 
 def _kebab_words(text: str) -> str:

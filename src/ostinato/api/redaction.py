@@ -95,7 +95,7 @@ def _may_tell(hint: Any) -> bool:
 
 def _without_error(service: Mapping[str, Any]) -> dict[str, Any]:
     """What the database said may name hosts and users."""
-    return {**service, "error": "the log of the node says why" if service.get("error") else None}
+    return {**service, "error": "see the log of the node" if service.get("error") else None}
 
 
 def _hidden_query(url: str) -> str:

@@ -80,15 +80,17 @@ class SecurityMiddleware:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not is_our_host(hosts[0], settings):
             name = ", ".join(hosts)[:200]
-            detail = f"this server is not called {name!r}; if it is, put that into the setting hosts (OSTINATO_HOSTS)"
+            detail = (
+                f"{name!r} is not a name of this server; if it should be, add it to the setting hosts (OSTINATO_HOSTS)"
+            )
             return problem(421, "wrong-host", detail)
         if _is_in_the_clear(scope, settings):
-            detail = "tokens and logins would cross the network in the clear: come by https, through the proxy"
+            detail = "tokens and logins would cross the network in the clear: use https, through the proxy"
             return problem(403, "not-private", detail)
         origin = headers.get("origin")
         writes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS
         if writes and origin is not None and not is_our_origin(origin, hosts[0], settings, _scheme(scope)):
-            detail = f"a page of {origin[:200]!r} may not do this; behind a proxy, put its name into the setting hosts"
+            detail = f"a page from {origin[:200]!r} may not do this; behind a proxy, add its name to the setting hosts"
             return problem(403, "wrong-origin", detail)
         return None
 

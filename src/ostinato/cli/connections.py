@@ -225,7 +225,7 @@ class Listener:
         now = _now()
         if self._told_at is None or now - self._told_at >= _TELL_SECONDS:
             self._told_at = now
-            log.error("no connection can be accepted just now: %s", error)
+            log.error("no connection can be accepted right now: %s", error)
 
     def _wake(self) -> None:
         self._resting = None

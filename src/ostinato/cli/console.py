@@ -182,7 +182,7 @@ def warn(text: str) -> None:
 def confirmed(question: str, consequence: str) -> bool:
     """Ask before something is lost; where nobody can answer, --yes is needed."""
     if not sys.stdin.isatty():
-        raise InvalidInput(consequence, field="yes", hint="say --yes to do it")
+        raise InvalidInput(consequence, field="yes", hint="pass --yes to do it")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -56,9 +56,9 @@ def status(*, common: Common = NO_COMMON) -> None:
 
 @app.command
 def check(*, common: Common = NO_COMMON) -> int:
-    """Look for damage, and for rows that break what must hold. Exit code 1 if something is found.
+    """Look for damage, and for rows that break a rule. Exit code 1 if something is found.
 
-    A database of an older version, an old copy say, is migrated first, as by every command.
+    A database of an older version, such as an old copy, is migrated first, as by every command.
     """
     _require_file(common)
     with opened(common) as database:
@@ -80,9 +80,9 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
     Parameters
     ----------
     file
-        Where to; only you may read it. It appears when it is complete.
+        The file to write; only you may read it. It appears when it is complete.
     force
-        Overwrite a file that is there already.
+        Overwrite an existing file.
     """
     _require_file(common)
     shown = not common.json and sys.stderr.isatty()
@@ -97,7 +97,7 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
 
 @app.command
 def prune(*, common: Common = NO_COMMON) -> None:
-    """Remove ended runs past what their schedules keep. The engine does this by itself now and then."""
+    """Remove ended runs past what their schedules keep. The engine does this by itself from time to time."""
     with opened(common) as database:
         removed = database.ask(database.services.upkeep.prune())
     if common.json:
@@ -108,14 +108,14 @@ def prune(*, common: Common = NO_COMMON) -> None:
 
 @app.command
 def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
-    """List rows that were set aside because nobody could work with them: why, when, and what they said.
+    """List rows that were set aside because they could not be used: why, when, and what they held.
 
     Rows that break a rule and wait for a running engine to set them aside are listed too.
 
     Parameters
     ----------
     clear
-        Forget them, once they have been seen to. What became of the rows stays as it is.
+        Clear the list, once you have dealt with it. The rows stay as they are.
     """
     with opened(common) as database:
         if clear:
@@ -132,7 +132,7 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     if not rows and not bad:
         say("nothing is quarantined")
     for found in bad:
-        waits = "; not set aside yet: a running engine does it when it meets the row, and within a day at the latest"
+        waits = "; not set aside yet: a running engine does that when it meets the row, within a day at the latest"
         paragraph(Styled("waiting ", "yellow"), f"{found.table} {found.row}: {found.reason}{waits}")
     for row in rows:
         paragraph(Styled(f"{row.at:%Y-%m-%d %H:%M:%S} UTC ", "dim"), f"{row.table} {row.row}: {row.reason}")

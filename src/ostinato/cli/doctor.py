@@ -75,7 +75,7 @@ def _examine(common: Common) -> Iterator[Finding]:
             yield from _database(database, path)
     except OstinatoError as error:
         other = "name another with --db"
-        fix = f"start the database server, or {other}" if path is None else f"mend the file, or {other}"
+        fix = f"start the database server, or {other}" if path is None else f"repair the file, or {other}"
         says_it_itself = path is not None and isinstance(error, StoreUnavailable)  # a locked file, a full disk
         yield Finding("database", "fail", str(error), None if says_it_itself else fix)
 
@@ -107,7 +107,7 @@ def _trust(path: Path | None) -> Finding:
     places = trusted_places()
     if "*" in places:
         fix = f"name the folders instead: {VARIABLE}=/srv/jobs"
-        return Finding("trust", "warn", f"{VARIABLE}=* trusts files of everybody", fix)
+        return Finding("trust", "warn", f"{VARIABLE}=* trusts the files of everybody", fix)
     also = f", and what is in {named(places)}" if places else ""
     return Finding("trust", "ok", f"files of root and of this user that nobody else may write{also}")
 
@@ -133,7 +133,7 @@ def _sqlite_file(url: str) -> Path | None:
 def _file(path: Path) -> Finding:
     mode = stat.S_IMODE(path.stat().st_mode)
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
-        return Finding("file", "fail", f"{path} cannot be written by this user", f"give this user {path.parent}")
+        return Finding("file", "fail", f"{path} cannot be written by this user", f"let this user write {path.parent}")
     if mode & 0o077:
         return Finding("file", "warn", f"{path} can be read by others (mode {mode:04o})", f"chmod 600 {path}")
     return Finding("file", "ok", f"{path} is writable, and private (mode {mode:04o})")
@@ -205,7 +205,7 @@ def _services(alive: Sequence[Node]) -> Iterator[Finding]:
             f"{name} ({how['error']})" for name, how in node.services.items() if not how.get("up") and how.get("error")
         ]
         if down:
-            yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "look at its log")
+            yield Finding("engine", "fail", f"on {node.id} these are down: {', '.join(down)}", "see its log")
 
 
 def _given_up(database: OpenDatabase) -> Iterator[Finding]:
@@ -213,7 +213,7 @@ def _given_up(database: OpenDatabase) -> Iterator[Finding]:
     found = database.ask(database.services.runs.given_up())
     for one in found[:NAMED]:
         text = f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC"
-        fix = "restart that node to end it; let the task look at run.cancelled, or give it isolation='process'"
+        fix = "restart that node to end it; let the task check run.cancelled, or give it isolation='process'"
         yield Finding("work", "warn", text, fix)
     if len(found) > NAMED:
         yield Finding("work", "warn", f"{len(found) - NAMED} more runs were given up and go on", "restart their nodes")
@@ -222,7 +222,7 @@ def _given_up(database: OpenDatabase) -> Iterator[Finding]:
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
     states = {name: [one for one in schedules if one.state == name] for name in ("broken", "orphaned")}
     for schedule in states["broken"][:NAMED]:
-        fix = f"mend it, then 'ostinato schedule enable {schedule.name}'"
+        fix = f"fix it, then 'ostinato schedule enable {schedule.name}'"
         yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
     if len(states["broken"]) > NAMED:
         yield Finding(

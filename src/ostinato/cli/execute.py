@@ -39,7 +39,7 @@ def execute(
     project
         The project in whose folder it runs. [default: none, it runs in the current folder]
     timeout
-        How long it may take, such as 1h; 'none' for ever. [default: shell 5m, agent 30m, http 1m, task none]
+        How long it may take, such as 1h; 'none' for no limit. [default: shell 5m, agent 30m, http 1m, task none]
     gate
         A command before it, whose last line {"wake": false} skips it; or a JSON array.
     gate_timeout

@@ -69,7 +69,7 @@ class Feed:
                 if self._is_lost():
                     return
                 # The engine waits for the database too, and goes on when it is back.
-                log.warning("the ledger cannot be read just now: %s", error)
+                log.warning("the ledger cannot be read right now: %s", error)
                 await asyncio.sleep(LONG_PAUSE)
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -82,7 +82,7 @@ class Feed:
                 await self.look()
         except (StoreError, TimeoutError) as error:
             reason = str(error) or f"no answer within {LAST_SECONDS:g} s"
-            log.warning("the ledger cannot be read, so that the last ends are not told here: %s", reason)
+            log.warning("the ledger cannot be read, so the last runs are not shown here: %s", reason)
 
     async def look(self) -> None:
         """Tell what has happened since the last look."""

@@ -92,7 +92,7 @@ class ForegroundRun:
 
     def _interrupted(self, container: Container, count: int) -> None:
         if count == 1:
-            say("interrupted: it is told to stop (once more to force)")
+            say("interrupted: it was told to stop (once more to force)")
             self._stop(container, "interrupted")
         elif container.engine is not None:
             say("forcing")

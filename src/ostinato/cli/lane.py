@@ -54,16 +54,16 @@ def _row(lane: Lane, now: datetime) -> list[Cell]:
 
 @app.command(name="set")
 def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON) -> None:
-    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that is not there is made.
+    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that does not exist is made.
 
     Parameters
     ----------
     name
         The lane.
     limit
-        How many of its runs may be under way, such as 10. What runs goes on, above a smaller limit too.
+        How many of its runs may be under way, such as 10. Active runs go on, even above a smaller limit.
     rate
-        How many of its runs may start in a time, such as 10/m or 3/10s; 'none' takes the rate away.
+        How many of its runs may start in a time, such as 10/m or 3/10s; 'none' removes the rate.
     """
     with opened(common) as database:
         lane = database.ask(database.services.lanes.set(name, limit, rate=rate))
@@ -72,7 +72,7 @@ def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None,
 
 @app.command
 def pause(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
-    """Start nothing more in a lane, on any node, until it is resumed. What runs goes on.
+    """Start nothing more in a lane, on any node, until it is resumed. Active runs go on.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ def _tell(lane: Lane, text: str, common: Common) -> None:
 
 @app.command
 def clear(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
-    """End everything that is queued in a lane as cancelled. What runs goes on.
+    """End everything that is queued in a lane as cancelled. Active runs go on.
 
     Parameters
     ----------
     name
         The lane.
     yes
-        Do not ask.
+        Do not ask for confirmation.
     """
     with opened(common) as database:
         lane = database.ask(database.services.lanes.get(name))

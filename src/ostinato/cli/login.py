@@ -28,18 +28,18 @@ def login(
     role
         What the browser may do: viewer, operator or admin. [default: admin]
     who
-        Whom the audit log names. [default: you]
+        The name that the audit log shows. [default: you]
     host
-        Where the server listens, if not where the settings say.
+        The server's address, if it is not the one of the settings.
     port
-        At which port, if not at that of the settings.
+        The server's port, if it is not the one of the settings.
     https
-        It speaks TLS, though the settings name no certificate.
+        The server speaks TLS, although the settings name no certificate.
     """
     with opened(common, host=host, port=port) as database:
         settings = database.app.settings
         if settings.port == 0:
-            raise InvalidInput("port 0 is a free one", field="port", hint="give the port that the server printed")
+            raise InvalidInput("port 0 means any free port", field="port", hint="give the port that the server printed")
         name = who or os_user()
         code = database.ask(database.services.access.make_code(who=name, role=role))
         from ostinato.cli.server import address_text, login_link
@@ -53,12 +53,12 @@ def login(
 
 
 def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
-    """Log somebody's browsers out at once, and make their unused links worthless. Tokens stay.
+    """Log a user's browsers out at once, and revoke their unused links. Tokens stay.
 
     Parameters
     ----------
     who
-        Whom the audit log names, or `all` for everybody.
+        The name that the audit log shows, or `all` for everybody.
     """
     with opened(common) as database:
         access = database.services.access
@@ -66,7 +66,7 @@ def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
         ended = database.ask(access.end_logins(None if who == ALL else who))
     if not ended and who != ALL:
         there = ", ".join(map(repr, names)) or "nobody"
-        raise NotFound(f"{who!r} is not logged in, and has no link any more; logged in: {there}")
+        raise NotFound(f"{who!r} is not logged in and has no unused link; logged in: {there}")
     if common.json:
         emit_json({"who": who, "ended": ended})
     else:

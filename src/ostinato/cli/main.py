@@ -36,8 +36,8 @@ def _version() -> str:
 
 _EXEC = """Run something once, here and now, with live output and its exit code.
 
-It is recorded as every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one by force. The
-exit code is that of the command; 1 for other failures, 130 when it was interrupted."""
+It is recorded like every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one forces it.
+The exit code is the command's own; 1 for other failures, 130 when it was interrupted."""
 
 app = App(
     name="ostinato",
@@ -57,18 +57,18 @@ for _order, (_name, _target, _help) in enumerate(
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
         ("exec", "execute:execute", _EXEC),
         ("project", "project:app", "Add, list and remove projects, and put schedules into them."),
-        ("session", "session.commands:app", "Send to sessions, look at them, stop them, follow them."),
+        ("session", "session.commands:app", "Send messages to sessions; list, show, stop and follow them."),
         ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
         ("why", "why:why", "Why a schedule did or did not run."),
-        ("report", "report:report", "Say from inside a run how far it is."),
+        ("report", "report:report", "Report progress from inside a run."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),
-        ("task", "task:app", "Tasks that can be run."),
-        ("node", "node:app", "Processes whose engine is started."),
+        ("task", "task:app", "List the tasks that can be run."),
+        ("node", "node:app", "List, drain and resume nodes: processes whose engine is started."),
         ("token", "token:app", "Add, list and remove tokens for scripts and other machines."),
         ("login", "login:login", "Print a link that logs a browser in, once."),
-        ("logout", "login:logout", "Log somebody's browsers out."),
+        ("logout", "login:logout", "Log a user's browsers out."),
         ("db", "database:app", "The database: migrate, status, check, backup, prune."),
-        ("doctor", "doctor:doctor", "Check that everything is as it should be."),
+        ("doctor", "doctor:doctor", "Check the installation, and say how to fix what is wrong."),
         ("completion", "completion:completion", "Print the completion script for a shell."),
     )
 ):

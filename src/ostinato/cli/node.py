@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="node", help="List, drain and resume processes whose engine is started.")
+app = App(name="node", help="List, drain and resume nodes: processes whose engine is started.")
 
 _STYLES = {"alive": "green", "draining": "yellow", "lost": "red"}
 
 
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
-    """List nodes: alive, draining, or lately lost."""
+    """List nodes: alive, draining, or recently lost."""
     with opened(common) as database:
         nodes = database.ask(database.services.nodes.list())
         if common.json:
@@ -52,9 +52,9 @@ def ls(*, common: Common = NO_COMMON) -> None:
 
 @app.command
 def drain(id: str, /, *, common: Common = NO_COMMON) -> None:
-    """Let a node take no more work: what runs there ends, other nodes go on, and its process stays.
+    """Stop a node from taking work: its active runs end, other nodes go on, and its process stays.
 
-    It hears of it at once. A restart forgets it.
+    It takes effect at once, and lasts until the node restarts.
 
     Parameters
     ----------

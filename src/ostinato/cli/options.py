@@ -65,13 +65,13 @@ class EngineFlags:
     rate: list[str] | None = None
     """How many runs of a lane may start in a time, as NAME=10/m; may be given again."""
     tz: str | None = None
-    """The zone of schedules that name none. [default: the machine's]"""
+    """The zone of schedules that have none of their own. [default: the machine's]"""
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TlsFlags:
-    """With what the server speaks TLS."""
+    """The certificate and key of the server."""
 
     tls_cert: str | None = None
     """Speak TLS with the certificate in this file (PEM, with its chain). [env: OSTINATO_TLS_CERT]"""
@@ -100,11 +100,11 @@ class ShellFlags:
     """A command, and what it may use."""
 
     shell: Text = None
-    """The command to run, through sh; a JSON array of texts is run as it is, without a shell."""
+    """The command to run, through sh; a JSON array of strings is run without a shell."""
     user: str | None = None
-    """The user to run it as; only an engine of root can."""
+    """The user to run it as; the engine must run as root."""
     nice: str | None = None
-    """How kind it is to others, -20 to 19. [default: as the engine]"""
+    """Its niceness, -20 to 19. [default: the engine's own]"""
     memory: str | None = None
     """The most memory that each of its processes may have, such as 512MB. [default: none]"""
     cpu: str | None = None
@@ -119,13 +119,13 @@ class AgentFlags:
     agent: Text = None
     """The prompt to give to an AI agent."""
     context: str | None = None
-    """A fresh conversation (isolated), the one of the project (group), or session:NAME. [default: isolated]"""
+    """A new conversation (isolated), the project's (group), or session:NAME. [default: isolated]"""
     cli: str | None = None
     """Which agent: claude, or a name of 'agents' in ostinato.toml. [default: claude]"""
     model: str | None = None
     """The model that it uses. [default: the agent's own]"""
     system: Text = None
-    """What is added to its system prompt."""
+    """Text to add to its system prompt."""
     permission_mode: str | None = None
     """What it may do unasked, such as acceptEdits. [default: the agent's own]"""
     allowed_tool: list[str] | None = None
@@ -140,7 +140,7 @@ class ProcessFlags:
     """Where a command or an agent runs, and with what around it."""
 
     folder: str | None = None
-    """Where it runs: in the project's folder, from there if relative; without a project, from the current one."""
+    """The folder to run in, relative to the project's, or to the current one if there is no project."""
     env: Texts = None
     """A variable, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given again."""
 
@@ -155,11 +155,11 @@ class HttpFlags:
     header: Texts = None
     """A header, "Name: value"; may hold env:NAME or file:PATH, read at each start. May be given again."""
     data: Text = None
-    """Its body, as it is."""
+    """Its body, sent unchanged."""
     json_data: Text = None
-    """Its body as JSON, with the content type of it."""
+    """Its body as JSON, sent with the content type of JSON."""
     expect: list[str] | None = None
-    """A status that is a success, such as 204 or 2xx; may be given again. [default: 2xx]"""
+    """A status that counts as a success, such as 204 or 2xx; may be given again. [default: 2xx]"""
 
 
 @Parameter(name="*")
@@ -180,7 +180,7 @@ class MessageFlags:
     """How a message waits in its session, and how its run is treated."""
 
     lane: str | None = None
-    """The lane that its run goes through. [default: that of the task, or main]"""
+    """The lane of its run. [default: the task's, or main]"""
     mode: Literal["queue", "followup", "interrupt"] | None = None
     """Wait for the turn; wait until nothing is under way and go alone; or stop and drop the others. [default: queue]"""
     max_concurrent: int | None = None
@@ -188,17 +188,17 @@ class MessageFlags:
     cap: int | None = None
     """How many messages may be queued, a burst as one. [default: 10]"""
     drop: Literal["old", "new"] | None = None
-    """Which message goes when the queue is full: the oldest of it, or this new one. [default: old]"""
+    """Which message is dropped when the queue is full: the oldest, or this new one. [default: old]"""
     debounce: str | None = None
     """Messages that come within this of each other go into one run, such as 800ms; 0s for none. [default: 800ms]"""
     debounce_max: str | None = None
-    """How long a burst may be drawn out, such as 5s. [default: ten times the debounce]"""
+    """How long a burst may last, such as 5s. [default: ten times the debounce]"""
     message_id: str | None = None
-    """Sending the same one to the session again does nothing, and prints the same run."""
+    """An id; sending it to the session again does nothing, and prints the same run."""
     retry: str | None = None
-    """How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: that of the task, or 3]"""
+    """How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: the task's, or 3]"""
     priority: int | None = None
-    """Higher goes first in its lane. [default: that of the task, or 0]"""
+    """Higher goes first in its lane. [default: the task's, or 0]"""
 
 
 NO_COMMON = Common()

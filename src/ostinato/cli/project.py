@@ -34,10 +34,10 @@ def add(name: str, folder: str, /, *, env: Texts = None, common: Common = NO_COM
     name
         What it is called.
     folder
-        Where its schedules run: a folder that is there, from the current one if relative.
+        Where its schedules run: an existing folder, relative to the current one.
     env
         A variable for its schedules, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given
-        again; replaces those there are, and 'none' takes them away.
+        again; replaces the existing ones, and 'none' removes them.
     """
     variables = None if env is None else work_env(env, {})
     with opened(common) as database:
@@ -118,7 +118,7 @@ def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
 
 @app.command(name="set")
 def set_project(schedule: str, /, *project: str, common: Common = NO_COMMON) -> None:
-    """Put a schedule into a project, or take it out of the one it is in.
+    """Put a schedule into a project, or take it out of its project.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def report(
     total: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Say from inside a shell or agent run how far it is and what it has counted.
+    """Report progress and totals from inside a shell or agent run.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def report(
     count
         Add to one of the run's totals, such as copied=5; 'copied' alone adds 1. May be given again.
     total
-        Say what one of the run's totals is, such as copied=5. May be given again.
+        Set one of the run's totals, such as copied=5. May be given again.
     json
         Print what was reported.
     """
@@ -102,7 +102,7 @@ def _write(line: bytes) -> None:
     """Into the pipe of the run, without ever waiting for a reader that is gone."""
     path = os.environ.get(_VARIABLE)
     if not path:
-        raise NotRunning(f"there is no run to report to: {_VARIABLE} is set inside of shell and agent runs only")
+        raise NotRunning(f"there is no run to report to: {_VARIABLE} is only set inside shell and agent runs")
     if len(line) > _LONGEST:
         raise InvalidInput(f"a report of {len(line)} bytes is too long", hint=f"{_LONGEST} is the most")
     try:

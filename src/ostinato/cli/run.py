@@ -50,7 +50,7 @@ def ls(
     project
         Only runs of this project.
     limit
-        At most so many.
+        At most this many.
     """
     of = {"schedule": schedule, "task": task, "session": session, "project": project}
     list_runs(common, of, state=state, cause=cause, limit=limit)
@@ -98,7 +98,7 @@ def logs(
     follow
         Go on until it has ended.
     timestamps
-        Say when each line came, in UTC.
+        Start each line with its time, in UTC.
     """
     from ostinato.models.ids import RunId
 
@@ -165,7 +165,7 @@ def wait(id: int, /, *, timeout: str | None = None, common: Common = NO_COMMON) 
     id
         The number of the run.
     timeout
-        Wait at most so long, such as 30s.
+        Wait at most this long, such as 30s.
     """
     with opened(common) as database:
         return ended(database, id, timeout, as_json=common.json)

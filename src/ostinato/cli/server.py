@@ -98,7 +98,7 @@ def lasting(server: asyncio.Future[None]) -> Iterator[None]:
         if isinstance(error, OstinatoError):
             raise error from None
         _log.error("the server has ended by itself", exc_info=error)
-        raise OstinatoError(f"the server has ended by itself: {error or 'nobody told it to'}") from error
+        raise OstinatoError(f"the server has ended by itself: {error or 'there was no error'}") from error
     finally:
         server.remove_done_callback(leave)
 
@@ -231,7 +231,7 @@ def _refused(error: OSError, host: str, port: int) -> OstinatoError:
             "give another with --port"
         )
     if error.errno == errno.EACCES:
-        return Conflict(f"port {port} of {host} is not allowed to you: give one above 1023 with --port")
+        return Conflict(f"you may not use port {port} of {host}: give one above 1023 with --port")
     if error.errno in _NOT_HERE:
         return InvalidInput(f"this machine has no address {host}", field="host", hint="127.0.0.1 is always there")
     return OstinatoError(f"cannot listen at {host}, port {port}: {error.strerror}")

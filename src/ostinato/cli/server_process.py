@@ -290,7 +290,7 @@ class ServerProcess:
                 self.process = None
         except ChildProcessError:  # somebody else reaped it
             self.process = None
-            return "ended, and nobody knows how"
+            return "ended for an unknown reason"
         code = os.waitstatus_to_exitcode(status)
         return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
 

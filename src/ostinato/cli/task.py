@@ -12,7 +12,7 @@ from ostinato.cli.options import NO_COMMON, Common
 
 __all__ = ["app"]
 
-app = App(name="task", help="Tasks that can be run.")
+app = App(name="task", help="List the tasks that can be run.")
 
 
 @app.command

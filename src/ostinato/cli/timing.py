@@ -24,18 +24,18 @@ def timing(
     after: str | None = None,
     json: bool = False,
 ) -> None:
-    """Explain a timing: a sentence, its next times, and what the clock changes do to them.
+    """Explain a timing: a sentence, its next times, and how clock changes affect them.
 
     Parameters
     ----------
     text
         "every 5m", "daily 03:00", "weekly mon,thu 09:00", "30 9 * * 1-5", "weekdays 09:30 except 12-25", …
     tz
-        The zone of its wall clock, such as Europe/Berlin. [default: that of the settings]
+        The zone of its wall clock, such as Europe/Berlin. [default: the zone of the settings]
     count
         How many times to show.
     after
-        Show the times after this one instead of after now.
+        Show the times after this time, not after now.
     json
         Print JSON.
     """

@@ -23,16 +23,16 @@ app = App(name="token", help="Add, list and remove tokens for scripts and other 
 
 @app.command
 def add(name: str, /, *, role: str, expires: str | None = None, common: Common = NO_COMMON) -> None:
-    """Make a token and print its secret, which is shown this once.
+    """Make a token and print its secret, which is shown only once.
 
     Parameters
     ----------
     name
-        What it is called; the audit log shows it as who acts.
+        Its name; the audit log shows it.
     role
         What it may do: viewer (read), operator (act too) or admin (create shell and agent work too).
     expires
-        After how long it is worthless, such as 90d. [default: never]
+        When it expires, such as 90d. [default: never]
     """
     with opened(common) as database:
         made, secret = database.ask(database.services.access.make_token(name, role, os_user(), expires))
@@ -72,7 +72,7 @@ def _row(token: Token, now: datetime) -> list[Cell]:
 
 @app.command
 def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Make a token worthless at once, and the logins that were made with it.
+    """Revoke a token at once, and the logins that were made with it.
 
     Parameters
     ----------

@@ -41,15 +41,15 @@ def up(
     engine: EngineFlags = NO_ENGINE,
     common: Common = NO_COMMON,
 ) -> int:
-    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second one forces it.
+    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second Ctrl-C forces it.
 
     Parameters
     ----------
     host
-        Where the page listens; another than loopback needs a token, and TLS or a trusted proxy.
+        The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy.
         [default: 127.0.0.1]
     port
-        At which port; 0 for a free one. [default: 8321]
+        The port to listen at; 0 for a free one. [default: 8321]
     """
     keep_streams()
     set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())

@@ -11,14 +11,14 @@ __all__ = ["why"]
 
 
 def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> None:
-    """Why a schedule did or did not run: lately, or at a time.
+    """Why a schedule did or did not run: the last time, or at a given time.
 
     Parameters
     ----------
     name
         The schedule.
     at
-        Ask of the due time at or just before this: 2026-03-01T09:00Z, or "2026-03-01 09:00".
+        The due time at or just before this: 2026-03-01T09:00Z, or "2026-03-01 09:00".
     """
     with opened(common) as database:
         moment = None if at is None else read_time(at, database.zone, field="at")
@@ -29,5 +29,5 @@ def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> N
             emit_json(why_answer(answer, database.zone))
             return
         run = answer.run
-        shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' tells all of it"
+        shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' shows all of it"
         fields([("answer", answer.answer), ("run", shown), ("facts", "\n".join(answer.facts))])

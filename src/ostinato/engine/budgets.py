@@ -49,7 +49,7 @@ class BudgetKeeper:
             try:
                 await self._look(name)
             except Exception:  # whatever is wrong with this schedule, the others are looked at
-                log.exception("the budget of schedule %r could not be looked at", name)
+                log.exception("the budget of schedule %r could not be checked", name)
 
     async def _look(self, name: str) -> None:
         schedule = await self._store.schedules.get_schedule(name)

@@ -176,7 +176,7 @@ class Engine:
             claimed = await self.store.runs.start_run(run, node, self.clock.now())
             await self.fence.wait()
             if node != self.id:
-                raise Conflict(f"run {claimed.id} was not begun: its node lost its lease, and others decide over it")
+                raise Conflict(f"run {claimed.id} was not begun: its node lost its lease, and other nodes took over")
             self.runner.start(self.runner.load(claimed))
         finally:
             self.reconciler.starting -= 1
@@ -207,7 +207,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
-            log.error("node %s could not say that it left: others will find it lost (%s)", self.id, self._why(error))
+            log.error("node %s could not record that it left: others will find it lost (%s)", self.id, self._why(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()

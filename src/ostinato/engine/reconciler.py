@@ -50,7 +50,7 @@ class Reconciler:
             self._begun = self._dispatcher.claims_begun
             self._suspects = set(unknown)
         for run in orphans:
-            log.warning("run %s was claimed for this node, which never heard of it: it goes back to the queue", run.id)
+            log.warning("run %s was claimed for this node, which never learned of it: it is queued again", run.id)
             self._recorder.add(self._back(run))
         return len(orphans)
 
@@ -63,7 +63,7 @@ class Reconciler:
             id=run.id,
             token=run.token,
             state=RunState.QUEUED,
-            reason="its node never heard that it had claimed it",
+            reason="its node never learned that it had claimed it",
             started_at=None,
             finished_at=now,
             ready_at=max(now, run.ready_at),

@@ -77,7 +77,7 @@ class Rescuer:
         except StoreUnavailable:
             raise
         except Exception:
-            log.exception("runs of nodes that are gone could not be rescued together: one by one")
+            log.exception("runs of nodes that are gone could not be rescued together: trying one by one")
             rescued = await self._rescue_singly(silent, now)
         if rescued:
             log.warning("rescued %s of nodes that are gone", counted(rescued, "run"))

@@ -98,7 +98,7 @@ class Spool:
             except FileNotFoundError:
                 continue  # another process was faster
             except _NotOurs:
-                log.warning("spooled finishes in %s are another user's: a node of that user is to write them", path)
+                log.warning("spooled finishes in %s belong to another user: a node of that user must write them", path)
                 continue
             except Exception as error:  # whatever is wrong with it: it must not keep a node from starting
                 _put_aside(path, error)
@@ -167,7 +167,7 @@ def _finish(row: dict[str, Any]) -> Finish:
 
 
 def _put_aside(path: Path, error: Exception) -> None:
-    log.error("spooled finishes in %s cannot be read, and are put aside: %s", path, one_line(error))
+    log.error("spooled finishes in %s cannot be read and are set aside: %s", path, one_line(error))
     try:
         path.rename(path.with_name(path.name + _UNREADABLE))
     except OSError as refused:

@@ -33,7 +33,7 @@ def current_run() -> RunContext:
     try:
         return current_context.get()
     except LookupError:
-        raise NotRunning("current_run() is only there inside a running task") from None
+        raise NotRunning("current_run() works only inside a running task") from None
 
 
 def finite(what: str, value: Any) -> float:

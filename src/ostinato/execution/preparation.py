@@ -188,7 +188,7 @@ def _refused(claimed: ClaimedRun, why: str, *, is_final: bool) -> Outcome:
     if claimed.attempt > 1:
         return Outcome(
             OutcomeKind.ABORTED,
-            f"attempt {claimed.attempt - 1} failed, and the budget lets it try no more: {why}",
+            f"attempt {claimed.attempt - 1} failed, and the budget allows no further attempt: {why}",
             cause=Cause.BUDGET,
         )
     return Outcome(OutcomeKind.SKIPPED, f"budget: {why}", cause=Cause.BUDGET)
@@ -229,7 +229,7 @@ def _look(
     except (OSError, ValueError) as error:
         if is_exhausted(error):
             return starved(one_line(error))
-        return InvalidInput(f"its folder {folder} cannot be looked at: {error}")
+        return InvalidInput(f"its folder {folder} cannot be read: {error}")
     hidden = [*secrets, *more, *literal_secrets(headers), *passwords]
     return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)
 
@@ -237,7 +237,7 @@ def _look(
 def _tell_embedded(context: RunContext, references: Mapping[str, str]) -> None:
     for name, reference in references.items():
         context.log(
-            f"ostinato: {name} has {reference} within its value, which is handed on as it is: "
+            f"ostinato: {name} has {reference} within its value, which is passed on unchanged: "
             "a reference must be the whole value; in a header, a word may stand before it"
         )
 

@@ -66,7 +66,7 @@ class Registry:
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
             raise InvalidInput(
-                f"task {name!r} is {_place(known.function)} already, it cannot be {_place(function)} too",
+                f"task {name!r} is already {_place(known.function)}; it cannot also be {_place(function)}",
                 field="name",
                 hint="give one of them another name: @app.task('other')",
             )

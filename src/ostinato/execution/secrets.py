@@ -279,7 +279,7 @@ def _from_file(name: str, where: str, folder: Path) -> str:
             case _:
                 why = str(error)
         raise InvalidInput(
-            f"{name} is file:{where}, but {path} cannot be read: {why}", field=name, hint="mend the path or the file"
+            f"{name} is file:{where}, but {path} cannot be read: {why}", field=name, hint="fix the path or the file"
         ) from None
 
 
@@ -295,5 +295,5 @@ def _content(path: Path) -> bytes:
     finally:
         os.close(opened)
     if len(data) > MOST_OF_FILE:
-        raise ValueError(f"it has more than {MOST_OF_FILE // 1024} KB, which is no secret")
+        raise ValueError(f"it has more than {MOST_OF_FILE // 1024} KB, which is too large for a secret")
     return data

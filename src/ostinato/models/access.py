@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Role(StrEnum):
-    """What somebody may do; each may also do what the one before may."""
+    """What a user may do; each role includes the one before it."""
 
     VIEWER = "viewer"
     """Read everything but tokens and the audit log."""
@@ -108,12 +108,12 @@ class Browser:
     who: str
     role: Role
     token: str | None
-    """The name of the token that it was made with: it ends with that."""
+    """The name of the token that it was made with; removing the token ends it."""
     created_at: datetime
     used_at: datetime | None
     expires_at: datetime
     current: bool
-    """Whether it is the one that asks."""
+    """Whether it is the login of this request."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,12 @@ class Lane:
     paused: bool = False
     note: str | None = None
     rate: str | None = None
-    """Starts for a time, such as 10/m."""
+    """How many runs may start in a time, such as 10/m."""
     used: int = 0
     """How many of its runs are under way, on all nodes."""
     queued: int = 0
-    """How many wait in it, those that wait for their session's turn included."""
+    """How many wait in it, including those that wait for their turn in a session."""
     oldest_at: datetime | None = None
-    """Since when the longest waiting of those that could start has been ready."""
+    """When the oldest run that could start became ready."""
     rate_from: Micros = 0
     """When the bucket of its rate was empty."""

@@ -33,7 +33,7 @@ class Policy:
             "What happens when it is due and a run of it is still active.",
             Group.DUE,
             choices={
-                "skip": "leave this one out",
+                "skip": "skip this one",
                 "queue_one": "one may wait",
                 "queue_all": "all wait their turn",
                 "cancel_running": "the new one replaces it",
@@ -42,9 +42,9 @@ class Policy:
             says={
                 "skip": "A due time is skipped while a run is still active.",
                 "queue_one": "While a run is active, one more may wait; others are skipped.",
-                "queue_all": "Due times wait for the active run and go one after the other.",
+                "queue_all": "Due times wait for the active run and run one after the other.",
                 "cancel_running": "A new due time cancels the run that is active.",
-                "allow": "Runs may go on side by side.",
+                "allow": "Runs may run side by side.",
             },
         ),
     ] = Overlap.SKIP
@@ -61,7 +61,7 @@ class Policy:
         timedelta(hours=24)
     )
     catch_up_cap: Annotated[
-        int, About("Catch-up cap", "How many due times “all” runs at most, the newest.", Group.DUE)
+        int, About("Catch-up cap", "The most due times that “all” runs; the newest ones.", Group.DUE)
     ] = 1000
     retry: Annotated[
         Retry,
@@ -79,7 +79,7 @@ class Policy:
             "How long one attempt may take.",
             Group.FAILURE,
             written=", such as 5m",
-            says={None: "An attempt may take as long as it likes.", ...: "An attempt may take {}."},
+            says={None: "An attempt may take any amount of time.", ...: "An attempt may take {}."},
             of_kinds={"shell": "5m", "agent": "30m", "http": "1m"},
         ),
     ] = None
@@ -89,14 +89,14 @@ class Policy:
             "Max age",
             "A run that waited longer than this since it was due expires.",
             Group.DUE,
-            says={None: "A run waits as long as it must.", ...: "A run that waited {} expires."},
+            says={None: "A run waits as long as needed.", ...: "A run that waited {} expires."},
         ),
     ] = None
     break_after: Annotated[
         int,
         About(
             "Break after",
-            "So many failures in a row switch the schedule off.",
+            "This many failures in a row switch the schedule off.",
             Group.FAILURE,
             says={1: "Any failure switches it off.", ...: "{} failures in a row switch it off."},
         ),
@@ -120,7 +120,7 @@ class Policy:
             written=", such as dm:42",
             says={
                 None: "Its runs share no session.",
-                ...: "Its runs go one after the other with all others of session {}.",
+                ...: "Its runs take turns with all other runs of session {}.",
             },
         ),
     ] = None
@@ -131,7 +131,7 @@ class Policy:
             "Checks that must pass before it is enabled and before each run.",
             Group.BEFORE,
             flag="check",
-            says={(): "No checks.", ...: "Before each run must pass: {}."},
+            says={(): "No checks.", ...: "Must pass before each run: {}."},
         ),
     ] = ()
     gate: Annotated[
@@ -156,19 +156,20 @@ class Policy:
         tuple[str, ...],
         About(
             "Notify",
-            "Who is told of it, by the name of a channel.",
+            "The channels to notify, by name.",
             None,
-            says={(): "Nobody in particular is told.", ...: "Told: {}."},
+            says={(): "No channel is notified.", ...: "Told: {}."},
         ),
     ] = ()
     keep: Annotated[
-        Keep, About("Keep", "How long ended runs stay.", Group.AFTER, written=": an age, a count, or both: 30d,1000")
+        Keep,
+        About("Keep", "How long ended runs are kept.", Group.AFTER, written=": an age, a count, or both: 30d,1000"),
     ] = _KEEP
     remaining: Annotated[
         int | None,
         About(
             "Runs left",
-            "It runs so many times, then it is finished.",
+            "It runs this many times, then it is finished.",
             Group.AFTER,
             says={None: "It runs as often as it is due.", 1: "It runs once.", ...: "It runs {} times."},
         ),

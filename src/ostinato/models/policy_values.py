@@ -93,7 +93,7 @@ def check_session(value: Any, field: str = "session") -> str:
     """A session's key; `schedule:` in front is ours."""
     key = check_key(value, field, "give a key such as dm:42")
     if key.startswith("schedule:"):
-        raise InvalidInput(f"{field} cannot be {key!r}", field=field, hint="schedule: is used by the scheduler itself")
+        raise InvalidInput(f"{field} cannot be {key!r}", field=field, hint="schedule: is reserved for the scheduler")
     return key
 
 
@@ -151,7 +151,7 @@ class Retry:
     max: Annotated[int, About("Retry", "How many more attempts a failed run gets.", Group.FAILURE)]
     base: Annotated[timedelta, About("First delay", "Before the second attempt; it doubles each time.", Group.FAILURE)]
     longest: Annotated[timedelta, About("Longest delay", "The delay between attempts grows up to this.", Group.FAILURE)]
-    spread: Annotated[float, About("Spread", "How much of each delay is left to chance, as a share.")]
+    spread: Annotated[float, About("Spread", "The share of each delay that is random.")]
 
     def __init__(
         self,
@@ -170,10 +170,10 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Keep:
-    """How long ended runs stay: at most this old and at most so many for each schedule; None is no bound."""
+    """How long ended runs are kept: at most this old and at most this many for each schedule; None means no limit."""
 
     age: Annotated[timedelta | None, About("Keep for", "Ended runs are removed after this.", Group.AFTER)]
-    count: Annotated[int | None, About("Keep at most", "So many ended runs stay.", Group.AFTER)]
+    count: Annotated[int | None, About("Keep at most", "This many ended runs are kept.", Group.AFTER)]
 
     def __init__(self, age: Duration | None = timedelta(days=30), count: int | None = 1000) -> None:
         object.__setattr__(self, "age", None if age is None else parse_duration(age, field="keep.age"))
@@ -203,7 +203,7 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
+    """Limits on what the runs of a schedule cost; None means no limit. Days are those of the schedule's zone.
 
     `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
     that is left of the day.
@@ -214,7 +214,7 @@ class Budget:
         float | None, About("Dollars a day", "Reaching it pauses the schedule until tomorrow.", Group.COST)
     ] = None
     per_day_runs: Annotated[
-        int | None, About("Runs a day", "The most that start in one day of its zone.", Group.COST)
+        int | None, About("Runs a day", "The most runs that start in one day of its zone.", Group.COST)
     ] = None
 
     def __post_init__(self) -> None:
@@ -227,7 +227,7 @@ class Budget:
             )
         if self.per_run_usd is None and self.per_day_usd is None and runs is None:
             raise InvalidInput(
-                "an empty budget bounds nothing", field="budget", hint="give per_run_usd, per_day_usd or per_day_runs"
+                "an empty budget limits nothing", field="budget", hint="give per_run_usd, per_day_usd or per_day_runs"
             )
         if self.per_run_usd is not None and self.per_day_usd is not None and self.per_run_usd > self.per_day_usd:
             raise InvalidInput(

@@ -18,7 +18,7 @@ NO_PROJECT = "none"
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A name and a folder; groups schedules and is where shell and agent work runs.
+    """A name and a folder. It groups schedules, and its folder is where shell and agent work runs.
 
     `env` may hold references to secrets, never secrets.
     """

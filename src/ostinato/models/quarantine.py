@@ -20,7 +20,7 @@ class BadRow:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A row that was set aside: it was ended, switched off, mended or removed, and this is what it said before."""
+    """A row that was set aside: it was ended, switched off, repaired or removed, and this is what it said before."""
 
     id: int
     table: str

@@ -70,7 +70,7 @@ class Run:
     task: str | None
     state: RunState
     cause: Cause | None
-    """Why it did not simply succeed, as one word; reason says it to people."""
+    """Why it did not simply succeed, as one word; `reason` says it for people."""
     """Why it did not simply succeed, for programs; of one that waits, why it goes back to the queue, and of one that
     runs, why it was asked to stop."""
     reason: str | None
@@ -84,7 +84,7 @@ class Run:
     finished_at: datetime | None
     attempt: int
     attempts: tuple[Attempt, ...]
-    """Every one; in a list the last one alone."""
+    """All attempts; in a list only the last one."""
     totals: Mapping[str, float]
     progress: Progress | None
     result: Any
@@ -147,7 +147,7 @@ class NewRun:
     session: str | None = None
     waiting: bool = False
     mode: str | None = None
-    """How it stands in its session (models.session.Mode); None for a run that is in no session of people's."""
+    """How it stands in its session (models.session.Mode); None for a run that is in no user session."""
     burst: bool = False
     """Whether messages may still join it: it is not claimed before it is ready."""
     later: bool = False

@@ -70,17 +70,17 @@ class Schedule:
     """Its code no longer declares it."""
     note: str | None
     off_note: str | None
-    """Why it was switched off, in the words of who did it."""
+    """Why it was switched off: the note of the user who did it."""
     next_run_at: datetime | None
     next_run_reason: str | None
-    """Why it is not due, or for what it is paused until it is."""
+    """Why it is not due, or why it is paused until then."""
     paused_since: datetime | None
-    """The first due time that it leaves out, while it is paused."""
+    """The first due time that it skips while it is paused."""
     remaining: int | None
     failures: int
     last_run: Run | None
     version: int
-    """Goes up with each change; ETag and If-Match have it behind the id."""
+    """Goes up with each change; ETag and If-Match have it after the id."""
     created_at: datetime
     updated_at: datetime
     anchor_at: datetime

@@ -201,7 +201,7 @@ def known_message(id: RunId, cause: str | None, result: str | None) -> Sent:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What a stop did: runs under way that were told to stop, and queued ones that will never start."""
+    """What a stop did: active runs that were told to stop, and queued runs that will never start."""
 
     cancelled: int = 0
     dropped: int = 0
@@ -219,5 +219,5 @@ class Session:
     max_concurrent: int
     throttled: bool
     stopped_at: datetime | None
-    """The cutoff of the last stop_all: nothing that was sent before it starts."""
+    """The cutoff of the last stop_all: messages sent before it never start."""
     sent_at: datetime

@@ -26,7 +26,7 @@ class RunState(StrEnum):
     SKIPPED = "skipped"
     """Not executed: overlap, a check or a gate said no."""
     MISSED = "missed"
-    """Due while nobody was there, and catch-up said no. May stand for many due times."""
+    """Due while no engine was running, and not caught up. May stand for many due times."""
     EXPIRED = "expired"
     """Waited longer than its max age."""
     SUPERSEDED = "superseded"
@@ -34,7 +34,7 @@ class RunState(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What asked for a run."""
+    """What started a run."""
 
     SCHEDULE = "schedule"
     MANUAL = "manual"
@@ -44,7 +44,7 @@ class Trigger(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why a run did not simply succeed: what programs decide by, where `reason` is what people read."""
+    """Why a run did not simply succeed, for programs; `reason` says it for people."""
 
     OVERLAP = "overlap"
     """Another run of its schedule was active, or took its place."""

@@ -102,5 +102,5 @@ def parse_size(value: Any, field: str) -> int:
     good = not isinstance(value, bool) and re.fullmatch(r"[0-9]{1,18}(\.[0-9]+)?", number) is not None
     size = int(float(number) * 1024**unit) if good else 0
     if not 0 < size <= _LARGEST:
-        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give bytes, or such as 512MB or 2GB")
+        raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="give bytes, or text such as 512MB or 2GB")
     return size

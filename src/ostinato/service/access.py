@@ -70,7 +70,7 @@ class AccessService:
         secret = TOKEN_PREFIX + secrets.token_urlsafe(_BYTES)
         made = await self._store.access.put_token(NewToken(name, wanted, owner, _hash(secret), expires_at), now)
         if made is None:
-            raise Conflict(f"there is a token {name!r} already: remove it, or choose another name")
+            raise Conflict(f"a token {name!r} already exists: remove it, or choose another name")
         return made, secret
 
     async def tokens(self) -> Sequence[Token]:
@@ -79,7 +79,7 @@ class AccessService:
 
     @audited("token.remove", about=lambda _, token: token.name)
     async def remove_token(self, id: int) -> Token:
-        """Make a token worthless, and the logins that were made with it."""
+        """Revoke a token, and the logins that were made with it."""
         found = [token for token in await self.tokens() if token.id == id]
         if not found or not await self._store.access.remove_token(id):
             raise NotFound(f"there is no token {id}; 'ostinato token ls' lists them")
@@ -121,7 +121,7 @@ class AccessService:
             )
         if made is None:
             raise NotLoggedIn(
-                "this login link was used already, has expired, or is of another database: make another one with "
+                "this login link was used already, has expired, or belongs to another database: make another one with "
                 "'ostinato login' and the --db or --app of this server"
             )
         return made
@@ -139,7 +139,7 @@ class AccessService:
             )
             if await self._store.access.put_login(login, now):
                 return replace(found, expires_at=from_micros(expires_at))
-        raise NotLoggedIn("there is no such token, or it has expired; 'ostinato token ls' lists them")
+        raise NotLoggedIn("the token is unknown or has expired; 'ostinato token ls' lists them")
 
     async def who(self, cookie: str, origin_key: str) -> Login | None:
         """Whose login these two are of."""

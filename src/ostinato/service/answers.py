@@ -68,7 +68,7 @@ __all__ = [
 
 T = TypeVar("T")
 A = TypeVar("A", bound=Struct)
-Zone = Annotated[str, Meta(description="An IANA name: of its schedule, or of the server's settings.")]
+Zone = Annotated[str, Meta(description="An IANA name: the zone of its schedule, or of the server's settings.")]
 
 
 class Answer(Struct):
@@ -106,14 +106,14 @@ def answer_of(model: type, *without: str) -> Callable[[type[A]], type[A]]:
 
 
 class Listed(Answer, Generic[T]):
-    """All that were asked for, and the zone of their times."""
+    """The whole list, and the zone of its times."""
 
     items: list[T]
     zone: Zone
 
 
 class Page(Answer, Generic[T]):
-    """A part of a list; `next` is the cursor of the following one."""
+    """One page of a list; `next` is the cursor of the following page."""
 
     items: list[T]
     next: str | None
@@ -175,9 +175,9 @@ class Run(Answer):
     work: Work
     result: Any
     zone: str
-    """Of its schedule, or of the settings."""
+    """The zone of its schedule, or of the settings."""
     cut: Sequence[Literal["work", "result", "error"]] | UnsetType = UNSET
-    """What is too long for a list, and only a part of it here."""
+    """Fields that were too long for a list and are cut."""
 
 
 def run_answer(run: RunModel, zone: str | None = None) -> Run:
@@ -195,7 +195,7 @@ class Schedule(Answer):
     running: int | UnsetType
     """How many of its runs are queued or running."""
     recent: Sequence[RecentRun] | UnsetType = UNSET
-    """Its last runs, oldest first; only if asked for."""
+    """Its last runs, oldest first; only on request."""
 
 
 def schedule_answer(
@@ -220,10 +220,10 @@ def _policy(policy: Policy) -> dict[str, Any]:
 
 
 class SchedulePage(Page[Schedule]):
-    """A part of the list of schedules."""
+    """One page of the list of schedules."""
 
     total: int
-    """How many the whole list has."""
+    """The length of the whole list."""
 
 
 @answer_of(WhyModel)
@@ -246,7 +246,7 @@ class Preview(Answer):
 
 
 class NextTimes(Answer):
-    """The next due times; `reason` says why there are none, or for what it is paused."""
+    """The next due times; `reason` says why there are none, or why it is paused."""
 
     zone: str
     next: Sequence[datetime]
@@ -254,7 +254,7 @@ class NextTimes(Answer):
 
 
 class Line(Answer):
-    """A line of output; a remark on what was cut has no number."""
+    """A line of output; a note about cut output has no number."""
 
     number: int | None
     at: datetime | None
@@ -267,7 +267,7 @@ def line_answer(line: OutputLine) -> Line:
 
 
 class Lines(Answer):
-    """Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last."""
+    """Lines after the requested one; if `ended` is true and `more` is false, these were the last."""
 
     lines: list[Line]
     more: bool
@@ -286,7 +286,7 @@ class Node(Answer):
     state: Literal["alive", "draining", "lost"]
     services: dict[str, Any]
     draining: bool
-    """It takes no new work, or was asked to."""
+    """It takes no new work, or was asked to take none."""
 
 
 def node_answer(node: NodeModel) -> Node:
@@ -301,25 +301,25 @@ class Cleared(Answer):
 
 
 class Removed(Answer):
-    """A schedule that was removed although something of it ran."""
+    """A schedule that was removed while some of its work was running."""
 
     still_running: Sequence[int]
-    """The runs whose work goes on; they have no row any more."""
+    """The runs whose work goes on; their rows are removed."""
 
 
 class Me(Answer):
-    """Who asks."""
+    """The user of this request."""
 
     who: str
     role: Role
     version: str
-    """Of the server."""
+    """The version of the server."""
     zone: str
     """The zone of the server's settings."""
 
 
 class MadeLogin(Me):
-    """Who has logged in, with the second secret beside the cookie, which is shown this once."""
+    """The new login, with the second secret beside the cookie, which is shown only once."""
 
     origin_key: str
     """The page sends it with every request, as X-Origin-Key."""
@@ -333,21 +333,21 @@ class TaskList(Answer):
 
 @answer_of(Token)
 class MadeToken(Answer):
-    """A token with its secret, which is shown this once."""
+    """A token with its secret, which is shown only once."""
 
     token: str
     zone: Zone
 
 
 class AuditPage(Page[AuditEntry]):
-    """A part of the log, the newest first; `next` is the cursor of the following one."""
+    """One page of the log, newest first; `next` is the cursor of the following page."""
 
     zone: Zone
 
 
 @answer_of(Quarantined, "id")
 class QuarantinedRow(Answer):
-    """A row that was set aside; `at` and `content` are null for one that waits for it."""
+    """A quarantined row; `at` and `content` are null while it still waits for that."""
 
     at: datetime | None
     content: str | None

@@ -59,7 +59,7 @@ class LaneService:
     async def set(self, name: str, limit: int | None = None, *, rate: str | None = None) -> Lane:
         """Change a lane's limit or rate, on all nodes at once; one that does not exist is made with its limit.
 
-        `rate` is text such as `10/m`; `none` takes it away. What runs goes on, above a smaller limit too.
+        `rate` is text such as `10/m`; `none` takes it away. Active runs go on, even above a smaller limit.
         """
         _check(name, 1 if limit is None else limit)
         if limit is None and rate is None:

@@ -54,5 +54,5 @@ class NodeService:
         if node.state == "lost":
             raise Conflict(f"node {id!r} was lost: it takes no work, and what it ran belongs to others")
         if not await self._store.nodes.ask_drain(NodeId(id), drain):
-            raise NotFound(f"node {id!r} has left meanwhile; 'ostinato node ls' lists those that are there")
+            raise NotFound(f"node {id!r} has left in the meantime; 'ostinato node ls' lists the others")
         return await self.get(id)

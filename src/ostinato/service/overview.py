@@ -43,11 +43,11 @@ class Activity:
 
 
 class EngineState(Answer):
-    """Whether anybody runs what is due."""
+    """Whether any engine is running."""
 
     alive: bool
     nodes: int
-    """How many are alive or draining."""
+    """How many nodes are alive or draining."""
     lost: int
     here: bool
     """One of them is in this process."""
@@ -58,7 +58,7 @@ class Counts(Answer):
 
     schedules: int
     on: int
-    """What will run again or runs, paused or not."""
+    """Schedules that are running or will run again, paused or not."""
     off: int
     broken: int
     finished: int
@@ -69,7 +69,7 @@ class Counts(Answer):
     queued: int
     late: int
     quarantined: int
-    """Rows that were set aside because nobody could work with them."""
+    """Rows that were set aside because they could not be used."""
 
 
 class Hour(Answer):
@@ -82,11 +82,11 @@ class Hour(Answer):
 # What it said may be a secret, and is for whoever has the database.
 @answer_of(Quarantined, "id", "content")
 class QuarantinedRow(Answer):
-    """A row that was ended, switched off, mended or removed because nobody could work with it."""
+    """A row that was ended, switched off, repaired or removed because it could not be used."""
 
 
 class Overview(Answer):
-    """All at a glance."""
+    """Everything at a glance."""
 
     now: datetime
     zone: str
@@ -94,17 +94,17 @@ class Overview(Answer):
     counts: Counts
     running: list[Run]
     late: list[Run]
-    """Each with what it waits for."""
+    """Each says what it waits for."""
     broken: list[Schedule]
     due: list[DueTime]
     """The next due time of each schedule that has one within the hour or is overdue, the soonest 50 first."""
     next24: list[Hour]
-    """The next 24 hours; the first is the one that it is."""
+    """The next 24 hours; the first is the current one."""
     estimated: bool
-    """There are too many schedules to count all: next24 is at least so."""
+    """There are too many schedules to count them all; next24 has lower bounds."""
     failed: list[Run]
     activity: list[Activity]
-    """The last 24 hours; buckets without an end are left out."""
+    """The last 24 hours; buckets in which no run ended are left out."""
     quarantine: list[QuarantinedRow]
     """The last 20 of them."""
     bucket_seconds: int

@@ -39,12 +39,14 @@ def read_cursor(text: str, wanted: Any, *types: type | tuple[type, ...]) -> list
     except (ValueError, RecursionError, msgspec.DecodeError):
         fingerprint, key, good = None, [], False
     if not good:
-        raise InvalidInput(f"cursor {text[:80]!r} is none", field="cursor", hint="give `next` of the page before")
+        raise InvalidInput(
+            f"cursor {text[:80]!r} is not valid", field="cursor", hint="give `next` of the previous page"
+        )
     if fingerprint != _fingerprint(wanted):
         raise InvalidInput(
-            "the cursor is of another list",
+            "the cursor belongs to another list",
             field="cursor",
-            hint="give the same filters and order as for the page before",
+            hint="give the same filters and order as for the previous page",
         )
     return key
 

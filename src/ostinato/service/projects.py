@@ -28,7 +28,7 @@ class ProjectService:
         self._clock = clock
 
     async def add(self, name: str, folder: str | Path, *, env: Mapping[str, str] | None = None) -> Project:
-        """Make the project of this name be so; doing it twice changes nothing.
+        """Add a project, or update the one of this name; doing it twice changes nothing.
 
         Without `env`, an existing one keeps its own. Values may be references: `env:NAME`, `file:PATH`.
         """
@@ -79,7 +79,7 @@ def _checked_folder(folder: str | Path) -> str:
         is_there, is_folder = place.exists(), place.is_dir()
     except (OSError, RuntimeError, ValueError) as error:  # too long, or of nobody's home
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InvalidInput(f"the folder cannot be looked at: {reason}", field="folder", hint="correct it") from None
+        raise InvalidInput(f"the folder cannot be read: {reason}", field="folder", hint="correct it") from None
     if is_there and not is_folder:
         raise InvalidInput(f"{place} is not a folder", field="folder", hint="give the folder that it is in")
     if not is_folder:

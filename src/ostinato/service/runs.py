@@ -286,7 +286,7 @@ class RunService:
             raise Conflict(f"run {id} cannot be retried: {run.work.reason}")
         new = await self._store.runs.repeat_run(run.id, self._clock.now())
         if new is None:
-            raise NotFound(f"run {id} was removed meanwhile")
+            raise NotFound(f"run {id} was removed in the meantime")
         return fresh(await self.get(new))
 
     async def wait(self, id: int, *, timeout: Duration | None = None) -> Run:
@@ -335,7 +335,7 @@ def _check_budget(policy: Mapping[str, Any]) -> None:
     budget = make_policy({"budget": policy.get("budget")}).budget
     if budget is not None and (budget.per_day_usd is not None or budget.per_day_runs is not None):
         raise InvalidInput(
-            "a run without a schedule has no budget of a day",
+            "a run without a schedule has no daily budget",
             field="budget",
             hint="give per_run_usd, or add a schedule",
         )
@@ -343,7 +343,7 @@ def _check_budget(policy: Mapping[str, Any]) -> None:
 
 def check_run_key(key: Any) -> str:
     """A run's key as its user gives it; InvalidInput if it cannot be one."""
-    checked = check_key(key, "key", "give text, the same for the same work")
+    checked = check_key(key, "key", "give text that is the same for the same work")
     for prefix, users in _TAKEN_KEYS.items():
         if key.startswith(prefix):
             raise InvalidInput(f"key cannot be {key!r}", field="key", hint=f"{prefix} is used by {users}")

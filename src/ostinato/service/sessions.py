@@ -68,7 +68,7 @@ class SessionService:
         message_id: str | None = None,
         **policy: Unpack[MessageOptions],
     ) -> RunId:
-        """Put a message into a session; answers the run that carries it. It is durable when this returns.
+        """Put a message into a session; returns the run that carries it. It is durable when this returns.
 
         The task is called with `payloads`, a list in the order sent: several when a burst was debounced into one run.
         Raises QueueFull when the queue is full and `drop` is "new", MessageStale when the session was stopped while
@@ -131,7 +131,7 @@ class SessionService:
 
     @audited("session.stop_all")
     async def stop_all(self, key: str) -> Stopped:
-        """Cancel all that is under way and drop all that is queued; nothing that was sent until now will start."""
+        """Cancel everything that runs and drop everything that is queued; no message sent until now will start."""
         return await self._store.sessions.stop(check_session(key, "key"), everything=True, now=self._clock.now())
 
     async def get(self, key: str) -> Session:
@@ -160,7 +160,7 @@ class SessionService:
 def _run(session: str, task: str, payload: str, policy: Policy, now: Micros, message_id: str | None) -> NewRun:
     """The run of a message, with its own payload alone."""
     if message_id is not None:
-        check_key(message_id, "message_id", "give the sender's own number of it, as text")
+        check_key(message_id, "message_id", "give the sender's own id of it, as text")
     stored = StoredWork(Function.kind, task, payload_work(task, payload), policy_text(policy))
     key = None if message_id is None else message_key(session, message_id)
     return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key)

@@ -40,7 +40,7 @@ class TimelineRun(Answer):
 
 
 class Timeline(Answer):
-    """Runs that touch the span, and the due times in it that are yet to come."""
+    """Runs that touch the span, and its future due times."""
 
     start: datetime = field(name="from")
     end: datetime = field(name="to")
@@ -49,7 +49,7 @@ class Timeline(Answer):
     runs: list[TimelineRun]
     due: list[DueTime]
     truncated: bool
-    """There are more than the limit: here is what is active or ended last, the soonest due."""
+    """There are more than the limit; these are the active and latest runs, and the soonest due times."""
 
 
 class TimelineService:

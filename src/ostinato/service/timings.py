@@ -30,7 +30,7 @@ class Preview:
     sentence: str
     next: Sequence[datetime]
     remarks: Sequence[str]
-    """What the clock changes do to it, months left out."""
+    """How clock changes affect it, and which months it skips."""
     after: datetime
     """The next times are after this one."""
 

@@ -158,7 +158,7 @@ def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[No
 def _due_next(due: datetime, now: datetime, nodes: list[Node]) -> str:
     """The next due time; one that has passed while nobody was there is told as what it is."""
     if due <= now and not nodes:
-        return f"is due since {due:%Y-%m-%d %H:%M:%S} UTC: no engine is there to start it"
+        return f"has been due since {due:%Y-%m-%d %H:%M:%S} UTC: no engine is running to start it"
     return f"is due next at {due:%Y-%m-%d %H:%M:%S} UTC"
 
 
@@ -174,8 +174,8 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node])
     if schedule.next_run_at <= due:
         return f"It was due at {when} and is about to be recorded."
     return (
-        f"There is no row for {when}: the schedule was off or had another timing then, or the row is past what it "
-        f"keeps. It {_due_next(schedule.next_run_at, now, nodes)}."
+        f"There is no row for {when}: the schedule was off or had another timing then, or the row was "
+        f"removed by its keep policy. It {_due_next(schedule.next_run_at, now, nodes)}."
     )
 
 
@@ -191,7 +191,7 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, .
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
     if schedule.next_run_at is not None:
-        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is "))
+        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is ").removeprefix("has been "))
     if not nodes:
         facts.append("no engine is running on this database")
     elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):

@@ -29,12 +29,12 @@ INVARIANTS: tuple[tuple[str, str], ...] = (
         f"ORDER BY id {_LIMIT}",
     ),
     (
-        "runs that did not succeed and do not say why",
+        "runs that did not succeed and have no reason",
         "SELECT id FROM runs WHERE state NOT IN ('succeeded', 'queued', 'running') AND cause IS NULL "
         f"ORDER BY id {_LIMIT}",
     ),
     (
-        "schedules whose budget is less than nothing",
+        "schedules whose budget is negative",
         f"SELECT DISTINCT schedule_id FROM spending WHERE reserved < 0 OR spent < 0 ORDER BY schedule_id {_LIMIT}",
     ),
 )

@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         "runs",
         "runs_finished_at",
         "state IN ('queued', 'running') OR finished_at IS NOT NULL",
-        "it has ended at no time",
+        "it has ended but has no end time",
     ),
     Rule("runs", "runs_token", f"{_within('token', 0, _FAR)} AND {_within('attempt', 0, _MANY)}", _NUMBERS),
     Rule(

@@ -74,7 +74,7 @@ class StateCount:
     state: RunState
     count: int
     seconds: float = 0.0
-    """How long they ran, in all."""
+    """How long they ran in total."""
 
 
 @dataclass(frozen=True, slots=True)

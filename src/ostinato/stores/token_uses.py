@@ -50,6 +50,6 @@ class TokenUses:
         self._noting.discard(noting)
         error = None if noting.cancelled() else noting.exception()
         if isinstance(error, StoreError):
-            log.warning("when tokens and logins are used is not noted just now: %s", error)
+            log.warning("the last use of tokens and logins cannot be recorded right now: %s", error)
         elif error is not None:
-            log.error("when tokens and logins are used is not noted", exc_info=error)
+            log.error("the last use of tokens and logins cannot be recorded", exc_info=error)

@@ -212,7 +212,7 @@ class Except(Timing):
         self._store(base, days, tz)
         if base.next_after(_PROBE) is not None and self._next(_PROBE) is None:
             raise TimingError(
-                f"{self.text!r} is never due: all its days are excepted", hint="daily 09:00 except weekly sat,sun 00:00"
+                f"{self.text!r} is never due: all its days are excluded", hint="daily 09:00 except weekly sat,sun 00:00"
             )
 
     def _store(self, base: Timing, days: Dates | Timing, tz: str | None) -> None:

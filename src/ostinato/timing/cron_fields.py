@@ -187,7 +187,7 @@ def _impossible(expression: str, given: list[tuple[str, int]], six: Sequence[str
     fixed = [word for word, _ in given]
     fixed[-3] = "L"
     return TimingError(
-        f"no such date ever comes: day {six[3]}, month {six[4]}, weekday {six[5]}",
+        f"this date never occurs: day {six[3]}, month {six[4]}, weekday {six[5]}",
         text=expression,
         position=day[1],
         hint=" ".join(fixed) if six[5] == "*" else _EXAMPLE,

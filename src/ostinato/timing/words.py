@@ -283,9 +283,9 @@ def _unknown(words: Words) -> Timing:
         interval = words.duration(_EVERY)
         words.index = 0
         hint = f"every {words.text.strip()}, or in {words.text.strip()} for once"
-        words.wrong("a duration alone is no timing", hint if interval else _EVERY)
+        words.wrong("a duration alone is not a timing", hint if interval else _EVERY)
     words.wrong(
-        f"{words.words[0].raw!r} begins no timing",
+        f"{words.words[0].raw!r} does not begin a timing",
         f"{_EVERY}, {_DAILY}, {_WEEKLY}, {_MONTHLY}, 30 9 * * 1-5 or {_AT}",
     )
 

@@ -31,7 +31,7 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 15_000;
 const PING_EVERY = 20_000;
 const SILENCE = 45_000;
-/** What the server closes with when the login or the token is no longer good. */
+/** What the server closes with when the login or the token is no longer valid. */
 const NOT_LOGGED_IN = 4401;
 
 export interface LiveOptions {

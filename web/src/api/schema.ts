@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List Audit
-         * @description Every write of people and agents, the newest first, page by page.
+         * @description Every write of people and agents, newest first, page by page.
          */
         get: operations["list_audit"];
         put?: never;
@@ -58,7 +58,7 @@ export interface paths {
         get: operations["get_lane"];
         /**
          * Set Lane
-         * @description Change its limit or its rate, on all nodes at once; one that does not exist is made with its limit.
+         * @description Change its limit or its rate, on all nodes at once; a lane that does not exist is made with its limit.
          */
         put: operations["set_lane"];
         post?: never;
@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Clear Lane
-         * @description End everything that is queued in it as cancelled; what runs goes on.
+         * @description End everything that is queued in it as cancelled; active runs go on.
          */
         post: operations["clear_lane"];
         delete?: never;
@@ -99,7 +99,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Lane
-         * @description Start nothing more in this lane, on any node; what runs goes on.
+         * @description Start nothing more in this lane, on any node; active runs go on.
          */
         post: operations["pause_lane"];
         delete?: never;
@@ -139,7 +139,7 @@ export interface paths {
         put?: never;
         /**
          * Log In
-         * @description Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
+         * @description Log in with a one-time code or a token. The answer sets the cookie and has the origin key: every request needs
          *     both.
          */
         post: operations["log_in"];
@@ -218,7 +218,7 @@ export interface paths {
         };
         /**
          * Me
-         * @description Who you are, and what the page needs to know first.
+         * @description Your name and role, and what the page needs to know first.
          */
         get: operations["me"];
         put?: never;
@@ -238,7 +238,7 @@ export interface paths {
         };
         /**
          * List Nodes
-         * @description Every node, alive or lately lost, the oldest first. Why a service failed is told to operators.
+         * @description Every node, alive or recently lost, oldest first. Only operators see why a service failed.
          */
         get: operations["list_nodes"];
         put?: never;
@@ -260,7 +260,7 @@ export interface paths {
         put?: never;
         /**
          * Drain Node
-         * @description Ask it to take no new work; what runs there ends, and its process stays.
+         * @description Ask it to take no new work; its active runs end, and its process stays.
          */
         post: operations["drain_node"];
         delete?: never;
@@ -298,7 +298,7 @@ export interface paths {
         };
         /**
          * Get Overview
-         * @description What runs, what is late, what is broken, what comes, and how the last day went.
+         * @description What is running, late, broken and due next, and how the last day went.
          */
         get: operations["get_overview"];
         put?: never;
@@ -324,7 +324,7 @@ export interface paths {
         put?: never;
         /**
          * Add Project
-         * @description Make the project of this name be so; doing it twice changes nothing.
+         * @description Add a project, or update the one of this name; doing it twice changes nothing.
          */
         post: operations["add_project"];
         delete?: never;
@@ -349,7 +349,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Project
-         * @description Remove a project that no schedule belongs to.
+         * @description Remove a project that has no schedules.
          */
         delete: operations["remove_project"];
         options?: never;
@@ -390,7 +390,7 @@ export interface paths {
         };
         /**
          * Get Run
-         * @description The run of this number; the reason of a queued one is what it waits for.
+         * @description The run of this number; the reason of a queued run says what it waits for.
          */
         get: operations["get_run"];
         put?: never;
@@ -412,7 +412,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel Run
-         * @description End it if it is queued, ask its node to stop it if it runs.
+         * @description End it if it is queued; ask its node to stop it if it is running.
          */
         post: operations["cancel_run"];
         delete?: never;
@@ -430,7 +430,7 @@ export interface paths {
         };
         /**
          * List Lines
-         * @description Its lines; ask again with the last number while there are more, and to follow it.
+         * @description Its lines; ask again with the last number for more, and to follow it.
          */
         get: operations["list_lines"];
         put?: never;
@@ -500,8 +500,8 @@ export interface paths {
         put?: never;
         /**
          * Add Schedule
-         * @description Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
-         *     headers need an admin, and so does replacing a schedule that has one of them.
+         * @description Add a schedule, or update the one of this name; doing it twice changes nothing. Shell and agent work, gates and
+         *     secrets in headers need an admin. So does replacing a schedule that has one of them.
          */
         post: operations["add_schedule"];
         delete?: never;
@@ -526,16 +526,16 @@ export interface paths {
         post?: never;
         /**
          * Remove Schedule
-         * @description Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end, or if
-         *     code of it goes on that was given up.
+         * @description Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end,
+         *     or if code of a run that was given up still runs.
          */
         delete: operations["remove_schedule"];
         options?: never;
         head?: never;
         /**
          * Change Schedule
-         * @description Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
-         *     secrets in headers need an admin; of a schedule that has one of them, all does but when it runs.
+         * @description Change only the given fields; `enabled` is applied after the others. Shell and agent work, gates and
+         *     secrets in headers need an admin. If a schedule has one of them, an operator may change only when it runs.
          */
         patch: operations["change_schedule"];
         trace?: never;
@@ -571,7 +571,7 @@ export interface paths {
         put?: never;
         /**
          * Disable Schedule
-         * @description Switch it off. What runs goes on.
+         * @description Switch it off. Active runs go on.
          */
         post: operations["disable_schedule"];
         delete?: never;
@@ -711,7 +711,7 @@ export interface paths {
         put?: never;
         /**
          * Change Many Schedules
-         * @description Do the same with many schedules, one after the other; what cannot be done with one does not hinder the others.
+         * @description Do the same with many schedules, one after the other; a failure of one does not stop the others.
          */
         post: operations["change_many_schedules"];
         delete?: never;
@@ -795,7 +795,7 @@ export interface paths {
         put?: never;
         /**
          * Send Message
-         * @description Put a message into a session; answers the run that carries it. It is durable when this returns.
+         * @description Put a message into a session; returns the run that carries it. It is durable when this returns.
          */
         post: operations["send_message"];
         delete?: never;
@@ -815,7 +815,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Session
-         * @description Cancel the oldest run that is under way; the next one gets its turn.
+         * @description Cancel the oldest active run; the next one gets its turn.
          */
         post: operations["stop_session"];
         delete?: never;
@@ -835,7 +835,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Whole Session
-         * @description Cancel all that is under way and drop all that is queued; nothing that was sent until now will start.
+         * @description Cancel everything that runs and drop everything that is queued; no message sent until now will start.
          */
         post: operations["stop_whole_session"];
         delete?: never;
@@ -873,7 +873,7 @@ export interface paths {
         };
         /**
          * Get Timeline
-         * @description Runs that touch a span of at most 31 days, and the due times in it that are yet to come.
+         * @description Runs that touch a span of at most 31 days, and its future due times.
          */
         get: operations["get_timeline"];
         put?: never;
@@ -893,7 +893,7 @@ export interface paths {
         };
         /**
          * Preview Timing
-         * @description The sentence of a timing, its next times and what the clock changes do to them; 422 says where it is wrong.
+         * @description Explain a timing: its sentence, its next times and how clock changes affect them; 422 says where it is wrong.
          */
         get: operations["preview_timing"];
         put?: never;
@@ -944,7 +944,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Token
-         * @description Make a token worthless, and the logins that were made with it.
+         * @description Revoke a token, and the logins that were made with it.
          */
         delete: operations["remove_token"];
         options?: never;
@@ -1007,12 +1007,12 @@ export interface components {
         };
         /**
          * AuditPage
-         * @description A part of the log, the newest first; `next` is the cursor of the following one.
+         * @description One page of the log, newest first; `next` is the cursor of the following page.
          */
         AuditPage: {
             items: components["schemas"]["AuditEntry"][];
             next: string | null;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1028,7 +1028,7 @@ export interface components {
             all?: boolean;
             /**
              * Dry Run
-             * @description Only say which due times these are.
+             * @description Only list the due times.
              * @default false
              */
             dry_run?: boolean;
@@ -1050,11 +1050,11 @@ export interface components {
          */
         BackfillAnswer: {
             due: string[];
-            /** @description How many due times have a succeeded or active run already. */
+            /** @description How many due times already have a succeeded or active run. */
             left_out: number;
             /** @description Their numbers; empty for a dry run. */
             runs: number[];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1071,13 +1071,13 @@ export interface components {
         };
         /**
          * Budget
-         * @description Bounds on what the runs of a schedule cost; None is no bound. A day is one of the schedule's zone.
+         * @description Limits on what the runs of a schedule cost; None means no limit. Days are those of the schedule's zone.
          *
          *     `per_run_usd` is reserved when a run starts (an agent is told to stay below it); without it, a run reserves all
          *     that is left of the day.
          */
         Budget: {
-            /** @description The most that start in one day of its zone. */
+            /** @description The most runs that start in one day of its zone. */
             per_day_runs: number | null;
             /** @description Reaching it pauses the schedule until tomorrow. */
             per_day_usd: number | null;
@@ -1110,7 +1110,7 @@ export interface components {
         };
         /**
          * BulkAnswer
-         * @description With which it was done, and with which not.
+         * @description The schedules for which it was done, and those for which it was not.
          */
         BulkAnswer: {
             done: string[];
@@ -1118,7 +1118,7 @@ export interface components {
         };
         /**
          * BulkFailure
-         * @description Why it was not done with this one.
+         * @description Why it was not done for one schedule.
          */
         BulkFailure: {
             name: string;
@@ -1134,7 +1134,7 @@ export interface components {
         };
         /**
          * Cause
-         * @description Why a run did not simply succeed: what programs decide by, where `reason` is what people read.
+         * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
         Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "timed_out" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
@@ -1156,10 +1156,10 @@ export interface components {
             finished: number;
             late: number;
             off: number;
-            /** @description What will run again or runs, paused or not. */
+            /** @description Schedules that are running or will run again, paused or not. */
             on: number;
             orphaned: number;
-            /** @description Rows that were set aside because nobody could work with them. */
+            /** @description Rows that were set aside because they could not be used. */
             quarantined: number;
             queued: number;
             running: number;
@@ -1167,7 +1167,7 @@ export interface components {
         };
         /**
          * Disable
-         * @description Why it is switched off.
+         * @description Why the schedule is switched off.
          */
         Disable: {
             /** Note */
@@ -1186,14 +1186,14 @@ export interface components {
         };
         /**
          * EngineState
-         * @description Whether anybody runs what is due.
+         * @description Whether any engine is running.
          */
         EngineState: {
             alive: boolean;
             /** @description One of them is in this process. */
             here: boolean;
             lost: number;
-            /** @description How many are alive or draining. */
+            /** @description How many nodes are alive or draining. */
             nodes: number;
         };
         /**
@@ -1217,11 +1217,11 @@ export interface components {
         };
         /**
          * EventList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         EventList: {
             items: components["schemas"]["Event"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -1231,10 +1231,10 @@ export interface components {
         FieldProblem: {
             /** @description A dotted path, such as policy.retry.max */
             field: string;
-            /** @description A right form */
+            /** @description An example of a valid value */
             hint: string | null;
             message: string;
-            /** @description Where in the text of a timing it is */
+            /** @description Its position in the text of a timing */
             position: number | null;
         };
         /**
@@ -1275,7 +1275,7 @@ export interface components {
         HistoryDay: {
             /** Format: date */
             date: string;
-            /** @description How long they ran, in all. */
+            /** @description How long they ran in total. */
             seconds: number;
             /** @description How many runs, by state. */
             states: {
@@ -1309,12 +1309,12 @@ export interface components {
         };
         /**
          * Keep
-         * @description How long ended runs stay: at most this old and at most so many for each schedule; None is no bound.
+         * @description How long ended runs are kept: at most this old and at most this many for each schedule; None means no limit.
          */
         Keep: {
             /** @description Ended runs are removed after this. */
             age: string | null;
-            /** @description So many ended runs stay. */
+            /** @description This many ended runs are kept. */
             count: number | null;
         };
         /**
@@ -1325,12 +1325,12 @@ export interface components {
             limit: number;
             name: string;
             note: string | null;
-            /** @description Since when the longest waiting of those that could start has been ready. */
+            /** @description When the oldest run that could start became ready. */
             oldest_at: string | null;
             paused: boolean;
-            /** @description How many wait in it, those that wait for their session's turn included. */
+            /** @description How many wait in it, including those that wait for their turn in a session. */
             queued: number;
-            /** @description Starts for a time, such as 10/m. */
+            /** @description How many runs may start in a time, such as 10/m. */
             rate: string | null;
             /** @description How many of its runs are under way, on all nodes. */
             used: number;
@@ -1343,43 +1343,43 @@ export interface components {
             limit: number;
             name: string;
             note: string | null;
-            /** @description Since when the longest waiting of those that could start has been ready. */
+            /** @description When the oldest run that could start became ready. */
             oldest_at: string | null;
             paused: boolean;
-            /** @description How many wait in it, those that wait for their session's turn included. */
+            /** @description How many wait in it, including those that wait for their turn in a session. */
             queued: number;
-            /** @description Starts for a time, such as 10/m. */
+            /** @description How many runs may start in a time, such as 10/m. */
             rate: string | null;
             /** @description How many of its runs are under way, on all nodes. */
             used: number;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * LaneChanges
-         * @description What changes of a lane. One that does not exist is made, with its limit.
+         * @description Changes to a lane. A lane that does not exist is made, with its limit.
          */
         LaneChanges: {
             /** Limit */
             limit?: number | null;
             /**
              * Rate
-             * @description Such as 10/m; "none" takes it away.
+             * @description For example 10/m; "none" removes it.
              */
             rate?: string | null;
         };
         /**
          * LaneList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         LaneList: {
             items: components["schemas"]["Lane"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * Line
-         * @description A line of output; a remark on what was cut has no number.
+         * @description A line of output; a note about cut output has no number.
          */
         Line: {
             at: string | null;
@@ -1388,7 +1388,7 @@ export interface components {
         };
         /**
          * Lines
-         * @description Lines behind the one that was asked for; when it has `ended` and there are no `more`, these were the last.
+         * @description Lines after the requested one; if `ended` is true and `more` is false, these were the last.
          */
         Lines: {
             ended: boolean;
@@ -1402,43 +1402,43 @@ export interface components {
         Login: {
             /** Format: date-time */
             created_at: string;
-            /** @description Whether it is the one that asks. */
+            /** @description Whether it is the login of this request. */
             current: boolean;
             /** Format: date-time */
             expires_at: string;
             id: number;
             /**
-             * @description What somebody may do; each may also do what the one before may.
+             * @description What a user may do; each role includes the one before it.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
-            /** @description The name of the token that it was made with: it ends with that. */
+            /** @description The name of the token that it was made with; removing the token ends it. */
             token: string | null;
             used_at: string | null;
             who: string;
         };
         /**
          * LoginList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         LoginList: {
             items: components["schemas"]["Login"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * MadeLogin
-         * @description Who has logged in, with the second secret beside the cookie, which is shown this once.
+         * @description The new login, with the second secret beside the cookie, which is shown only once.
          */
         MadeLogin: {
             /** @description The page sends it with every request, as X-Origin-Key. */
             origin_key: string;
             /**
-             * @description What somebody may do; each may also do what the one before may.
+             * @description What a user may do; each role includes the one before it.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
-            /** @description Of the server. */
+            /** @description The version of the server. */
             version: string;
             who: string;
             /** @description The zone of the server's settings. */
@@ -1446,7 +1446,7 @@ export interface components {
         };
         /**
          * MadeToken
-         * @description A token with its secret, which is shown this once.
+         * @description A token with its secret, which is shown only once.
          */
         MadeToken: {
             /** Format: date-time */
@@ -1456,26 +1456,26 @@ export interface components {
             name: string;
             owner: string;
             /**
-             * @description What somebody may do; each may also do what the one before may.
+             * @description What a user may do; each role includes the one before it.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
             token: string;
             used_at: string | null;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * Me
-         * @description Who asks.
+         * @description The user of this request.
          */
         Me: {
             /**
-             * @description What somebody may do; each may also do what the one before may.
+             * @description What a user may do; each role includes the one before it.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
-            /** @description Of the server. */
+            /** @description The version of the server. */
             version: string;
             who: string;
             /** @description The zone of the server's settings. */
@@ -1524,22 +1524,22 @@ export interface components {
         };
         /**
          * NewBudget
-         * @description Bounds on what the runs of a schedule cost; null is no bound. A day is one of the schedule's zone.
+         * @description Limits on what the runs of a schedule cost; null means no limit. Days are those of the schedule's zone.
          */
         NewBudget: {
             /**
              * Per Day Runs
-             * @description The most that start in one day of its zone. Null is no limit.
+             * @description The most runs that start in one day of its zone. Null means no limit.
              */
             per_day_runs?: number | null;
             /**
              * Per Day Usd
-             * @description Reaching it pauses the schedule until tomorrow. Null is no limit.
+             * @description Reaching it pauses the schedule until tomorrow. Null means no limit.
              */
             per_day_usd?: number | null;
             /**
              * Per Run Usd
-             * @description The most that one run may cost. Null is no limit.
+             * @description The most that one run may cost. Null means no limit.
              */
             per_run_usd?: number | null;
         };
@@ -1588,7 +1588,7 @@ export interface components {
             body?: string | null;
             /**
              * Expect
-             * @description Such as 204 or "2xx".
+             * @description For example 204 or "2xx".
              */
             expect?: (number | string)[];
             /**
@@ -1615,25 +1615,25 @@ export interface components {
         };
         /**
          * NewKeep
-         * @description How long ended runs stay: at most this old and at most so many for each schedule; null is no bound.
+         * @description How long ended runs are kept: at most this old and at most this many for each schedule; null means no limit.
          */
         NewKeep: {
             /**
              * Age
-             * @description Ended runs are removed after this. Null is no limit.
+             * @description Ended runs are removed after this. Null means no limit.
              * @default 30d
              */
             age?: string | null;
             /**
              * Count
-             * @description So many ended runs stay. Null is no limit.
+             * @description This many ended runs are kept. Null means no limit.
              * @default 1000
              */
             count?: number | null;
         };
         /**
          * NewLogin
-         * @description Either of the two.
+         * @description A login: give either of the two.
          */
         NewLogin: {
             /**
@@ -1678,7 +1678,7 @@ export interface components {
             max_concurrent?: number | null;
             /**
              * Message Id
-             * @description Sent twice with the same one, it is queued once.
+             * @description A message sent twice with it is queued once.
              */
             message_id?: string | null;
             /**
@@ -1707,7 +1707,7 @@ export interface components {
         NewPolicy: {
             /**
              * Break After
-             * @description So many failures in a row switch the schedule off.
+             * @description This many failures in a row switch the schedule off.
              * @default 3
              */
             break_after?: number;
@@ -1722,7 +1722,7 @@ export interface components {
             catch_up?: "none" | "latest" | "all";
             /**
              * Catch Up Cap
-             * @description How many due times “all” runs at most, the newest.
+             * @description The most due times that “all” runs; the newest ones.
              * @default 1000
              */
             catch_up_cap?: number;
@@ -1746,7 +1746,7 @@ export interface components {
             /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate?: string | components["schemas"]["NewGate"] | null;
             /**
-             * @description How long ended runs stay.
+             * @description How long ended runs are kept.
              * @default {
              *       "age": "30d",
              *       "count": 1000
@@ -1761,12 +1761,12 @@ export interface components {
             lane?: string;
             /**
              * Max Age
-             * @description A run that waited longer than this since it was due expires. Null is no limit.
+             * @description A run that waited longer than this since it was due expires. Null means no limit.
              */
             max_age?: string | null;
             /**
              * Notify
-             * @description Who is told of it, by the name of a channel.
+             * @description The channels to notify, by name.
              */
             notify?: string[];
             /**
@@ -1791,7 +1791,7 @@ export interface components {
             priority?: number;
             /**
              * Remaining
-             * @description It runs so many times, then it is finished. Null is no limit.
+             * @description It runs this many times, then it is finished. Null means no limit.
              */
             remaining?: number | null;
             /**
@@ -1817,18 +1817,18 @@ export interface components {
             session?: string | null;
             /**
              * Timeout
-             * @description How long one attempt may take. Null is no limit.
+             * @description How long one attempt may take. Null means no limit.
              */
             timeout?: string | null;
         };
         /**
          * NewProject
-         * @description A project to add. The one of this name is made to be so.
+         * @description A project to add. An existing project of this name is updated.
          */
         NewProject: {
             /**
              * Env
-             * @description Without it, an existing one keeps its own.
+             * @description Without it, an existing project keeps its variables.
              */
             env?: {
                 [key: string]: string;
@@ -1863,7 +1863,7 @@ export interface components {
             max?: number;
             /**
              * Spread
-             * @description How much of each delay is left to chance, as a share.
+             * @description The share of each delay that is random.
              * @default 0.25
              */
             spread?: number;
@@ -1880,12 +1880,12 @@ export interface components {
             at?: string | null;
             /**
              * Delay
-             * @description Start so much later, such as 5m.
+             * @description Start after this delay, such as 5m.
              */
             delay?: string | null;
             /**
              * Key
-             * @description The same key, while it is active: the same run.
+             * @description While a run with this key is active, that run is returned.
              */
             key?: string | null;
             policy?: components["schemas"]["NewPolicy"] | null;
@@ -1896,12 +1896,12 @@ export interface components {
         };
         /**
          * NewSchedule
-         * @description A schedule to add. The one of this name is made to be so.
+         * @description A schedule to add. An existing schedule of this name is updated.
          */
         NewSchedule: {
             /**
              * Enabled
-             * @description Of a new one; an existing one keeps its switch.
+             * @description For a new schedule; an existing one stays as it is.
              * @default true
              */
             enabled?: boolean;
@@ -1921,7 +1921,7 @@ export interface components {
             work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"];
             /**
              * Zone
-             * @description An IANA name; null is that of the settings.
+             * @description An IANA name; null means the zone of the settings.
              */
             zone?: string | null;
         };
@@ -1934,7 +1934,7 @@ export interface components {
             command: string | string[];
             /**
              * Cpu
-             * @description Processor time in seconds, or such as "1m".
+             * @description Processor time in seconds, or text such as "1m".
              */
             cpu?: number | string | null;
             /**
@@ -1946,7 +1946,7 @@ export interface components {
             };
             /**
              * Folder
-             * @description Counts from the project's.
+             * @description Relative to the project's folder.
              */
             folder?: string | null;
             /**
@@ -1956,7 +1956,7 @@ export interface components {
             kind: "shell";
             /**
              * Memory
-             * @description Bytes, or such as "512MB".
+             * @description Bytes, or text such as "512MB".
              */
             memory?: number | string | null;
             /** Nice */
@@ -1971,7 +1971,7 @@ export interface components {
         NewToken: {
             /**
              * Expires
-             * @description After how long, such as 90d; never if left out.
+             * @description When it expires, such as 90d; never if left out.
              */
             expires?: string | null;
             /** Name */
@@ -1984,7 +1984,7 @@ export interface components {
         };
         /**
          * NextTimes
-         * @description The next due times; `reason` says why there are none, or for what it is paused.
+         * @description The next due times; `reason` says why there are none, or why it is paused.
          */
         NextTimes: {
             next: string[];
@@ -1996,7 +1996,7 @@ export interface components {
          * @description A process whose engine is started.
          */
         Node: {
-            /** @description It takes no new work, or was asked to. */
+            /** @description It takes no new work, or was asked to take none. */
             draining: boolean;
             host: string;
             id: string;
@@ -2022,7 +2022,7 @@ export interface components {
          * @description A process whose engine is started.
          */
         NodeAnswer: {
-            /** @description It takes no new work, or was asked to. */
+            /** @description It takes no new work, or was asked to take none. */
             draining: boolean;
             host: string;
             id: string;
@@ -2042,24 +2042,24 @@ export interface components {
              */
             state: "alive" | "draining" | "lost";
             tasks: string[];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * NodeList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         NodeList: {
             items: components["schemas"]["Node"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * Overview
-         * @description All at a glance.
+         * @description Everything at a glance.
          */
         Overview: {
-            /** @description The last 24 hours; buckets without an end are left out. */
+            /** @description The last 24 hours; buckets in which no run ended are left out. */
             activity: components["schemas"]["Bucket"][];
             broken: components["schemas"]["Schedule"][];
             bucket_seconds: number;
@@ -2067,12 +2067,12 @@ export interface components {
             /** @description The next due time of each schedule that has one within the hour or is overdue, the soonest 50 first. */
             due: components["schemas"]["DueTime"][];
             engine: components["schemas"]["EngineState"];
-            /** @description There are too many schedules to count all: next24 is at least so. */
+            /** @description There are too many schedules to count them all; next24 has lower bounds. */
             estimated: boolean;
             failed: components["schemas"]["Run"][];
-            /** @description Each with what it waits for. */
+            /** @description Each says what it waits for. */
             late: components["schemas"]["Run"][];
-            /** @description The next 24 hours; the first is the one that it is. */
+            /** @description The next 24 hours; the first is the current one. */
             next24: components["schemas"]["Hour"][];
             /** Format: date-time */
             now: string;
@@ -2083,7 +2083,7 @@ export interface components {
         };
         /**
          * PauseLane
-         * @description Why it is paused.
+         * @description Why the lane is paused.
          */
         PauseLane: {
             /** Note */
@@ -2094,7 +2094,7 @@ export interface components {
          * @description How a schedule and its runs are treated; docs/reference/policy.md explains each field.
          */
         Policy: {
-            /** @description So many failures in a row switch the schedule off. */
+            /** @description This many failures in a row switch the schedule off. */
             break_after: number;
             /** @description What its runs may cost. */
             budget: components["schemas"]["Budget"] | null;
@@ -2103,7 +2103,7 @@ export interface components {
              * @enum {string}
              */
             catch_up: "all" | "latest" | "none";
-            /** @description How many due times “all” runs at most, the newest. */
+            /** @description The most due times that “all” runs; the newest ones. */
             catch_up_cap: number;
             /** @description How far back catch-up looks. */
             catch_up_window: string;
@@ -2113,13 +2113,13 @@ export interface components {
             delete_after_run: boolean;
             /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate: components["schemas"]["Gate"] | null;
-            /** @description How long ended runs stay. */
+            /** @description How long ended runs are kept. */
             keep: components["schemas"]["Keep"];
             /** @description The pool that limits how many runs are under way at once. */
             lane: string;
             /** @description A run that waited longer than this since it was due expires. */
             max_age: string | null;
-            /** @description Who is told of it, by the name of a channel. */
+            /** @description The channels to notify, by name. */
             notify: string[];
             /**
              * @description What running work does when its node cannot renew its lease.
@@ -2133,7 +2133,7 @@ export interface components {
             overlap: "allow" | "cancel_running" | "queue_all" | "queue_one" | "skip";
             /** @description Higher goes first in its lane. */
             priority: number;
-            /** @description It runs so many times, then it is finished. */
+            /** @description It runs this many times, then it is finished. */
             remaining: number | null;
             /** @description How many more attempts a failed run gets, and after which delays. */
             retry: components["schemas"]["Retry"];
@@ -2148,7 +2148,7 @@ export interface components {
          */
         Preview: {
             next: string[];
-            /** @description What the clock changes do to it, months left out. */
+            /** @description How clock changes affect it, and which months it skips. */
             remarks: string[];
             sentence: string;
             /** @description Its canonical form. */
@@ -2188,7 +2188,7 @@ export interface components {
         };
         /**
          * Project
-         * @description A name and a folder; groups schedules and is where shell and agent work runs.
+         * @description A name and a folder. It groups schedules, and its folder is where shell and agent work runs.
          *
          *     `env` may hold references to secrets, never secrets.
          */
@@ -2204,7 +2204,7 @@ export interface components {
         };
         /**
          * ProjectAnswer
-         * @description A name and a folder; groups schedules and is where shell and agent work runs.
+         * @description A name and a folder. It groups schedules, and its folder is where shell and agent work runs.
          *
          *     `env` may hold references to secrets, never secrets.
          */
@@ -2217,21 +2217,21 @@ export interface components {
             folder: string;
             name: string;
             schedules: number;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * ProjectList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         ProjectList: {
             items: components["schemas"]["Project"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * QuarantinedRow
-         * @description A row that was ended, switched off, mended or removed because nobody could work with it.
+         * @description A row that was ended, switched off, repaired or removed because it could not be used.
          */
         QuarantinedRow: {
             /** Format: date-time */
@@ -2262,10 +2262,10 @@ export interface components {
         };
         /**
          * Removed
-         * @description A schedule that was removed although something of it ran.
+         * @description A schedule that was removed while some of its work was running.
          */
         Removed: {
-            /** @description The runs whose work goes on; they have no row any more. */
+            /** @description The runs whose work goes on; their rows are removed. */
             still_running: number[];
         };
         /**
@@ -2279,7 +2279,7 @@ export interface components {
             longest: string;
             /** @description How many more attempts a failed run gets. */
             max: number;
-            /** @description How much of each delay is left to chance, as a share. */
+            /** @description The share of each delay that is random. */
             spread: number;
         };
         /**
@@ -2288,14 +2288,14 @@ export interface components {
          */
         Run: {
             attempt: number;
-            /** @description Every one; in a list the last one alone. */
+            /** @description All attempts; in a list only the last one. */
             attempts: components["schemas"]["Attempt"][];
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
-            /** @description Why it did not simply succeed, as one word; reason says it to people. */
+            /** @description Why it did not simply succeed, as one word; `reason` says it for people. */
             cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "postponed" | "raised" | "removed" | "request_refused" | "session_stopped" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
-            /** @description What is too long for a list, and only a part of it here. */
+            /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];
             /** Format: date-time */
             due_at: string;
@@ -2328,17 +2328,17 @@ export interface components {
                 [key: string]: number;
             };
             /**
-             * @description What asked for a run.
+             * @description What started a run.
              * @enum {string}
              */
             trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
-            /** @description Of its schedule, or of the settings. */
+            /** @description The zone of its schedule, or of the settings. */
             zone: string;
         };
         /**
          * RunPage
-         * @description A part of a list; `next` is the cursor of the following one.
+         * @description One page of a list; `next` is the cursor of the following page.
          */
         RunPage: {
             items: components["schemas"]["Run"][];
@@ -2359,19 +2359,19 @@ export interface components {
             last_run: components["schemas"]["Run"] | null;
             name: string;
             next_run_at: string | null;
-            /** @description Why it is not due, or for what it is paused until it is. */
+            /** @description Why it is not due, or why it is paused until then. */
             next_run_reason: string | null;
             note: string | null;
-            /** @description Why it was switched off, in the words of who did it. */
+            /** @description Why it was switched off: the note of the user who did it. */
             off_note: string | null;
             /** @description Its code no longer declares it. */
             orphaned: boolean;
             owner: string;
-            /** @description The first due time that it leaves out, while it is paused. */
+            /** @description The first due time that it skips while it is paused. */
             paused_since: string | null;
             policy: components["schemas"]["Policy"];
             project: string | null;
-            /** @description Its last runs, oldest first; only if asked for. */
+            /** @description Its last runs, oldest first; only on request. */
             recent?: components["schemas"]["RecentRun"][];
             remaining: number | null;
             /** @description How many of its runs are queued or running. */
@@ -2384,7 +2384,7 @@ export interface components {
             timing: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description Goes up with each change; ETag and If-Match have it behind the id. */
+            /** @description Goes up with each change; ETag and If-Match have it after the id. */
             version: number;
             work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
             /** @description The IANA name of the zone of its wall clock. */
@@ -2392,12 +2392,12 @@ export interface components {
         };
         /**
          * ScheduleChanges
-         * @description What changes; what is not given stays.
+         * @description Changes to a schedule; fields that are not given stay.
          */
         ScheduleChanges: {
             /**
              * Enabled
-             * @description Switched after the rest was changed, as enable and disable do.
+             * @description Applied after the other changes, like enable and disable.
              */
             enabled?: boolean;
             /**
@@ -2421,12 +2421,12 @@ export interface components {
         };
         /**
          * SchedulePage
-         * @description A part of the list of schedules.
+         * @description One page of the list of schedules.
          */
         SchedulePage: {
             items: components["schemas"]["Schedule"][];
             next: string | null;
-            /** @description How many the whole list has. */
+            /** @description The length of the whole list. */
             total: number;
         };
         /**
@@ -2442,7 +2442,7 @@ export interface components {
             running: number;
             /** Format: date-time */
             sent_at: string;
-            /** @description The cutoff of the last stop_all: nothing that was sent before it starts. */
+            /** @description The cutoff of the last stop_all: messages sent before it never start. */
             stopped_at: string | null;
             throttled: boolean;
         };
@@ -2459,19 +2459,19 @@ export interface components {
             running: number;
             /** Format: date-time */
             sent_at: string;
-            /** @description The cutoff of the last stop_all: nothing that was sent before it starts. */
+            /** @description The cutoff of the last stop_all: messages sent before it never start. */
             stopped_at: string | null;
             throttled: boolean;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * SessionList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         SessionList: {
             items: components["schemas"]["Session"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
@@ -2495,7 +2495,7 @@ export interface components {
         };
         /**
          * Stopped
-         * @description What a stop did: runs under way that were told to stop, and queued ones that will never start.
+         * @description What a stop did: active runs that were told to stop, and queued runs that will never start.
          */
         Stopped: {
             cancelled: number;
@@ -2521,7 +2521,7 @@ export interface components {
         };
         /**
          * Timeline
-         * @description Runs that touch the span, and the due times in it that are yet to come.
+         * @description Runs that touch the span, and its future due times.
          */
         Timeline: {
             due: components["schemas"]["DueTime"][];
@@ -2532,7 +2532,7 @@ export interface components {
             runs: components["schemas"]["TimelineRun"][];
             /** Format: date-time */
             to: string;
-            /** @description There are more than the limit: here is what is active or ended last, the soonest due. */
+            /** @description There are more than the limit; these are the active and latest runs, and the soonest due times. */
             truncated: boolean;
             zone: string;
         };
@@ -2558,7 +2558,7 @@ export interface components {
             state: "cancelled" | "expired" | "failed" | "missed" | "queued" | "running" | "skipped" | "succeeded" | "superseded";
             task: string | null;
             /**
-             * @description What asked for a run.
+             * @description What started a run.
              * @enum {string}
              */
             trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
@@ -2592,7 +2592,7 @@ export interface components {
             name: string;
             owner: string;
             /**
-             * @description What somebody may do; each may also do what the one before may.
+             * @description What a user may do; each role includes the one before it.
              * @enum {string}
              */
             role: "admin" | "operator" | "viewer";
@@ -2600,21 +2600,21 @@ export interface components {
         };
         /**
          * TokenList
-         * @description All that were asked for, and the zone of their times.
+         * @description The whole list, and the zone of its times.
          */
         TokenList: {
             items: components["schemas"]["Token"][];
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
         /**
          * Trigger
-         * @description Run it now.
+         * @description Run the schedule now.
          */
         Trigger: {
             /**
              * Force
-             * @description Even if a run is under way and its overlap policy says no.
+             * @description Even if a run is under way and its overlap policy forbids it.
              * @default false
              */
             force?: boolean;
@@ -2640,7 +2640,7 @@ export interface components {
             facts: string[];
             run: components["schemas"]["Run"] | null;
             schedule: string;
-            /** @description An IANA name: of its schedule, or of the server's settings. */
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };
     };
@@ -2655,7 +2655,7 @@ export interface operations {
     list_audit: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description cli, api, page, … */
                 door?: string | null;
@@ -2666,7 +2666,7 @@ export interface operations {
                 object?: string | null;
                 /** @description At this time or before it. */
                 until?: string | null;
-                /** @description Such as schedule.add. */
+                /** @description For example schedule.add. */
                 verb?: string | null;
                 who?: string | null;
             };
@@ -2694,7 +2694,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2712,7 +2712,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2768,7 +2768,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2786,7 +2786,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2845,7 +2845,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2872,7 +2872,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2935,7 +2935,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2953,7 +2953,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -2971,7 +2971,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3004,7 +3004,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3033,7 +3033,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3051,7 +3051,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3060,7 +3060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3078,7 +3078,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3111,7 +3111,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3144,7 +3144,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3162,7 +3162,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3171,7 +3171,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3189,7 +3189,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3222,7 +3222,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3251,7 +3251,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3269,7 +3269,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3278,7 +3278,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3296,7 +3296,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3356,7 +3356,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3365,7 +3365,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3383,7 +3383,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3439,7 +3439,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3457,7 +3457,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3513,7 +3513,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3531,7 +3531,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3549,7 +3549,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3603,7 +3603,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3612,7 +3612,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3630,7 +3630,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3686,7 +3686,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3704,7 +3704,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3760,7 +3760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3778,7 +3778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3811,7 +3811,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3840,7 +3840,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3858,7 +3858,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3867,7 +3867,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3885,7 +3885,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3918,7 +3918,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -3947,7 +3947,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3965,7 +3965,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3974,7 +3974,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -3992,7 +3992,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4048,7 +4048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4066,7 +4066,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4122,7 +4122,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4140,7 +4140,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4173,7 +4173,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4185,7 +4185,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there already */
+            /** @description It already existed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4212,7 +4212,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4221,7 +4221,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4230,7 +4230,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4248,7 +4248,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4307,7 +4307,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4334,7 +4334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4391,7 +4391,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4409,7 +4409,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4418,7 +4418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4436,7 +4436,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4470,7 +4470,7 @@ export interface operations {
             query?: {
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
                 from?: string | null;
@@ -4511,7 +4511,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4538,7 +4538,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4571,7 +4571,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -4601,7 +4601,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4619,7 +4619,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4628,7 +4628,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4646,7 +4646,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4704,7 +4704,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4731,7 +4731,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4764,7 +4764,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -4796,7 +4796,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4814,7 +4814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4823,7 +4823,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -4841,7 +4841,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4875,7 +4875,7 @@ export interface operations {
             query?: {
                 /** @description Only lines with a greater number. */
                 after?: number;
-                /** @description So many, and a few more where some were cut. */
+                /** @description How many lines at most; a few more where lines were cut. */
                 limit?: number;
             };
             header?: never;
@@ -4904,7 +4904,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4931,7 +4931,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -4963,7 +4963,7 @@ export interface operations {
     get_output: {
         parameters: {
             query?: {
-                /** @description Say in front of each line when it came. */
+                /** @description Start each line with its time. */
                 stamps?: boolean;
             };
             header?: {
@@ -4987,7 +4987,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The part that was asked for */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5005,7 +5005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5023,7 +5023,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such range */
+            /** @description The range cannot be satisfied */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -5041,7 +5041,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5073,7 +5073,7 @@ export interface operations {
     head_output: {
         parameters: {
             query?: {
-                /** @description Say in front of each line when it came. */
+                /** @description Start each line with its time. */
                 stamps?: boolean;
             };
             header?: {
@@ -5097,7 +5097,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The part that was asked for */
+            /** @description The requested part */
             206: {
                 headers: {
                     [name: string]: unknown;
@@ -5115,7 +5115,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5133,7 +5133,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There is no such range */
+            /** @description The range cannot be satisfied */
             416: {
                 headers: {
                     [name: string]: unknown;
@@ -5151,7 +5151,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5184,7 +5184,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -5212,7 +5212,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5230,7 +5230,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5239,7 +5239,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5257,7 +5257,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5289,17 +5289,17 @@ export interface operations {
     list_schedules: {
         parameters: {
             query?: {
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
                 limit?: number;
-                /** @description Who keeps it: people, or the code that declares it. */
+                /** @description Who owns it: people, or the code that declares it. */
                 owner?: ("user" | "code") | null;
                 project?: string | null;
                 /** @description Part of its name, task, note or project. */
                 q?: string | null;
-                /** @description Answer the last so many runs of each. */
+                /** @description Return this many of the last runs of each. */
                 recent?: number;
-                /** @description A minus in front is descending; what has no such value comes last. */
+                /** @description A leading minus sorts descending; schedules without a value come last. */
                 sort?: "next" | "-next" | "name" | "-name" | "last" | "-last" | "created" | "-created";
                 state?: ("on" | "off" | "broken" | "running" | "paused" | "finished" | "orphaned") | null;
             };
@@ -5327,7 +5327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5354,7 +5354,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5387,9 +5387,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description `*`: only if there is none of this name, else 412. */
+                /** @description `*`: only if no schedule has this name, else 412. */
                 "if-none-match"?: "*" | null;
             };
             path?: never;
@@ -5401,7 +5401,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description It was there already */
+            /** @description It already existed */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5428,7 +5428,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5446,7 +5446,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5455,7 +5455,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -5464,7 +5464,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5482,7 +5482,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5541,7 +5541,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5568,7 +5568,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5600,11 +5600,11 @@ export interface operations {
     remove_schedule: {
         parameters: {
             query?: {
-                /** @description Also if something of it does not stop: then its work goes on. */
+                /** @description Remove it even if a run does not stop; that work then goes on. */
                 force?: boolean;
             };
             header?: {
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -5615,7 +5615,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Forced; some of it goes on */
+            /** @description Removed by force; some of its work goes on */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5640,7 +5640,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5658,7 +5658,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5667,7 +5667,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -5676,7 +5676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5694,7 +5694,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5727,7 +5727,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -5760,7 +5760,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5778,7 +5778,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5787,7 +5787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -5796,7 +5796,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5814,7 +5814,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5847,9 +5847,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -5891,7 +5891,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5909,7 +5909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5918,7 +5918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -5927,7 +5927,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -5945,7 +5945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -5978,9 +5978,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6013,7 +6013,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6031,7 +6031,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6040,7 +6040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -6049,7 +6049,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6067,7 +6067,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6100,9 +6100,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6131,7 +6131,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6149,7 +6149,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6158,7 +6158,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -6167,7 +6167,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6185,7 +6185,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6246,7 +6246,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6273,7 +6273,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6334,7 +6334,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6361,7 +6361,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6395,7 +6395,7 @@ export interface operations {
             query?: {
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
                 from?: string | null;
@@ -6433,7 +6433,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6460,7 +6460,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6493,9 +6493,9 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
-                /** @description The ETag that it was read with; if it has another one, 412. */
+                /** @description The ETag that it was read with; 412 if it has changed since. */
                 "if-match"?: string | null;
             };
             path: {
@@ -6528,7 +6528,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6546,7 +6546,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6555,7 +6555,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Somebody changed it meanwhile, or it is there already */
+            /** @description It was changed in the meantime, or it already exists */
             412: {
                 headers: {
                     [name: string]: unknown;
@@ -6564,7 +6564,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6582,7 +6582,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6644,7 +6644,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6671,7 +6671,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6704,7 +6704,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path?: never;
@@ -6734,7 +6734,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6743,7 +6743,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6752,7 +6752,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6770,7 +6770,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6832,7 +6832,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6850,7 +6850,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6909,7 +6909,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6936,7 +6936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -6971,7 +6971,7 @@ export interface operations {
                 /** @description Only events with a greater id. */
                 after?: number;
                 limit?: number;
-                /** @description The last `limit` ones, not the first; still oldest first. */
+                /** @description The last `limit` events, not the first; still oldest first. */
                 newest?: boolean;
             };
             header?: never;
@@ -7001,7 +7001,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7028,7 +7028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7062,7 +7062,7 @@ export interface operations {
             query?: {
                 /** @description May be repeated. */
                 cause?: components["schemas"]["Cause"][];
-                /** @description `next` of the page before. */
+                /** @description `next` of the previous page. */
                 cursor?: string | null;
                 /** @description Due at this time or after it. */
                 from?: string | null;
@@ -7100,7 +7100,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7127,7 +7127,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7160,7 +7160,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7193,7 +7193,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7211,7 +7211,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7220,7 +7220,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7238,7 +7238,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7271,7 +7271,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7300,7 +7300,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7318,7 +7318,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7327,7 +7327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7345,7 +7345,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7378,7 +7378,7 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description Sent again with the same key within a day, the request gets the first answer and does nothing. */
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
                 "Idempotency-Key"?: string;
             };
             path: {
@@ -7407,7 +7407,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7425,7 +7425,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7434,7 +7434,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7452,7 +7452,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7508,7 +7508,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7526,7 +7526,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7588,7 +7588,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7615,7 +7615,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7647,12 +7647,12 @@ export interface operations {
     preview_timing: {
         parameters: {
             query: {
-                /** @description The times after this one instead of after now. */
+                /** @description List due times after this time, not after now. */
                 after?: string | null;
-                /** @description How many times. */
+                /** @description How many due times. */
                 n?: number;
                 text: string;
-                /** @description An IANA name; that of the settings if there is none. */
+                /** @description An IANA name; the zone of the settings if left out. */
                 zone?: string | null;
             };
             header?: never;
@@ -7679,7 +7679,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7697,7 +7697,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7757,7 +7757,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7766,7 +7766,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7784,7 +7784,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7840,7 +7840,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7858,7 +7858,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -7918,7 +7918,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7927,7 +7927,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not in a state that allows this */
+            /** @description Its state does not allow this */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7936,7 +7936,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -7954,7 +7954,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -8010,7 +8010,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Not allowed: another role is needed, or another page asks */
+            /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -8028,7 +8028,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The body has more than it may */
+            /** @description The body is too large */
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -8046,7 +8046,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Something that was given cannot be used */
+            /** @description A given value is not valid */
             422: {
                 headers: {
                     [name: string]: unknown;

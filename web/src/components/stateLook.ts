@@ -23,7 +23,7 @@ const LOOKS: Record<RunState, StateLook> = {
     color: "var(--state-queued)",
     meaning: "Waits for its time, its turn or room in its lane.",
   },
-  running: { label: "running", icon: "play", tone: "info", color: "var(--state-running)", meaning: "A node is at it." },
+  running: { label: "running", icon: "play", tone: "info", color: "var(--state-running)", meaning: "A node is running it." },
   succeeded: {
     label: "succeeded",
     icon: "check",
@@ -57,7 +57,7 @@ const LOOKS: Record<RunState, StateLook> = {
     icon: "clock",
     tone: "warn",
     color: "var(--state-missed)",
-    meaning: "Due while nobody was there, and catch-up said no.",
+    meaning: "Due while no engine was running, and not caught up.",
   },
   expired: {
     label: "expired",

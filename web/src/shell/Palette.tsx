@@ -203,7 +203,7 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
             onChoose={() => choose(entry)}
           />
         ))}
-        {entries.length === 0 && <p className="px-3 py-6 text-center text-sm text-muted">Nothing is called that.</p>}
+        {entries.length === 0 && <p className="px-3 py-6 text-center text-sm text-muted">Nothing found.</p>}
       </div>
     </>
   );

@@ -20,7 +20,7 @@ router = routes_of("audit")
 async def list_audit(
     query: Annotated[AuditQuery, Query()], services: Served, container: Container, _: Admin
 ) -> AuditPage:
-    """Every write of people and agents, the newest first, page by page."""
+    """Every write of people and agents, newest first, page by page."""
     found = await services.audit.page(
         who=query.who,
         door=query.door,

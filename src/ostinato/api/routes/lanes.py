@@ -29,7 +29,7 @@ async def get_lane(name: Name, services: Served, container: Container, _: Viewer
 
 @router.put("/api/lanes/{name}")
 async def set_lane(name: Name, body: LaneChanges, services: Served, container: Container, _: Operator) -> Zoned[Lane]:
-    """Change its limit or its rate, on all nodes at once; one that does not exist is made with its limit."""
+    """Change its limit or its rate, on all nodes at once; a lane that does not exist is made with its limit."""
     return _answer(await services.lanes.set(name, body.limit, rate=body.rate), container)
 
 
@@ -37,7 +37,7 @@ async def set_lane(name: Name, body: LaneChanges, services: Served, container: C
 async def pause_lane(
     name: Name, services: Served, container: Container, _: Operator, body: PauseLane | None = None
 ) -> Zoned[Lane]:
-    """Start nothing more in this lane, on any node; what runs goes on."""
+    """Start nothing more in this lane, on any node; active runs go on."""
     return _answer(await services.lanes.pause(name, note=None if body is None else body.note), container)
 
 
@@ -49,7 +49,7 @@ async def resume_lane(name: Name, services: Served, container: Container, _: Ope
 
 @router.post("/api/lanes/{name}/clear")
 async def clear_lane(name: Name, services: Served, _: Operator) -> Cleared:
-    """End everything that is queued in it as cancelled; what runs goes on."""
+    """End everything that is queued in it as cancelled; active runs go on."""
     return Cleared(await services.lanes.clear(name))
 
 

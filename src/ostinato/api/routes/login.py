@@ -32,7 +32,7 @@ router = routes_of("login")
 
 @router.post("/api/login")
 async def log_in(body: NewLogin, request: Request, container: Container) -> Annotated[Response, MadeLogin]:
-    """Log in with a one-time code or a token. The answer sets the cookie and tells the origin key: every request needs
+    """Log in with a one-time code or a token. The answer sets the cookie and has the origin key: every request needs
     both."""
     identity = await authenticator_of(request).log_in(body.code, body.token, address_of(request))
     answer = json_answer(MadeLogin.of(_me(identity, container), origin_key=identity.origin_key))
@@ -61,7 +61,7 @@ async def log_out(request: Request, services: Served, _: Viewer) -> Response:
 
 @router.get("/api/me")
 async def me(request: Request, container: Container, _: Viewer) -> Me:
-    """Who you are, and what the page needs to know first."""
+    """Your name and role, and what the page needs to know first."""
     return _me(identity_of(request), container)
 
 

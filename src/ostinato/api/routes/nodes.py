@@ -16,13 +16,13 @@ router = routes_of("nodes")
 
 @router.get("/api/nodes")
 async def list_nodes(services: Served, container: Container, _: Viewer) -> Listed[Node]:
-    """Every node, alive or lately lost, the oldest first. Why a service failed is told to operators."""
+    """Every node, alive or recently lost, oldest first. Only operators see why a service failed."""
     return Listed([node_answer(node) for node in await services.nodes.list()], container.settings.tz)
 
 
 @router.post("/api/nodes/{id}/drain")
 async def drain_node(id: Name, services: Served, container: Container, _: Operator) -> Zoned[Node]:
-    """Ask it to take no new work; what runs there ends, and its process stays."""
+    """Ask it to take no new work; its active runs end, and its process stays."""
     return _answer(await services.nodes.drain(id), container)
 
 

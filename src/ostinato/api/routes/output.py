@@ -30,7 +30,7 @@ async def read_output(
     id: Number,
     services: Served,
     _: Viewer,
-    stamps: Annotated[bool, Query(description="Say in front of each line when it came.")] = False,
+    stamps: Annotated[bool, Query(description="Start each line with its time.")] = False,
     range: Annotated[str | None, Header(description="One range of bytes, such as bytes=0-999 or bytes=-1000.")] = None,
 ) -> Response:
     """What the run has printed so far."""
@@ -50,7 +50,7 @@ async def read_output(
 
 _ANSWERS: dict[int | str, dict[str, Any]] = {
     200: _TEXT,
-    206: {"description": "The part that was asked for", **_TEXT},
+    206: {"description": "The requested part", **_TEXT},
     **problems(416),
 }
 _PATH = "/api/runs/{id}/output"
@@ -71,9 +71,11 @@ async def list_lines(
     services: Served,
     _: Viewer,
     after: Annotated[int, Query(ge=0, le=GREATEST, description="Only lines with a greater number.")] = 0,
-    limit: Annotated[int, Query(ge=1, le=5000, description="So many, and a few more where some were cut.")] = 1000,
+    limit: Annotated[
+        int, Query(ge=1, le=5000, description="How many lines at most; a few more where lines were cut.")
+    ] = 1000,
 ) -> Annotated[Response, Lines]:
-    """Its lines; ask again with the last number while there are more, and to follow it."""
+    """Its lines; ask again with the last number for more, and to follow it."""
     page = await services.runs.page_of_lines(id, after=after, limit=limit)
     return await asyncio.to_thread(_lines_answer, page)
 

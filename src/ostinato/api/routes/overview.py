@@ -1,4 +1,4 @@
-"""/api/overview: all at a glance."""
+"""/api/overview: everything at a glance."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ router = routes_of("overview")
 
 @router.get("/api/overview")
 async def get_overview(container: Container, _: Viewer) -> Overview:
-    """What runs, what is late, what is broken, what comes, and how the last day went."""
+    """What is running, late, broken and due next, and how the last day went."""
     return await container.services.overview.look(is_here=container.has_engine)

@@ -30,11 +30,11 @@ async def get_project(name: Name, services: Served, container: Container, _: Vie
     return Zoned(await services.projects.get(name), container.settings.tz)
 
 
-@router.post("/api/projects", status_code=201, responses={200: {"description": "It was there already"}})
+@router.post("/api/projects", status_code=201, responses={200: {"description": "It already existed"}})
 async def add_project(
     body: NewProject, services: Served, container: Container, _: Admin
 ) -> Annotated[Response, Zoned[Project]]:
-    """Make the project of this name be so; doing it twice changes nothing."""
+    """Add a project, or update the one of this name; doing it twice changes nothing."""
     project, is_new = await services.projects.put(body.name, body.folder, env=body.env)
     headers = {"Location": path_of("projects", project.name)} if is_new else None
     return json_answer(Zoned(project, container.settings.tz), 201 if is_new else 200, headers)
@@ -42,5 +42,5 @@ async def add_project(
 
 @router.delete("/api/projects/{name}", status_code=204, responses=problems(409))
 async def remove_project(name: Name, services: Served, _: Admin) -> None:
-    """Remove a project that no schedule belongs to."""
+    """Remove a project that has no schedules."""
     await services.projects.remove(name)

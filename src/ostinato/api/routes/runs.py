@@ -56,7 +56,7 @@ async def add_run(body: NewRun, services: Served, container: Container, login: O
 
 @router.get("/api/runs/{id}")
 async def get_run(id: Number, services: Served, container: Container, _: Viewer) -> RunAnswer:
-    """The run of this number; the reason of a queued one is what it waits for."""
+    """The run of this number; the reason of a queued run says what it waits for."""
     return run_response(await services.runs.look(id), container)
 
 
@@ -64,7 +64,7 @@ async def get_run(id: Number, services: Served, container: Container, _: Viewer)
 async def cancel_run(
     id: Number, services: Served, container: Container, login: Operator, body: Cancel | None = None
 ) -> RunAnswer:
-    """End it if it is queued, ask its node to stop it if it runs."""
+    """End it if it is queued; ask its node to stop it if it is running."""
     reason = f"cancelled by {login.who}" if body is None or body.reason is None else body.reason
     return run_response(await services.runs.cancel(id, reason=reason), container)
 

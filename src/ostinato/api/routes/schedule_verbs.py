@@ -25,14 +25,14 @@ router = routes_of("schedules")
 
 
 class BulkFailure(msgspec.Struct):
-    """Why it was not done with this one."""
+    """Why it was not done for one schedule."""
 
     name: str
     problem: Problem
 
 
 class BulkAnswer(msgspec.Struct):
-    """With which it was done, and with which not."""
+    """The schedules for which it was done, and those for which it was not."""
 
     done: list[str]
     failed: list[BulkFailure]
@@ -40,7 +40,7 @@ class BulkAnswer(msgspec.Struct):
 
 @router.post("/api/schedules/bulk")
 async def change_many_schedules(body: Bulk, services: Served, _: Operator) -> BulkAnswer:
-    """Do the same with many schedules, one after the other; what cannot be done with one does not hinder the others."""
+    """Do the same with many schedules, one after the other; a failure of one does not stop the others."""
     found = await do_with_many(services.schedules, body.action, body.names, note=body.note, force=body.force)
     failed = [BulkFailure(name, msgspec.convert(problem_of(error), Problem)) for name, error in found.failed]
     return BulkAnswer(found.done, failed)
@@ -58,7 +58,7 @@ async def enable_schedule(ref: Name, services: Served, _: Operator, if_match: If
 async def disable_schedule(
     ref: Name, services: Served, _: Operator, body: Disable | None = None, if_match: IfMatch = None
 ) -> ScheduleAnswer:
-    """Switch it off. What runs goes on."""
+    """Switch it off. Active runs go on."""
     schedule, version = await _asked(services, ref, if_match)
     await services.schedules.disable(schedule.name, note=None if body is None else body.note, version=version)
     return await schedule_response(services, schedule.name)

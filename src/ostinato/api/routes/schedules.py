@@ -35,8 +35,8 @@ router = routes_of("schedules")
 ScheduleAnswer = Annotated[Response, Schedule]
 """A response that tells a schedule, with its ETag."""
 
-IfMatch = Annotated[str | None, Header(description="The ETag that it was read with; if it has another one, 412.")]
-IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if there is none of this name, else 412.")]
+IfMatch = Annotated[str | None, Header(description="The ETag that it was read with; 412 if it has changed since.")]
+IfNoneMatch = Annotated[Literal["*"] | None, Header(description="`*`: only if no schedule has this name, else 412.")]
 
 _TRIES = 5
 """A change that meets another one is done again on top of it."""
@@ -62,7 +62,7 @@ async def list_schedules(query: Annotated[ScheduleQuery, Query()], services: Ser
 @router.post(
     "/api/schedules",
     status_code=201,
-    responses={200: {"description": "It was there already"}, **problems(404, 412)},
+    responses={200: {"description": "It already existed"}, **problems(404, 412)},
 )
 async def add_schedule(
     body: NewSchedule,
@@ -70,8 +70,8 @@ async def add_schedule(
     login: Operator,
     if_none_match: IfNoneMatch = None,
 ) -> ScheduleAnswer:
-    """Make the schedule of this name be so; doing it twice changes nothing. Shell and agent work, gates and secrets in
-    headers need an admin, and so does replacing a schedule that has one of them."""
+    """Add a schedule, or update the one of this name; doing it twice changes nothing. Shell and agent work, gates and
+    secrets in headers need an admin. So does replacing a schedule that has one of them."""
     work = make_work(body.work)
     check_permissions(login, work, body.policy)
 
@@ -110,8 +110,8 @@ async def change_schedule(
     login: Operator,
     if_match: IfMatch = None,
 ) -> ScheduleAnswer:
-    """Change only what is given; `enabled` is switched after the rest was changed. Shell and agent work, gates and
-    secrets in headers need an admin; of a schedule that has one of them, all does but when it runs."""
+    """Change only the given fields; `enabled` is applied after the others. Shell and agent work, gates and
+    secrets in headers need an admin. If a schedule has one of them, an operator may change only when it runs."""
     work = None if body.work is None else make_work(body.work)
     check_permissions(login, work, body.policy)
     given = body.model_fields_set
@@ -136,17 +136,17 @@ async def change_schedule(
 @router.delete(
     "/api/schedules/{ref}",
     status_code=204,
-    responses={200: {"description": "Forced; some of it goes on"}, **problems(409, 412)},
+    responses={200: {"description": "Removed by force; some of its work goes on"}, **problems(409, 412)},
 )
 async def remove_schedule(
     ref: Name,
     services: Served,
     _: Operator,
     if_match: IfMatch = None,
-    force: Annotated[bool, Query(description="Also if something of it does not stop: then its work goes on.")] = False,
+    force: Annotated[bool, Query(description="Remove it even if a run does not stop; that work then goes on.")] = False,
 ) -> Removed | None:
-    """Remove it with its runs and their output. What runs is told to stop and waited for: 409 if it does not end, or if
-    code of it goes on that was given up."""
+    """Remove it with its runs and their output. Active runs are told to stop and waited for: 409 if one does not end,
+    or if code of a run that was given up still runs."""
     current = (await services.schedules.look(ref)).schedule
     running = await services.schedules.remove(current.name, version=expected(if_match, current), force=force)
     return Removed(running) if running else None

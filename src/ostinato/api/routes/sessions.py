@@ -47,7 +47,7 @@ async def list_messages(
 
 @router.post("/api/sessions/{key}/messages", status_code=201)
 async def send_message(key: Name, body: NewMessage, services: Served, container: Container, _: Operator) -> RunAnswer:
-    """Put a message into a session; answers the run that carries it. It is durable when this returns."""
+    """Put a message into a session; returns the run that carries it. It is durable when this returns."""
     given = body.model_dump(exclude_unset=True)
     id = await services.sessions.send(key, given.pop("payload"), **given)
     return run_response(await services.runs.get(id), container, 201)
@@ -65,11 +65,11 @@ async def list_events(
 
 @router.post("/api/sessions/{key}/stop")
 async def stop_session(key: Name, services: Served, _: Operator) -> Stopped:
-    """Cancel the oldest run that is under way; the next one gets its turn."""
+    """Cancel the oldest active run; the next one gets its turn."""
     return await services.sessions.stop(key)
 
 
 @router.post("/api/sessions/{key}/stop_all")
 async def stop_whole_session(key: Name, services: Served, _: Operator) -> Stopped:
-    """Cancel all that is under way and drop all that is queued; nothing that was sent until now will start."""
+    """Cancel everything that runs and drop everything that is queued; no message sent until now will start."""
     return await services.sessions.stop_all(key)

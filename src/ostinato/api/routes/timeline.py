@@ -19,7 +19,7 @@ router = routes_of("timeline")
 
 @router.get("/api/timeline", responses=problems(404))
 async def get_timeline(query: Annotated[TimelineQuery, Query()], services: Served, _: Viewer) -> Timeline:
-    """Runs that touch a span of at most 31 days, and the due times in it that are yet to come."""
+    """Runs that touch a span of at most 31 days, and its future due times."""
     return await services.timeline.between(
         query.from_, query.to, schedule=query.schedule, project=query.project, limit=query.limit
     )

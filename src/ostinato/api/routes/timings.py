@@ -20,7 +20,7 @@ router = routes_of("timings")
 
 @router.get("/api/timings/preview")
 async def preview_timing(query: Annotated[PreviewQuery, Query()], services: Served, _: Viewer) -> Preview:
-    """The sentence of a timing, its next times and what the clock changes do to them; 422 says where it is wrong."""
+    """Explain a timing: its sentence, its next times and how clock changes affect them; 422 says where it is wrong."""
     return await _answer(services, query)
 
 

@@ -29,5 +29,5 @@ async def add_token(body: NewToken, services: Served, container: Container, logi
 
 @router.delete("/api/tokens/{id}", status_code=204)
 async def remove_token(id: Number, services: Served, _: Admin) -> None:
-    """Make a token worthless, and the logins that were made with it."""
+    """Revoke a token, and the logins that were made with it."""
     await services.access.remove_token(id)

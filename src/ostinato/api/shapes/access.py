@@ -14,7 +14,7 @@ Role = Literal["viewer", "operator", "admin"]
 
 
 class NewLogin(RequestBody):
-    """Either of the two."""
+    """A login: give either of the two."""
 
     code: Annotated[Text | None, Field(max_length=200, description="The one-time code of a login link.")] = None
     token: Annotated[Text | None, Field(max_length=200, description="A token.")] = None
@@ -25,7 +25,7 @@ class NewToken(RequestBody):
 
     name: Annotated[Text, Field(min_length=1, max_length=200)]
     role: Role
-    expires: Annotated[Text | None, Field(description="After how long, such as 90d; never if left out.")] = None
+    expires: Annotated[Text | None, Field(description="When it expires, such as 90d; never if left out.")] = None
 
 
 class AuditQuery(QueryParameters):
@@ -33,9 +33,9 @@ class AuditQuery(QueryParameters):
 
     who: Annotated[Text | None, Field(max_length=200)] = None
     door: Annotated[Text | None, Field(max_length=200, description="cli, api, page, …")] = None
-    verb: Annotated[Text | None, Field(max_length=200, description="Such as schedule.add.")] = None
+    verb: Annotated[Text | None, Field(max_length=200, description="For example schedule.add.")] = None
     object: Annotated[Text | None, Field(max_length=200, description="What it was done to: a name or an id.")] = None
     from_: Annotated[Moment | None, Field(alias="from", description="At this time or after it.")] = None
     until: Annotated[Moment | None, Field(description="At this time or before it.")] = None
-    cursor: Annotated[Text | None, Field(description="`next` of the page before.")] = None
+    cursor: Annotated[Text | None, Field(description="`next` of the previous page.")] = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50

@@ -36,11 +36,13 @@ class RequestBody(BaseModel):
             return given
         if len(given) > len(cls.model_fields) + MOST_UNKNOWN:
             known = {"given": len(given), "known": len(cls.model_fields)}
-            raise PydanticCustomError("too_many_fields", "it has {given} fields, and {known} are known", known)
+            raise PydanticCustomError("too_many_fields", "it has {given} fields, but only {known} are known", known)
         for name, value in given.items():
             if isinstance(value, list | dict) and len(value) > MOST_PARTS and name not in _free_fields(cls):
                 found = {"field": name[:100], "given": len(value), "most": MOST_PARTS}
-                raise PydanticCustomError("too_many_parts", "{field} has {given} entries, and may have {most}", found)
+                raise PydanticCustomError(
+                    "too_many_parts", "{field} has {given} entries, but may have at most {most}", found
+                )
         return given
 
 
@@ -80,7 +82,7 @@ def _zone(name: str) -> str:
 Zone = Annotated[Text, AfterValidator(_zone)]
 """The name of a zone that there is, as IANA spells it."""
 
-Cursor = Annotated[Text | None, Field(description="`next` of the page before.", max_length=4_000)]
+Cursor = Annotated[Text | None, Field(description="`next` of the previous page.", max_length=4_000)]
 """Where a page begins; it holds a name twice at the most."""
 
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)")

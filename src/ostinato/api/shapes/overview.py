@@ -25,9 +25,9 @@ class PreviewQuery(QueryParameters):
     """A timing to explain."""
 
     text: Annotated[Text, Field(max_length=10_000)]
-    zone: Annotated[Zone | None, Field(description="An IANA name; that of the settings if there is none.")] = None
-    n: Annotated[int, Field(ge=1, le=100, description="How many times.")] = 5
-    after: Annotated[Moment | None, Field(description="The times after this one instead of after now.")] = None
+    zone: Annotated[Zone | None, Field(description="An IANA name; the zone of the settings if left out.")] = None
+    n: Annotated[int, Field(ge=1, le=100, description="How many due times.")] = 5
+    after: Annotated[Moment | None, Field(description="List due times after this time, not after now.")] = None
 
 
 class TimingToPreview(RequestBody):

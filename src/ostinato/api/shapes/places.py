@@ -13,14 +13,14 @@ __all__ = ["EventQuery", "LaneChanges", "NewMessage", "NewProject", "PauseLane",
 
 
 class LaneChanges(RequestBody):
-    """What changes of a lane. One that does not exist is made, with its limit."""
+    """Changes to a lane. A lane that does not exist is made, with its limit."""
 
     limit: int | None = None
-    rate: Annotated[Text | None, Field(description='Such as 10/m; "none" takes it away.')] = None
+    rate: Annotated[Text | None, Field(description='For example 10/m; "none" removes it.')] = None
 
 
 class PauseLane(RequestBody):
-    """Why it is paused."""
+    """Why the lane is paused."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
 
@@ -46,7 +46,7 @@ class NewMessage(RequestBody):
     drop: Literal["old", "new"] = "old"
     debounce: Text = "800ms"
     debounce_max: Text | None = None
-    message_id: Annotated[Text | None, Field(description="Sent twice with the same one, it is queued once.")] = None
+    message_id: Annotated[Text | None, Field(description="A message sent twice with it is queued once.")] = None
     retry: RetryValue | None = None
     timeout: Text | None = None
     max_age: Text | None = None
@@ -55,14 +55,16 @@ class NewMessage(RequestBody):
 class EventQuery(QueryParameters):
     """Which events to list, oldest first."""
 
-    newest: Annotated[bool, Field(description="The last `limit` ones, not the first; still oldest first.")] = False
+    newest: Annotated[bool, Field(description="The last `limit` events, not the first; still oldest first.")] = False
     after: Annotated[int, Field(ge=0, le=GREATEST, description="Only events with a greater id.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class NewProject(RequestBody):
-    """A project to add. The one of this name is made to be so."""
+    """A project to add. An existing project of this name is updated."""
 
     name: Annotated[Text, Field(min_length=1, max_length=200)]
     folder: Annotated[Text, Field(min_length=1, max_length=4096)]
-    env: Annotated[dict[Text, Text] | None, Field(description="Without it, an existing one keeps its own.")] = None
+    env: Annotated[
+        dict[Text, Text] | None, Field(description="Without it, an existing project keeps its variables.")
+    ] = None

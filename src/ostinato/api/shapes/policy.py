@@ -63,7 +63,7 @@ def _given(fields: Iterable[PolicyField]) -> dict[str, Any]:
 
 def _described(field: PolicyField) -> Any:
     is_limit = field.is_nullable and field.type in (timedelta, int, float)
-    description = f"{field.about.help} Null is no limit." if is_limit else field.about.help
+    description = f"{field.about.help} Null means no limit." if is_limit else field.about.help
     if field.default is Parameter.empty:
         return Field(description=description)
     if isinstance(field.default, tuple):

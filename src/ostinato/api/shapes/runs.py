@@ -53,10 +53,10 @@ class NewRun(RequestBody):
     project: Text | None = None
     key: Annotated[
         Annotated[Text, AfterValidator(check_run_key)] | None,
-        Field(description="The same key, while it is active: the same run."),
+        Field(description="While a run with this key is active, that run is returned."),
     ] = None
     delay: Annotated[
-        Annotated[Text, AfterValidator(_delay)] | None, Field(description="Start so much later, such as 5m.")
+        Annotated[Text, AfterValidator(_delay)] | None, Field(description="Start after this delay, such as 5m.")
     ] = None
     at: Annotated[Moment | None, Field(description="Start at this time.")] = None
     policy: NewPolicy | None = None

@@ -25,15 +25,15 @@ class ScheduleQuery(QueryParameters):
     state: Literal["on", "off", "broken", "running", "paused", "finished", "orphaned"] | None = None
     q: Annotated[Text | None, Field(description="Part of its name, task, note or project.", max_length=200)] = None
     owner: Annotated[
-        Literal["user", "code"] | None, Field(description="Who keeps it: people, or the code that declares it.")
+        Literal["user", "code"] | None, Field(description="Who owns it: people, or the code that declares it.")
     ] = None
     sort: Annotated[
         Literal["next", "-next", "name", "-name", "last", "-last", "created", "-created"],
-        Field(description="A minus in front is descending; what has no such value comes last."),
+        Field(description="A leading minus sorts descending; schedules without a value come last."),
     ] = "next"
     cursor: Cursor = None
     limit: Annotated[int, Field(ge=1, le=500)] = 50
-    recent: Annotated[int, Field(ge=0, le=100, description="Answer the last so many runs of each.")] = 0
+    recent: Annotated[int, Field(ge=0, le=100, description="Return this many of the last runs of each.")] = 0
 
 
 def _timing(text: str) -> str:
@@ -47,20 +47,20 @@ TimingText = Annotated[Text, Field(max_length=10_000), AfterValidator(_timing)]
 
 
 class NewSchedule(RequestBody):
-    """A schedule to add. The one of this name is made to be so."""
+    """A schedule to add. An existing schedule of this name is updated."""
 
     name: Annotated[Text, Field(min_length=1, max_length=200), AfterValidator(check_name)]
     timing: Annotated[TimingText, Field(description="Its text form, such as every 5m or daily 03:00.")]
-    zone: Annotated[Zone | None, Field(description="An IANA name; null is that of the settings.")] = None
+    zone: Annotated[Zone | None, Field(description="An IANA name; null means the zone of the settings.")] = None
     work: NewWork
     policy: NewPolicy | None = None
     project: Text | None = None
     note: Annotated[Text | None, Field(max_length=10_000)] = None
-    enabled: Annotated[bool, Field(description="Of a new one; an existing one keeps its switch.")] = True
+    enabled: Annotated[bool, Field(description="For a new schedule; an existing one stays as it is.")] = True
 
 
 class ScheduleChanges(RequestBody):
-    """What changes; what is not given stays."""
+    """Changes to a schedule; fields that are not given stay."""
 
     timing: Annotated[TimingText, Field(default_factory=str)]
     zone: Annotated[Zone, Field(default_factory=str)]
@@ -69,20 +69,20 @@ class ScheduleChanges(RequestBody):
     project: Annotated[Text | None, Field(description="null takes it out of its project.")] = None
     note: Annotated[Text | None, Field(description="null clears it.", max_length=10_000)] = None
     enabled: Annotated[
-        bool, Field(default_factory=bool, description="Switched after the rest was changed, as enable and disable do.")
+        bool, Field(default_factory=bool, description="Applied after the other changes, like enable and disable.")
     ]
 
 
 class Disable(RequestBody):
-    """Why it is switched off."""
+    """Why the schedule is switched off."""
 
     note: Annotated[Text | None, Field(max_length=10_000)] = None
 
 
 class Trigger(RequestBody):
-    """Run it now."""
+    """Run the schedule now."""
 
-    force: Annotated[bool, Field(description="Even if a run is under way and its overlap policy says no.")] = False
+    force: Annotated[bool, Field(description="Even if a run is under way and its overlap policy forbids it.")] = False
 
 
 class Backfill(RequestBody):
@@ -91,7 +91,7 @@ class Backfill(RequestBody):
     from_: Annotated[Moment, Field(alias="from")]
     until: Annotated[Moment, Field(description="Not in the future.")]
     all: Annotated[bool, Field(description="Also due times that have a succeeded or active run.")] = False
-    dry_run: Annotated[bool, Field(description="Only say which due times these are.")] = False
+    dry_run: Annotated[bool, Field(description="Only list the due times.")] = False
 
 
 class Bulk(RequestBody):

@@ -43,11 +43,11 @@ class NewShellWork(RequestBody):
     env: Annotated[
         dict[Text, Text], Field(default_factory=dict, description="May hold references: env:NAME, file:PATH.")
     ]
-    folder: Annotated[Text | None, Field(description="Counts from the project's.")] = None
+    folder: Annotated[Text | None, Field(description="Relative to the project's folder.")] = None
     user: Text | None = None
     nice: int | None = None
-    memory: Annotated[_Size, Field(description='Bytes, or such as "512MB".')] = None
-    cpu: Annotated[_Seconds, Field(description='Processor time in seconds, or such as "1m".')] = None
+    memory: Annotated[_Size, Field(description='Bytes, or text such as "512MB".')] = None
+    cpu: Annotated[_Seconds, Field(description='Processor time in seconds, or text such as "1m".')] = None
 
 
 class NewAgentWork(RequestBody):
@@ -79,7 +79,7 @@ class NewHttpWork(RequestBody):
     ]
     json_: Annotated[Any, Field(alias="json")] = None
     body: Text | None = None
-    expect: Annotated[_Expected, Field(default_factory=lambda: ["2xx"], description='Such as 204 or "2xx".')]
+    expect: Annotated[_Expected, Field(default_factory=lambda: ["2xx"], description='For example 204 or "2xx".')]
 
 
 _AnyWork = NewFunctionWork | NewShellWork | NewAgentWork | NewHttpWork

@@ -27,8 +27,8 @@ def backfill(
 ) -> None:
     """Run the due times of a span that has passed, the oldest first, 1,000 at most. Prints the numbers of the runs.
 
-    Those that have a succeeded or active run are left out. They go one after the other, unless the schedule's overlap
-    policy is allow.
+    Due times that have a succeeded or active run are left out. Runs go one after the other, unless the schedule's
+    overlap policy is allow.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def backfill(
     all
         Also those that have a succeeded or active run.
     dry_run
-        Only print which due times these are.
+        Only print the due times.
     """
     with opened(common) as database:
         start = read_time(from_, database.zone, field="from")

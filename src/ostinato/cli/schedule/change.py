@@ -80,10 +80,10 @@ def edit(
     policy: PolicyFlags = NO_POLICY,
     common: Common = NO_COMMON,
 ) -> None:
-    """Change a schedule: only what is given. A new timing also clears what broke it.
+    """Change a schedule: only the given fields. A new timing also clears what broke it.
 
-    A flag of the kind of work that it does changes that part of it, and 'none' takes it away; --arg, --env and
-    --header leave the others there. With another one of --task, --shell, --agent and --http, its work is replaced.
+    A flag of the kind of work that it does changes that part of it, and 'none' removes it; --arg, --env and
+    --header keep the others. With another one of --task, --shell, --agent and --http, its work is replaced.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def edit(
     timing
         When.
     project
-        The project that it belongs to; 'none' takes it out of the one it is in.
+        The project that it belongs to; 'none' takes it out of its project.
     tz
         The zone of its wall clock.
     note

@@ -47,11 +47,11 @@ def ls(
     search
         Only those whose name contains this.
     project
-        Only those of this project; 'none' for those of none.
+        Only those of this project; 'none' for those without a project.
     all
         Also those that are finished.
     limit
-        At most so many.
+        At most this many.
     """
     with opened(common) as database:
         schedules = database.services.schedules
@@ -98,7 +98,7 @@ def enable(name: str, /, *, common: Common = NO_COMMON) -> None:
 
 @app.command
 def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
-    """Switch a schedule off. What runs goes on.
+    """Switch a schedule off. Active runs go on.
 
     Parameters
     ----------
@@ -132,11 +132,11 @@ def trigger(
     name
         The schedule.
     force
-        Even if a run of it is under way and its overlap policy says no.
+        Even if a run of it is under way and its overlap policy forbids it.
     wait
         Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
     timeout
-        Wait at most so long, such as 30s.
+        Wait at most this long, such as 30s.
     """
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.get(name))
@@ -157,16 +157,16 @@ def trigger(
 
 @app.command
 def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
-    """Remove a schedule with its runs and their output. What runs is told to stop, and waited for; nothing starts.
+    """Remove a schedule with its runs and their output. Active runs are told to stop and waited for; nothing starts.
 
     Parameters
     ----------
     name
         The schedule.
     yes
-        Do not ask.
+        Do not ask for confirmation.
     force
-        Remove it although something of it does not stop, and say what goes on.
+        Remove it even if a run does not stop, and say what goes on.
     """
     with opened(common) as database:
         database.ask(database.services.schedules.get(name))
@@ -203,6 +203,6 @@ def runs(
     cause
         Only runs with this cause, such as timed_out or overlap; may be given again.
     limit
-        At most so many.
+        At most this many.
     """
     list_runs(common, {"schedule": name}, state=state, cause=cause, limit=limit)

@@ -47,8 +47,8 @@ def unknown_task(database: OpenDatabase, task: str) -> str | None:
     if any(task in node.tasks for node in nodes):
         return None
     if not nodes:
-        return f"no engine is running on this database, so nobody can say whether task {task!r} exists"
-    return f"task {task!r} is not registered on any running node; its runs wait until one knows it"
+        return f"no engine is running on this database, so it is unknown whether task {task!r} exists"
+    return f"task {task!r} is not registered on any running node; its runs wait until it is"
 
 
 def warn_of_no_engine(database: OpenDatabase) -> bool:

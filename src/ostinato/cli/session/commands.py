@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="session", help="Send to sessions, look at them, stop them, follow them.")
+app = App(name="session", help="Send messages to sessions; list, show, stop and follow them.")
 
 _LOOK_SECONDS = 0.25
 _PAGE = 1_000
@@ -49,7 +49,7 @@ def send(
     Parameters
     ----------
     key
-        The session, such as dm:42; the first message makes it.
+        The session, such as dm:42; the first message creates it.
     payload
         What the task gets in its list 'payloads': JSON where it is JSON, else text; '-' reads standard input.
     task
@@ -57,7 +57,7 @@ def send(
     wait
         Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
     timeout
-        Wait at most so long, such as 30s.
+        Wait at most this long, such as 30s.
     """
     message = json_or_text(_from_stdin() if payload == "-" else payload)
     with opened(common) as database:
@@ -114,7 +114,7 @@ def ls(
     busy
         Only those with something queued or under way.
     limit
-        At most so many.
+        At most this many.
     """
     with opened(common) as database:
         found = database.ask(database.services.sessions.list(search=search, busy=busy, limit=limit))
@@ -123,7 +123,7 @@ def ls(
 
 @app.command
 def show(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Show a session: its settings, what runs and what waits, and what happened lately.
+    """Show a session: its settings, its running and queued messages, and its latest events.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def show(key: str, /, *, common: Common = NO_COMMON) -> None:
 
 @app.command
 def stop(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel the oldest run of a session that is under way. The next one gets its turn.
+    """Cancel the oldest active run of a session. The next one gets its turn.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def stop(key: str, /, *, common: Common = NO_COMMON) -> None:
 
 @app.command
 def stop_all(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel all that is under way in a session and drop all that waits. Nothing sent before this will start.
+    """Cancel everything that runs in a session and drop everything that waits. Nothing sent before this will start.
 
     Parameters
     ----------
@@ -176,16 +176,16 @@ def events(
     follow: Annotated[bool, Parameter(alias="-f")] = False,
     common: Common = NO_COMMON,
 ) -> None:
-    """Print what happened in a session, or in all, oldest first, each on a line.
+    """Print the events of a session, or of all, oldest first, one on each line.
 
     Parameters
     ----------
     key
         The session. [default: all of them]
     after
-        Only events with a number above this: that of the last one that was seen.
+        Only events with a greater number, such as the last one that you saw.
     follow
-        Go on with what happens, until Ctrl-C.
+        Go on with new events, until Ctrl-C.
     """
     with opened(common) as database:
         last = after

@@ -202,7 +202,7 @@ class ProcessGroup:
 def end_of(status: int) -> str:
     """An exit status in words."""
     if status == UNKNOWN:
-        return "ended, and nobody knows how: the process that supervised it was killed"
+        return "ended for an unknown reason: the process that supervised it was killed"
     if status < 0:
         try:
             name = signal.Signals(-status).name

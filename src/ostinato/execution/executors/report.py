@@ -257,7 +257,7 @@ class ReportChannel:
         if self._remarks <= _MOST_REMARKS:
             self._context.log(f"ostinato: {text}")
         elif self._remarks == _MOST_REMARKS + 1:
-            self._context.log("ostinato: more reports could not be read, which are not told one by one")
+            self._context.log("ostinato: more reports could not be read; they are not listed one by one")
 
     def _heard(self, line: bytes) -> None:
         if not line.strip():

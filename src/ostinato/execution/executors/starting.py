@@ -140,7 +140,7 @@ def _why_not(
             hint = f"chmod +x it, and look at who may enter {folder}"
             return f"{program!r} cannot be started{who}: permission denied; {hint}"
         case errno.ENOEXEC:
-            return f"{program!r} cannot be started: it is no program; begin a script with a line such as #!/bin/sh"
+            return f"{program!r} cannot be started: it is not a program; begin a script with a line such as #!/bin/sh"
         case errno.E2BIG:
             return f"{program!r} cannot be started: its arguments and environment are too long for this system"
         case _:

@@ -147,7 +147,7 @@ class LiveHub:
                     log.warning("the live stream waits for the database: %s", error)
                     await asyncio.sleep(tuning.live_pause_seconds)
                 except Exception:  # who listens would never hear why: it looks again, and they load anew
-                    log.exception("the live stream could not look at the ledger")
+                    log.exception("the live stream could not read the ledger")
                     self._skipped += 1
                     await asyncio.sleep(tuning.live_pause_seconds)
         finally:

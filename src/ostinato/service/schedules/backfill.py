@@ -39,7 +39,7 @@ class Backfill:
     runs: Sequence[RunId]
     """Their numbers; empty for a dry run."""
     left_out: int
-    """How many due times have a succeeded or active run already."""
+    """How many due times already have a succeeded or active run."""
 
 
 async def due_between(schedule: Schedule, start: datetime, until: datetime, now: datetime) -> list[Micros]:
@@ -57,7 +57,7 @@ def _found(schedule: Schedule, start: datetime, until: datetime, now: datetime) 
             f"schedule {schedule.name!r} has {_how_often(timing, start, until)} due times from "
             f"{start:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC, and a backfill takes {MOST:,} at most",
             field="from",
-            hint="give a shorter span, and one after the other",
+            hint="give shorter spans, one after the other",
         )
     return times
 

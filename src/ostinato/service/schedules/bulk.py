@@ -58,7 +58,7 @@ async def do_with_many(
 def _check_used(action: BulkAction, note: str | None, *, force: bool) -> None:
     """What only another verb would read is a mistake of whoever gave it."""
     if note is not None and action != "disable":
-        raise InvalidInput(f"{action} takes no note", field="note", hint="only disable says why")
+        raise InvalidInput(f"{action} takes no note", field="note", hint="only disable takes one")
     if force and action not in ("trigger", "remove"):
         raise InvalidInput(f"{action} cannot be forced", field="force", hint="only trigger and remove can")
 

@@ -22,7 +22,7 @@ class Day:
     states: dict[str, int]
     """How many runs, by state."""
     seconds: float
-    """How long they ran, in all."""
+    """How long they ran in total."""
 
 
 @dataclass(frozen=True, slots=True)

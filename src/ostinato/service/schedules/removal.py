@@ -25,7 +25,7 @@ __all__ = ["Removal"]
 
 _LOOK_SECONDS = 0.05
 _ENDING = Ending(Cause.REMOVED, "its schedule is to be removed")
-_PAUSED = "it is being removed: nothing starts while what runs of it is waited for"
+_PAUSED = "it is being removed: nothing starts while its active runs end"
 
 
 class Removal:

@@ -408,7 +408,7 @@ class ScheduleService:
             raise already_active(schedule, await self._store.runs.list_given_up())
         made = await self._store.runs.get_run(id)
         if made is None:
-            raise NotFound(f"schedule {name!r} was removed meanwhile")
+            raise NotFound(f"schedule {name!r} was removed in the meantime")
         return fresh(made)
 
     async def _cancel_active(self, schedule: Schedule, now: Micros) -> None:
@@ -488,7 +488,7 @@ def _is(schedule: Schedule, version: int | Revision) -> bool:
 def _overtaken(name: str, version: int | None, *, is_new: bool = False) -> VersionConflict:
     """Somebody was faster; `version` is the one there is now."""
     if is_new:
-        return VersionConflict(f"there is a schedule {name!r} already", version=version)
+        return VersionConflict(f"a schedule {name!r} already exists", version=version)
     return VersionConflict(
         f"schedule {name!r} was changed by somebody else: read it again and repeat the change", version=version
     )

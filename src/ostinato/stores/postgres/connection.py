@@ -62,7 +62,7 @@ _FIXES: tuple[tuple[str, type[StoreError], str], ...] = (
         StoreUnavailable,
         "PostgreSQL has no connection left: {}; raise max_connections, or run fewer nodes",
     ),
-    (r"read-only transaction", StoreUnavailable, "the server is read-only just now: {}; it is tried again"),
+    (r"read-only transaction", StoreUnavailable, "the server is read-only right now: {}; it is tried again"),
 )
 _WRITER_SETTINGS = {
     # Every statement of the writer is a few seeks by an index. Table statistics lag behind a queue that fills and

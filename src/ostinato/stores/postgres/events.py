@@ -18,7 +18,7 @@ TOLD_BY = "id, session, mode, state, attempt, cause, reason"
 
 
 def telling(at: str, kind: str, runs: str) -> str:
-    """SQL that records one event for each of these rows of runs, as it is now, that is in a session of people's."""
+    """SQL that records one event for each of these rows of runs, as it is now, that is in a user session."""
     return f"""
     INSERT INTO events (at, kind, session, run_id, data)
     SELECT {at}::bigint, {kind}::text, session, id,

@@ -118,7 +118,7 @@ async def insert_due(connection: Connection, runs: Sequence[NewRun]) -> None:
 
 
 async def insert_due_and_tell(connection: Connection, runs: Sequence[NewRun], now: Micros) -> None:
-    """The same, with an event for each that came into a session of people's."""
+    """The same, with an event for each that came into a user session."""
     await connection.execute(_FIRE_AND_TELL, (*_COLUMNS.values(runs), now))
 
 
@@ -176,7 +176,7 @@ async def insert_all(connection: Connection, runs: Sequence[NewRun]) -> list[Run
         if not places:
             return [ids[place] for place in range(len(runs))]
         # The run that held the key ended between the two statements: it is free now.
-    raise StoreUnavailable(f"the key {places[0][1].key!r} changes hands too fast; it is tried again")
+    raise StoreUnavailable(f"the key {places[0][1].key!r} changes owners too fast; it is tried again")
 
 
 def _as_keys(rows: Sequence[Row]) -> dict[str, RunId]:

@@ -355,7 +355,7 @@ def _fail(group: list[_Job], error: BaseException) -> None:
 
 
 def _unknown(error: BaseException) -> OutcomeUnknown:
-    reason = "the connection broke during the commit: look whether the change is there before you repeat it"
+    reason = "the connection broke during the commit: check whether the change was made before you repeat it"
     unknown = OutcomeUnknown(reason)
     unknown.__cause__ = error
     return unknown

@@ -222,7 +222,7 @@ class Access:
                 if rows := await db.fetch(_KNOWN, values):
                     return _load_answer(rows[0])
                 # Given back between the two.
-            raise StoreUnavailable(f"the key {key!r} changes hands all the time; it is tried again")
+            raise StoreUnavailable(f"the key {key!r} keeps changing; it is tried again")
 
         return await self._database.write(begin)
 

@@ -1,4 +1,4 @@
-"""Runs that come into sessions of people's, inside the caller's transaction, which has locked them."""
+"""Runs that come into user sessions, inside the caller's transaction, which has locked them."""
 
 from __future__ import annotations
 

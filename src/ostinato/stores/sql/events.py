@@ -14,7 +14,7 @@ from ostinato.stores.sql.connection import Connection, Dialect
 __all__ = ["note", "note_runs"]
 
 _NOTE = "INSERT INTO events (at, kind, session, run_id, data) VALUES (:at, :kind, :session, :run, :data)"
-# What a run's own row says goes into its event; a run in no session of people's has none.
+# What a run's own row says goes into its event; a run in no user session has none.
 _NOTE_RUNS = """
 INSERT INTO events (at, kind, session, run_id, data)
 SELECT coalesce(:at::bigint, finished_at), :kind::text, session, id, {}
@@ -36,7 +36,7 @@ async def note(
 
 
 async def note_runs(db: Connection, kind: EventKind, ids: Sequence[RunId], now: Micros | None) -> None:
-    """One event for each of the runs that is in a session of people's, as its row is now.
+    """One event for each of the runs that is in a user session, as its row is now.
 
     None tells it of the instant at which each has ended."""
     await db.run(_OF_RUNS[db.dialect], {"at": now, "kind": kind, "ids": ids})

@@ -45,7 +45,7 @@ _CLAIM = f"SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.
 _START = """
 UPDATE runs SET state = 'running', token = 1, attempt = 1, node = :node, started_at = :now WHERE id = :id
 """
-# In a session of people's it waits its turn again.
+# In a user session it waits its turn again.
 _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
                   session, mode, waiting)

@@ -223,7 +223,7 @@ class Schedules(Generic[C]):
             if spared is not None and await db.fetch(_OTHERS_RUN, values):
                 return False
             sessions = await db.fetch(_SESSIONS, values)
-            # What runs in a session of people's holds its turn until it has ended: it is told to, and stays.
+            # What runs in a user session holds its turn until it has ended: it is told to, and stays.
             await db.run(_DETACH, values)
             await mark_removed(db, id)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
@@ -288,7 +288,7 @@ class Schedules(Generic[C]):
             if not left:
                 return
             # Somebody else inserted those meanwhile: they are seen now.
-        raise StoreUnavailable(f"the schedule {next(iter(left))!r} is put and removed all the time; it is tried again")
+        raise StoreUnavailable(f"the schedule {next(iter(left))!r} keeps being added and removed; it is tried again")
 
     async def _end_changed_pauses(
         self, db: C, known: list[StoredSchedule], drafts: dict[str, ScheduleDraft], now: Micros

@@ -54,7 +54,7 @@ def _check_target(path: str, target: str, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:
-        raise Conflict(f"{target!r} is there already: choose another name, or overwrite it with --force")
+        raise Conflict(f"{target!r} already exists: choose another name, or overwrite it with --force")
     for suffix in ("-wal", "-journal"):
         if os.path.lexists(target + suffix):
             raise Conflict(
@@ -91,7 +91,7 @@ def _publish(partial: str, target: str, overwrite: bool) -> None:
 
 def _publish_new(partial: str, target: str) -> None:
     """A link is refused where there is a file already; where there are no links, it is looked for once more."""
-    taken = f"{target!r} was made by somebody else just now: choose another name"
+    taken = f"{target!r} was just made by another process: choose another name"
     try:
         os.link(partial, target)
     except FileExistsError as error:

@@ -78,7 +78,9 @@ def named_error(error: BaseException, path: str, waited: float) -> BaseException
         named = StoreUnavailable("the disk is full: make room; nothing was written")
     elif isinstance(error, apsw.IOError):
         # So says a disk that has no room left for the journal, too.
-        named = StoreUnavailable(f"the disk did not take it ({error}): is it full, or gone? make room, or mend it")
+        named = StoreUnavailable(
+            f"the disk could not be written ({error}): is it full, or gone? make room, or repair it"
+        )
     elif isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
         named = StoreError(f"the database cannot be opened for writing: {error}; check the folder and its rights")
     elif isinstance(error, apsw.NotADBError):

@@ -114,11 +114,11 @@ def _writes(database: Database) -> Remark:
                     "warn",
                     f"another process held the lock of {database.path} for all of the {seconds:g} s that doctor "
                     "waited: nothing can be written",
-                    f"'fuser {database.path}' or 'lsof {database.path}' names who has it open; let its transaction "
+                    f"'fuser {database.path}' or 'lsof {database.path}' shows who has it open; let its transaction "
                     "end, or end it",
                 )
     except apsw.Error as error:
         raise named_error(error, database.path, tuning.sqlite_lock_seconds) from error
     finally:
         close(connection)
-    return Remark("writes", "ok", "nobody keeps the file locked")
+    return Remark("writes", "ok", "no process keeps the file locked")

@@ -1,4 +1,4 @@
-"""Schedules and runs by hand in a session of people's: they wait their turn among the messages."""
+"""Schedules and runs by hand in a user session: they wait their turn among the messages."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ describe("the form of a new schedule", () => {
 
   it("marks the place of an error in the timing and offers what is right", async () => {
     const wrong = problem(422, "no", {
-      errors: [{ field: "text", message: "'evry' begins no timing", hint: "every 5m", position: 0 }],
+      errors: [{ field: "text", message: "'evry' does not begin a timing", hint: "every 5m", position: 0 }],
     });
     stubServer({
       ...lists,
@@ -126,7 +126,7 @@ describe("the form of a new schedule", () => {
     const user = userEvent.setup();
     await user.type(await screen.findByLabelText("Timing"), "evry 5m");
     expect((await screen.findByTestId("marker")).textContent).toBe("evry 5m\n^^^^");
-    expect(screen.getByText("'evry' begins no timing")).toBeTruthy();
+    expect(screen.getByText("'evry' does not begin a timing")).toBeTruthy();
     await user.click(screen.getByText("Use this"));
     expect(screen.getByLabelText<HTMLInputElement>("Timing").value).toBe("every 5m");
     expect(await screen.findByText("Every 5 minutes.")).toBeTruthy();
@@ -171,7 +171,7 @@ describe("the form of a new schedule", () => {
     expect(asked.some((each) => each.method === "POST")).toBe(false);
     fill(screen.getByLabelText("Name"), "backup");
     await user.click(screen.getByText("Create schedule"));
-    expect(await screen.findByText("There is a schedule of this name already.")).toBeTruthy();
+    expect(await screen.findByText("A schedule of this name already exists.")).toBeTruthy();
   });
 
   it("tells an operator that shell work is for admins", async () => {

@@ -109,9 +109,9 @@ function Shell({ bind, open }: { bind: Bind; open: boolean }) {
       />
       <AdminNote what="shell" />
       <More open={open}>
-        <TextField label="Folder" hint="Counts from the project’s folder." {...bind("folder")} />
+        <TextField label="Folder" hint="Relative to the project’s folder." {...bind("folder")} />
         <TextField label="User" {...bind("user")} />
-        <TextField label="Nice" placeholder="0" hint="-20 to 19; 10 is kind to others." {...bind("nice")} />
+        <TextField label="Nice" placeholder="0" hint="-20 to 19; a higher value gives way to others." {...bind("nice")} />
         <TextField label="Memory" placeholder="no limit" hint="Such as 512MB." {...bind("memory")} />
         <TextField label="Processor time" placeholder="no limit" hint="Seconds." {...bind("cpu")} />
         <TextArea label="Environment" mono hint={ENVIRONMENT} className="sm:col-span-2" {...bind("env")} />
@@ -154,7 +154,7 @@ function Agent({ bind, open }: { bind: Bind; open: boolean }) {
         <TextField label="Permission mode" {...bind("permission_mode")} />
         <TextField label="Allowed tools" hint="Names, separated by commas." {...bind("allowed_tools")} />
         <TextField label="MCP config" {...bind("mcp_config")} />
-        <TextField label="Folder" hint="Counts from the project’s folder." {...bind("folder")} />
+        <TextField label="Folder" hint="Relative to the project’s folder." {...bind("folder")} />
         <TextArea label="System prompt" className="sm:col-span-2" {...bind("system")} />
         <TextArea label="Environment" mono hint={ENVIRONMENT} className="sm:col-span-2" {...bind("env")} />
       </More>

@@ -90,7 +90,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
       tell({
         name: {
           field: "name",
-          message: "There is a schedule of this name already.",
+          message: "A schedule of this name already exists.",
           hint: "Give another name, or edit that one.",
         },
       });

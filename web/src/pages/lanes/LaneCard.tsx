@@ -113,7 +113,7 @@ function PauseDialog({ lane, onClose }: AskProps) {
       open
       onOpenChange={onClose}
       title={`Pause lane ${lane.name}?`}
-      text="Nothing more starts in it, on any node, until it is resumed. What runs goes on."
+      text="Nothing more starts in it, on any node, until it is resumed. Active runs go on."
       action="Pause"
       onConfirm={() => pause.mutateAsync({ name: lane.name, note: note.trim() })}
     >
@@ -136,7 +136,7 @@ function ClearDialog({ lane, onClose }: AskProps) {
       open
       onOpenChange={onClose}
       title={`Clear the queue of lane ${lane.name}?`}
-      text={`${counted(lane.queued, "queued run")} will end as cancelled. What runs goes on. This cannot be taken back.`}
+      text={`${counted(lane.queued, "queued run")} will end as cancelled. Active runs go on. This cannot be undone.`}
       action="Clear the queue"
       danger
       onConfirm={async () => {

@@ -70,7 +70,7 @@ export function LaneLimit({ lane }: { lane: Lane }) {
         className={`${controlClass} h-7 max-w-20`}
       />
       <IconButton type="submit" icon="check" label="Save" />
-      <IconButton icon="cross" label="Leave it" onClick={() => setText(null)} />
+      <IconButton icon="cross" label="Cancel" onClick={() => setText(null)} />
     </form>
   );
 }

@@ -105,7 +105,7 @@ it("what was typed and left is not there the next time, and the rate is that of 
   };
   await userEvent.type(await setRate(), "abc{Enter}");
   await screen.findByText("abc is no rate");
-  await userEvent.click(screen.getByRole("button", { name: "Leave it" }));
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
   rate = "5/m";
   await cache.invalidateQueries();
   await screen.findByText("5/m");

@@ -43,7 +43,7 @@ export function RateDialog({ lane, onClose }: RateDialogProps) {
       description="How many of its runs may start in a time, on all nodes together."
       footer={
         <>
-          <Button onClick={onClose}>Leave it</Button>
+          <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" form={form} variant="primary" busy={resize.isPending}>
             Save
           </Button>

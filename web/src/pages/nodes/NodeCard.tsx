@@ -15,8 +15,8 @@ import { counted } from "@/time/format";
 
 const LOOK: Record<Node["state"], { tone: BadgeTone; icon: IconName; meaning: string }> = {
   alive: { tone: "good", icon: "check", meaning: "It renews its lease." },
-  draining: { tone: "warn", icon: "hourglass", meaning: "It takes no new work; what runs ends." },
-  lost: { tone: "bad", icon: "unplug", meaning: "It stopped without a word; what it ran is taken over." },
+  draining: { tone: "warn", icon: "hourglass", meaning: "It takes no new work; active runs end." },
+  lost: { tone: "bad", icon: "unplug", meaning: "It stopped without notice; other nodes take over its runs." },
 };
 
 const FEW = 8;
@@ -93,7 +93,7 @@ function DrainButton({ node }: { node: Node }) {
         open={asking}
         onOpenChange={setAsking}
         title={`Drain node ${node.id}?`}
-        text="It takes no new work; what runs ends. Its process stays, and can be resumed here."
+        text="It takes no new work; active runs end. Its process stays, and can be resumed here."
         action="Drain"
         onConfirm={async () => {
           await drain.mutateAsync({ id: node.id });

@@ -10,7 +10,7 @@ export function QuarantineCard({ rows, total }: { rows: Overview["quarantine"]; 
   return (
     <Card title="Quarantined" aside={counted(total, "row")}>
       <p className="mb-2 text-sm text-muted">
-        These rows could not be read. Each was ended, switched off, mended or removed, and everything else goes on.
+        These rows could not be read. Each was ended, switched off, repaired or removed, and everything else goes on.
       </p>
       <ul className="mb-3 flex flex-col gap-1 text-sm">
         {rows.map((row) => (

@@ -17,7 +17,7 @@ export function CancelDialog({ run, onClose }: CancelDialogProps) {
   const [reason, setReason] = useState("");
   const cancel = useCancelRun();
   const say = useToast();
-  const ended = hasEnded(run.state) ? `Run ${run.id} has ended meanwhile: ${run.state}.` : undefined;
+  const ended = hasEnded(run.state) ? `Run ${run.id} has ended in the meantime: ${run.state}.` : undefined;
   const words = run.state === "running" ? "The work is told to stop, and ended if it does not." : "It will not be started.";
   return (
     <ConfirmDialog

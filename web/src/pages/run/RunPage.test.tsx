@@ -178,7 +178,7 @@ describe("the page of a run", () => {
     const reason = await screen.findByLabelText<HTMLInputElement>("Reason (optional)");
     await userEvent.type(reason, "wro");
     act(() => cache.setQueryData(["runs", "one", 7], { ...run, state: "succeeded" }));
-    await screen.findByText("Run 7 has ended meanwhile: succeeded.");
+    await screen.findByText("Run 7 has ended in the meantime: succeeded.");
     await userEvent.keyboard("ng shop");
     expect(reason.value).toBe("wrong shop");
     await userEvent.click(screen.getByRole("button", { name: "Cancel the run" }));

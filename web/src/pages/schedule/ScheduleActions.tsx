@@ -78,7 +78,7 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
         open={open === "remove"}
         onOpenChange={close}
         title={`Remove ${name}?`}
-        text="This cannot be taken back. Its runs and their output are removed with it."
+        text="This cannot be undone. Its runs and their output are removed with it."
         action="Remove"
         danger
         onConfirm={async () => {

@@ -88,7 +88,7 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         open={asking === "remove"}
         onOpenChange={close}
         title={`Remove ${many}?`}
-        text={`This cannot be taken back. ${several ? "Their" : "Its"} runs and output are removed with ${several ? "them" : "it"}.`}
+        text={`This cannot be undone. ${several ? "Their" : "Its"} runs and output are removed with ${several ? "them" : "it"}.`}
         action={`Remove ${many}`}
         danger
         onConfirm={() => act("remove")}

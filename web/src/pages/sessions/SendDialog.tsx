@@ -56,7 +56,7 @@ export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
       title={session === undefined ? "Send a message" : `Send to ${session}`}
       footer={
         <>
-          <Button onClick={leave}>Leave it</Button>
+          <Button onClick={leave}>Cancel</Button>
           <Button type="submit" form={form} variant="primary" icon="send" busy={send.isPending}>
             Send
           </Button>

@@ -82,7 +82,7 @@ it("a message that was typed is not thrown away without a question", async () =>
   await screen.findByText("Leave without sending?");
   await userEvent.click(screen.getByRole("button", { name: "Keep as it is" }));
   expect(screen.getByLabelText<HTMLTextAreaElement>("Payload").value).toBe("hello");
-  await userEvent.click(screen.getByRole("button", { name: "Leave it" }));
+  await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
   await userEvent.click(await screen.findByRole("button", { name: "Leave" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 });

@@ -83,7 +83,7 @@ export function SessionsPage() {
 function Nothing({ filtered }: { filtered: boolean }) {
   if (filtered)
     return (
-      <EmptyState icon="search" title="No session is like that" text="Search for a part of its key, or show all." />
+      <EmptyState icon="search" title="No session matches" text="Search for a part of its key, or show all." />
     );
   return (
     <EmptyState

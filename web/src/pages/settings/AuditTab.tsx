@@ -97,7 +97,7 @@ function Nothing({ onClear }: { onClear: (() => void) | undefined }) {
     return (
       <EmptyState
         icon="search"
-        title="Nothing is recorded like that"
+        title="No entry matches"
         action={<Button onClick={onClear}>Clear the filters</Button>}
       />
     );

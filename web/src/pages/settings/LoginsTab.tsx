@@ -34,7 +34,7 @@ export function LoginsTab() {
         open={ending !== null}
         onOpenChange={(open) => !open && setEnding(null)}
         title={`Log out this browser of ${ending?.who ?? ""}?`}
-        text={ending?.current === true ? "It is this one: you have to log in anew." : "It has to log in anew."}
+        text={ending?.current === true ? "It is this browser: you have to log in again." : "It has to log in again."}
         action="Log out"
         danger
         onConfirm={async () => {

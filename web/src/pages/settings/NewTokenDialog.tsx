@@ -13,7 +13,7 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { Select } from "@/components/Select";
 
 const ROLES = [
-  { value: "viewer", label: "viewer: looks" },
+  { value: "viewer", label: "viewer: reads" },
   { value: "operator", label: "operator: also runs, stops, changes" },
   { value: "admin", label: "admin: everything" },
 ] as const satisfies readonly { value: Role; label: string }[];
@@ -49,9 +49,9 @@ export function NewTokenDialog({ open, onOpenChange }: NewTokenDialogProps) {
       footer={
         made === undefined ? (
           <>
-            <Button onClick={() => close(false)}>Leave it</Button>
+            <Button onClick={() => close(false)}>Cancel</Button>
             <Button type="submit" form={form} variant="primary" busy={make.isPending}>
-              Make it
+              Create token
             </Button>
           </>
         ) : (
@@ -70,7 +70,7 @@ function Shown({ token }: { token: MadeToken }) {
   return (
     <div className="flex flex-col gap-3">
       <Banner tone="warn" title="Copy it now">
-        It is shown only this once: Ostinato keeps no copy of it.
+        It is shown only once: Ostinato keeps no copy of it.
       </Banner>
       <div className="flex items-center gap-2 rounded-md border border-line bg-sunken py-1.5 pr-1.5 pl-3">
         <code className="min-w-0 flex-1 font-mono text-xs break-all select-all">{token.token}</code>

@@ -25,7 +25,7 @@ it("a new token is shown once, and is gone when the dialog is closed", async () 
   renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=tokens" });
   await userEvent.click(await screen.findByRole("button", { name: "New token" }));
   await userEvent.type(await screen.findByLabelText("Name"), "ci");
-  await userEvent.click(screen.getByRole("button", { name: "Make it" }));
+  await userEvent.click(screen.getByRole("button", { name: "Create token" }));
   await screen.findByText("ost_secret");
   expect(asked.find((one) => one.method === "POST")?.body).toEqual({ name: "ci", role: "viewer", expires: "90d" });
   await userEvent.click(screen.getByRole("button", { name: "Done" }));
@@ -67,7 +67,7 @@ it("a login is listed, and ended after a question", async () => {
   const [first, second] = screen.getAllByRole("listitem").map((row) => row.textContent?.includes("this browser"));
   expect([first, second]).toEqual([false, true]);
   await userEvent.click(screen.getByRole("button", { name: "Log out login 4 of ada" }));
-  await screen.findByText("It is this one: you have to log in anew.");
+  await screen.findByText("It is this browser: you have to log in again.");
   await userEvent.click(screen.getByRole("button", { name: "Keep as it is" }));
   await userEvent.click(screen.getByRole("button", { name: "Log out login 3 of ada" }));
   expect(asked.some((one) => one.method === "DELETE")).toBe(false);
@@ -95,7 +95,7 @@ it("the filters of the audit log are in the address", async () => {
 it("how far back the audit log goes is a word in its key: time that goes by makes no other list", async () => {
   const asked = stubServer({ "GET /api/audit": { items: [], next: null } });
   const { cache } = renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=audit&since=24h" });
-  await screen.findByText("Nothing is recorded like that");
+  await screen.findByText("No entry matches");
   const from = Date.parse(asked.at(-1)?.query.get("from") ?? "");
   expect(Math.abs(Date.now() - 86_400_000 - from)).toBeLessThan(60_000);
   const [query] = cache.getQueryCache().findAll({ queryKey: keys.audit });

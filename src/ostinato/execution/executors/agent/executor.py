@@ -95,7 +95,7 @@ class _AgentCall(ProcessCall):
         with self._environment(cli) as environment:
             ended = await self._converse(cli, environment, report, prepared.conversation)
             if prepared.conversation and not self._is_stopping and has_vanished(ended.stream, ended.status):
-                note = f"conversation {prepared.conversation} is not there any more, and a new one was begun"
+                note = f"conversation {prepared.conversation} no longer exists, so a new one was begun"
                 self._call.context.log(f"ostinato: {note}")
                 ended = await self._converse(cli, environment, report, None)
         for name, value in ended.stream.totals.items():
@@ -235,7 +235,7 @@ def _impossible(work: Agent, settings: Settings) -> Outcome:
     cli = settings.agent_clis.get(work.cli)
     if cli is not None and (flags := _wants_claude(work, cli)):
         reason = (
-            f"the agent {work.cli!r} does not know {', '.join(flags)}: say it in its command under {table}, "
+            f"the agent {work.cli!r} does not support {', '.join(flags)}: put it into its command under {table}, "
             "or set speaks_claude there"
         )
     elif cli is not None:

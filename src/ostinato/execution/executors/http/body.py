@@ -123,7 +123,7 @@ class _Packed:
             try:
                 data = self._step(piece)
             except zlib.error as error:
-                raise Trouble(f"the body that came cannot be unpacked: it is no {self._name} ({error})") from error
+                raise Trouble(f"the response body cannot be decompressed: it is not {self._name} ({error})") from error
             piece = self._zlib.unconsumed_tail
             if self._zlib.eof and not piece:
                 # One packed file may follow another; zeros may follow the last.
@@ -132,7 +132,9 @@ class _Packed:
                     self._zlib = zlib.decompressobj(wbits=31)
             self._unpacked += len(data)
             if self._unpacked > self._most:
-                raise Refusal(f"the body unpacks to more than {self._most // 1024**2} MB: that is not taken")
+                raise Refusal(
+                    f"the response body decompresses to more than {self._most // 1024**2} MB, which is too much"
+                )
             if data:
                 yield data
 
@@ -149,7 +151,7 @@ class _Packed:
 
     def end(self) -> None:
         if self._has_begun and not self._zlib.eof:
-            raise Trouble(f"the body that came cannot be unpacked: its {self._name} broke off")
+            raise Trouble(f"the response body cannot be decompressed: its {self._name} data broke off")
 
 
 def _type(headers: Mapping[str, str]) -> str | None:

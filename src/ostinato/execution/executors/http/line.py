@@ -114,9 +114,9 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
             async with asyncio.timeout(self._tuning.http_connect_seconds):
                 await self._through_tls(tls.do_handshake)
         except ssl.SSLCertVerificationError as error:
-            raise Refusal(f"the certificate of {target.shown} is not to be trusted: {error.verify_message}") from error
+            raise Refusal(f"the certificate of {target.shown} is not trusted: {error.verify_message}") from error
         except ValueError as error:
-            raise Refusal(f"{target.shown} cannot be called: {target.host!r} is no host") from error
+            raise Refusal(f"{target.shown} cannot be called: {target.host!r} is not a valid host") from error
         except (OSError, Endless) as error:
             raise Trouble(f"{target.shown} cannot be reached: TLS failed: {words(error, _LATE)}") from error
         self._tls = tls
@@ -167,7 +167,7 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
     async def _receive(self) -> bytes:
         assert self._socket is not None
         if self.allowance <= 0:
-            raise Endless("it sends more than belongs there, without an end")
+            raise Endless("it sends too much before the body")
         data = await asyncio.get_running_loop().sock_recv(self._socket, min(PIECE, self.allowance))
         self.allowance -= len(data)
         if not data and self._unsent is not None:

@@ -40,7 +40,7 @@ class Network:
         """The addresses that may be called, at least one. Only these are: nobody asks for the name again."""
         found = await self._look_up(target.host, target.port)
         if isinstance(found, ValueError):
-            raise Refusal(f"{target.shown} cannot be called: {target.host!r} is no host") from found
+            raise Refusal(f"{target.shown} cannot be called: {target.host!r} is not a valid host") from found
         if isinstance(found, Exception):
             said = found.strerror if isinstance(found, OSError) else found
             raise Trouble(f"{target.shown} cannot be reached: {target.host} has no address ({said})") from found

@@ -114,7 +114,7 @@ def first_request(work: Http, resolved: Mapping[str, str], key: str, version: st
     headers = {name: value for name, value in resolved.items() if name.lower() not in _OURS - {"host"}}
     for name, value in headers.items():
         if re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value):
-            raise Refusal(f"its header {name} has a line break or another control character in it: mend its value")
+            raise Refusal(f"its header {name} has a line break or another control character in it: fix its value")
     body: bytes | None = None
     defaults = {
         "User-Agent": f"Ostinato/{version}",
@@ -140,9 +140,9 @@ def next_request(request: Request, status: int, location: str) -> Request:
     try:
         target = Target.of(urljoin(before.url, _quoted(location, "latin-1")))
     except ValueError as error:
-        raise Refusal(f"{before.shown} redirects to what cannot be called: {error}") from None
+        raise Refusal(f"{before.shown} redirects to an address that cannot be called: {error}") from None
     if before.scheme == "https" and target.scheme == "http":
-        raise Refusal(f"{before.shown} redirects to {target.shown}, which is not encrypted: that is not followed")
+        raise Refusal(f"{before.shown} redirects to {target.shown}, which is not encrypted: not followed")
     following = replace(request, target=target)
     becomes_get = (status in (301, 302) and request.method == "POST") or (status == 303 and request.method != "HEAD")
     if becomes_get and request.method != "GET":
