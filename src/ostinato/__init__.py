@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         WaitTimeout,
     )
     from ostinato.execution.context import RunContext, current_run
+    from ostinato.models.app_event import AppEvent, AppEventKind, AppEventName
     from ostinato.models.budget import Budget
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Abort",
     "Agent",
+    "AppEvent",
+    "AppEventKind",
+    "AppEventName",
     "At",
     "Budget",
     "CatchUp",
@@ -114,6 +118,7 @@ _HOMES = {
         "WaitTimeout",
     ),
     "ostinato.execution.context": ("RunContext", "current_run"),
+    "ostinato.models.app_event": ("AppEvent", "AppEventKind", "AppEventName"),
     "ostinato.models.budget": ("Budget",),
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),

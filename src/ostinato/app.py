@@ -23,7 +23,9 @@ from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.context import RunContext
 from ostinato.execution.registry import Check, Isolation, Registry, TaskDefinition
+from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
+from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions, check_key
@@ -42,6 +44,7 @@ log = get_logger("ostinato")
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+C = TypeVar("C", bound=Callback)
 
 
 class TaskDecorator(Protocol):
@@ -74,7 +77,8 @@ class Ostinato(Resources[Sync]):
         self.name = check_key(name, "name", "give the app a name such as shop")
         self.settings = settings or load_settings(db=db, tz=tz, slots=slots, lanes=lanes, rates=rates)
         self.clock: Clock = clock or SystemClock()
-        self.registry = Registry(check_seconds=self.settings.tuning.check_seconds)
+        tuning = self.settings.tuning
+        self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
         self._declared: dict[str, ScheduleSpec] = {}
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
@@ -159,6 +163,26 @@ class Ostinato(Resources[Sync]):
             return function
 
         return decorate
+
+    @overload
+    def on(self, event: AppEventName | AppEventKind, callback: C) -> C: ...
+
+    @overload
+    def on(self, event: AppEventName | AppEventKind) -> Callable[[C], C]: ...
+
+    def on(self, event: AppEventName | AppEventKind, callback: Any = None) -> Any:
+        """Call this with an AppEvent whenever such a thing happens in this process; can be a decorator.
+
+        Callbacks are called one after the other on a thread of their own; those that are coroutine functions are
+        awaited on the app's loop. What one raises is logged, and does nothing to the run.
+        """
+        kind = check_event_kind(event)
+
+        def register(callback: Any) -> Any:
+            self.registry.listeners.add(kind, callback)
+            return callback
+
+        return register if callback is None else register(callback)
 
     # Starting and stopping
 
@@ -352,6 +376,8 @@ async def _stop_engine(container: Container, grace: float | None = None) -> None
             await container.engine.stop(grace)
         finally:
             container.engine = None
+    else:
+        await container.registry.listeners.close()  # verbs have told, too
 
 
 async def _give_up(engine: Engine) -> None:

@@ -50,6 +50,11 @@ class Tuning:
     write_again_seconds: float = 0.5
     """Before a stopping node tries again to write what the database did not take."""
 
+    event_queue: int = 10_000
+    """How many events wait for the callbacks of `app.on` at most."""
+    event_stop_seconds: float = 1.0
+    """How long a stop waits for those callbacks."""
+
     # Services
 
     removal_stop_seconds: float = 15.0

@@ -70,7 +70,8 @@ class Container:
         self._remote = remote
         code = remote or registry
         limits, tuning = settings.login_limits, settings.tuning
-        self.services = Services(store, clock, settings.tz, code, self._is_draining, limits, tuning)
+        listeners = registry.listeners
+        self.services = Services(store, clock, settings.tz, code, self._is_draining, limits, tuning, listeners)
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""

@@ -182,8 +182,9 @@ async def look_at_everything(engine: Engine) -> None:
     """Every list that people have, and every step of the engine."""
     store, now = engine.store, engine.clock.now()
     settings = engine.settings
+    registry, tuning = engine.registry, settings.tuning
     services = Services(
-        store, engine.clock, "UTC", engine.registry, lambda: False, settings.login_limits, settings.tuning
+        store, engine.clock, "UTC", registry, lambda: False, settings.login_limits, tuning, registry.listeners
     )
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))

@@ -156,7 +156,7 @@ def test_a_finish_whose_run_was_rescued_meanwhile_is_dropped_and_told(
 
     async def rescue(engine: Engine) -> None:
         (stale,) = await engine.store.nodes.signs_of_life()
-        runs = await engine.store.runs.stale_runs([stale], engine.clock.now())
+        runs = (await engine.store.runs.stale_runs([stale], engine.clock.now())).runs
         assert [run.id for run in runs] == [id]
         await engine.store.runs.finish_runs([_failed(engine, run) for run in runs])
 

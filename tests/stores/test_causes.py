@@ -92,7 +92,7 @@ async def test_what_an_older_version_told_to_stop_ends_as_it_meant(
     store = shared_place.store()
     await store.open()
     try:
-        (run,) = await store.runs.stale_runs([], NOW)
+        (run,) = (await store.runs.stale_runs([], NOW)).runs
         await store.runs.finish_runs([retry(run)])
         (shown,) = await store.runs.list_runs(RunFilter())
         assert (shown.state, shown.reason) == (state, words)

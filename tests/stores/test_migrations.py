@@ -105,7 +105,7 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         queued, running = await store.runs.list_runs(RunFilter())
         assert [run.project for run in (queued, running)] == [None, None]
         assert list(await store.runs.read_output(running.id)) == [OutputPart("one "), OutputPart("two")]
-        old = (await store.runs.stale_runs([], NOW))[0]
+        old = (await store.runs.stale_runs([], NOW)).runs[0]
         tail = OutputPart("fo", is_tail=True)
         await store.runs.report_runs([Report(old.id, 1, output=[part("three\n"), tail])])
         assert [each.text for each in await store.runs.read_output(old.id)] == ["one ", "two", "three\n", "fo"]

@@ -173,7 +173,7 @@ async def test_the_connections_of_a_node_that_is_declared_lost_are_ended_before_
         await asyncio.wait_for(held.wait(), PATIENCE)
         claiming = asyncio.ensure_future(postgres_store.runs.claim_runs(claim(now=NOW + 1)))
         silent = [(NodeId("paused"), NOW)]
-        (stale,) = await asyncio.wait_for(postgres_store.runs.stale_runs(silent, NOW + 1), PATIENCE)
+        (stale,) = (await asyncio.wait_for(postgres_store.runs.stale_runs(silent, NOW + 1), PATIENCE)).runs
         again = finish(stale, RunState.QUEUED, ready_at=NOW, attempt_state="failed")
         done = await asyncio.wait_for(postgres_store.runs.finish_runs([again]), PATIENCE)
         assert (list(done.lost), (await asyncio.wait_for(claiming, PATIENCE)).runs) == ([], [])

@@ -200,7 +200,7 @@ class Sessions(RuleBasedStateMachine):
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
         """The node is gone, and another one rescues what ran on it."""
-        stale = self.do(self.store.runs.stale_runs([(NodeId(self.node_name), NOW)], self.now))
+        stale = self.do(self.store.runs.stale_runs([(NodeId(self.node_name), NOW)], self.now)).runs
         assert sorted(run.id for run in stale) == sorted(run.id for run in self.claims.values())
         assert list(self.do(self.store.runs.claim_runs(self._claim(100, 0))).runs) == [], "a lost node gets nothing"
         self.late += self.claims.values()

@@ -15,6 +15,7 @@ from contextlib import suppress
 import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.execution.outcome import Outcome, OutcomeKind, ended
@@ -43,12 +44,14 @@ class Dispatcher:
         quarantine: Quarantine,
         statistics: Statistics | None = None,
         may_start: Callable[[], bool] = lambda: True,
+        announcer: Announcer | None = None,
     ) -> None:
         self._runs = runs
         self._quarantine = quarantine
         self._may_start = may_start
         """Asked once for all that is to start; after a no, `wake` follows when it may."""
         self._statistics = statistics or Statistics()
+        self._announcer = announcer or Announcer()
         self._runner = runner
         self._clock = clock
         self.node = node
@@ -162,6 +165,7 @@ class Dispatcher:
             else:
                 heapq.heappush(self._claimed_ahead, (run.ready_at, run.id, loaded))
         self._statistics.started(late)
+        self._announcer.started(claimed.runs)
         if self._ask_again:
             self._ask_again = False
             self.wake()
@@ -175,17 +179,19 @@ class Dispatcher:
 
     def start_claimed(self, now: Micros) -> int:
         """Start what was claimed ahead and is ready now; answers how many runs."""
-        count = 0
         is_due = bool(self._claimed_ahead) and self._claimed_ahead[0][0] <= now
         self._is_fenced = is_due and not self._may_start()
         if self._is_fenced:
             return 0
+        started: list[ClaimedRun] = []
         while self._claimed_ahead and self._claimed_ahead[0][0] <= now:
-            ready_at, _, loaded = heapq.heappop(self._claimed_ahead)
-            self._statistics.started((now - ready_at,))
+            _, _, loaded = heapq.heappop(self._claimed_ahead)
             self._runner.start(loaded)
-            count += 1
-        return count
+            started.append(loaded.claimed)
+        if started:
+            self._statistics.started(now - run.ready_at for run in started)
+            self._announcer.started(started)
+        return len(started)
 
     @property
     def next_start_at(self) -> Micros | None:

@@ -14,6 +14,7 @@ import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, micros_of
 from ostinato.config import Settings
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.fence import Fence
@@ -69,17 +70,33 @@ class Engine:
         self.budgets = BudgetKeeper(store, clock)
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
-        self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics)
+        self.announcer = announcer = Announcer(registry.listeners)
+        self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics, announcer)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
         self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
         self.runner.may_begin = self.fence.wait
         self.dispatcher = Dispatcher(
-            store.runs, self.runner, clock, self.id, settings.slots, self.quarantine, self.statistics, self.fence.admits
+            store.runs,
+            self.runner,
+            clock,
+            self.id,
+            settings.slots,
+            self.quarantine,
+            self.statistics,
+            self.fence.admits,
+            announcer,
         )
         self.monitor = LoopMonitor()
         self.ticker = Ticker(
-            store.schedules, clock, settings, self.dispatcher.wake, self.quarantine, self.statistics, self.monitor.stood
+            store.schedules,
+            clock,
+            settings,
+            self.dispatcher.wake,
+            self.quarantine,
+            self.statistics,
+            self.monitor.stood,
+            announcer,
         )
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
         self.lease = Lease(
@@ -95,8 +112,10 @@ class Engine:
             compare=self.reconciler.compare,
             jump_seconds=tuning.clock_jump_seconds,
         )
-        self.rescuer = Rescuer(store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics)
-        self.spool = Spool(store.runs, spool_prefix(settings))
+        self.rescuer = Rescuer(
+            store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
+        )
+        self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
@@ -178,6 +197,7 @@ class Engine:
             if node != self.id:
                 raise Conflict(f"run {claimed.id} was not begun: its node lost its lease, and other nodes took over")
             self.runner.start(self.runner.load(claimed))
+            self.announcer.started((claimed,))
         finally:
             self.reconciler.starting -= 1
         return claimed.id
@@ -212,6 +232,7 @@ class Engine:
             await self.watchdog.stop()
             self.monitor.stop()
             self.runner.threads.stop()
+            await self.registry.listeners.close()
 
     async def _write_rest(self, until: float) -> bool:
         """Write what has ended, and go on trying while there is grace; False if the rest had to be spooled."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ostinato.clock import Signal
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.statistics import Statistics
@@ -35,12 +36,18 @@ class Recorder:
     """Writes what became of runs."""
 
     def __init__(
-        self, runs: RunStore, throttle: Throttle, budgets: BudgetKeeper, statistics: Statistics | None = None
+        self,
+        runs: RunStore,
+        throttle: Throttle,
+        budgets: BudgetKeeper,
+        statistics: Statistics | None = None,
+        announcer: Announcer | None = None,
     ) -> None:
         self._runs = runs
         self._throttle = throttle
         self._budgets = budgets
         self._statistics = statistics or Statistics()
+        self._announcer = announcer or Announcer()
         self._buffer: list[Finish] = []
         self._signal = Signal()
         self._report_signal = Signal()
@@ -149,7 +156,11 @@ class Recorder:
 
     def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
         """Say what became of a batch, to whom it concerns."""
+        if finished.instead:
+            instead = {finish.id: finish for finish in finished.instead}
+            batch = [instead.get(finish.id, finish) for finish in batch]
         self._statistics.recorded(batch, finished.lost)
+        self._announcer.ended(batch, finished)
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)

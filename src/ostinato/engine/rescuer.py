@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import NotLoadable, StoreUnavailable
@@ -45,8 +46,10 @@ class Rescuer:
         look: Callable[[], None],
         quarantine: Quarantine,
         statistics: Statistics | None = None,
+        announcer: Announcer | None = None,
     ) -> None:
         self._statistics = statistics or Statistics()
+        self._announcer = announcer or Announcer()
         self._quarantine = quarantine
         self._nodes = store.nodes
         self._runs = store.runs
@@ -84,13 +87,13 @@ class Rescuer:
         return rescued
 
     async def _rescue(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
-        stale = await self._runs.stale_runs(silent, now)
+        stale = await self._stale_runs(silent, now)
         return await self._finish([_crashed(run, now) for run in stale]) if stale else 0
 
     async def _rescue_singly(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> int:
         """What cannot be decided or written as it should be is failed, and holds up nobody."""
         rescued = 0
-        for run in await self._runs.stale_runs(silent, now):
+        for run in await self._stale_runs(silent, now):
             try:
                 rescued += await self._finish([_crashed(run, now)])
             except StoreUnavailable:
@@ -99,9 +102,15 @@ class Rescuer:
                 rescued += await self._finish([undecided(run, error, now)])
         return rescued
 
+    async def _stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Sequence[ClaimedRun]:
+        stale = await self._runs.stale_runs(silent, now)
+        self._announcer.lost(stale.lost, now)
+        return stale.runs
+
     async def _finish(self, crashed: Sequence[Finish]) -> int:
         finished = await self._runs.finish_runs(crashed)
         self._statistics.ended(crashed, finished.lost)
+        self._announcer.ended(crashed, finished)
         return len(crashed) - len(finished.lost)
 
     def _silent(self, signs: Sequence[tuple[NodeId, Micros]]) -> list[tuple[NodeId, Micros]]:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from ostinato.config import Settings, absolute_db, without_password
+from ostinato.engine.announcer import Announcer
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
 from ostinato.logs import get_logger
@@ -65,7 +66,8 @@ def spool_prefix(settings: Settings) -> Path | None:
 class Spool:
     """Keeps the finishes of a node beside a database that is away."""
 
-    def __init__(self, runs: RunStore, prefix: Path | None) -> None:
+    def __init__(self, runs: RunStore, prefix: Path | None, announcer: Announcer) -> None:
+        self._announcer = announcer
         self._runs = runs
         self._prefix = prefix
 
@@ -128,14 +130,19 @@ class Spool:
 
     async def _finish(self, batch: Sequence[Finish]) -> Sequence[RunId]:
         try:
-            return (await self._runs.finish_runs(batch)).lost
+            return await self._put(batch)
         except StoreUnavailable:
             raise  # the database is away: this start fails, and the file is left for the next one
         except Exception as error:
             if len(batch) > 1:
                 return [id for finish in batch for id in await self._finish([finish])]
             log.exception("the outcome of run %s could not be stored", batch[0].id)
-            return (await self._runs.finish_runs([unstorable(batch[0], one_line(error))])).lost
+            return await self._put([unstorable(batch[0], one_line(error))])
+
+    async def _put(self, batch: Sequence[Finish]) -> Sequence[RunId]:
+        finished = await self._runs.finish_runs(batch)
+        self._announcer.ended(batch, finished)
+        return finished.lost
 
 
 def _read(path: Path) -> tuple[str, list[Finish]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal, micros_of
 from ostinato.config import Settings
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.attendance import Attendance, Look
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
@@ -45,9 +46,11 @@ class Ticker:
         quarantine: Quarantine,
         statistics: Statistics | None = None,
         stood: Callable[[], float] = lambda: 0.0,
+        announcer: Announcer | None = None,
     ) -> None:
         self._schedules = schedules
         self._statistics = statistics or Statistics()
+        self._announcer = announcer or Announcer()
         self._clock = clock
         self._grace = micros_of(settings.misfire_grace)
         self._batch = settings.tuning.due_batch
@@ -105,6 +108,7 @@ class Ticker:
                 continue
             moved = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
             self._count(due.schedules, plans, moved)
+            self._announcer.fired(due.schedules, plans, moved, now)
             self._recorded()
         return wake_at
 

@@ -15,6 +15,7 @@ from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
+from ostinato.listeners import Listeners
 from ostinato.models.ids import RunId
 from ostinato.models.policy import check_key, make_policy
 from ostinato.tuning import DEFAULT_TUNING
@@ -43,11 +44,12 @@ class TaskDefinition:
 
 @dataclass(slots=True)
 class Registry:
-    """Tasks and checks of one app."""
+    """Tasks, checks and callbacks of one app."""
 
     tasks: dict[str, TaskDefinition] = field(default_factory=dict)
     checks: dict[str, Check] = field(default_factory=dict)
     throttle: Throttle = field(default_factory=Throttle)
+    listeners: Listeners = field(default_factory=Listeners)
     on_new_task: Callable[[str], None] | None = None
     """Told the name of a task that was added."""
     check_seconds: float = DEFAULT_TUNING.check_seconds

@@ -101,6 +101,8 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         schedule_id=run.schedule_id,
         schedule=run.schedule,
         session=run.session,
+        task=run.task,
+        attempt=run.attempt,
         name=run.task or run.schedule or run.kind,
     )
 

@@ -269,6 +269,8 @@ class Finish:
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
     """The schedule's name, for the log."""
+    task: str | None = None
+    attempt: int | None = None
     name: str = ""
     """What it is counted under: its task, its schedule, or its kind of work."""
     recorded: Callable[[], None] | None = None
@@ -324,6 +326,9 @@ def unstorable(finish: Finish, why: str) -> Finish:
         reason=f"its outcome could not be stored: {why.encode('ascii', 'backslashreplace').decode()}",
         schedule_id=finish.schedule_id,
         session=finish.session,
+        schedule=finish.schedule,
+        task=finish.task,
+        attempt=finish.attempt,
         name=finish.name,
         cost=None if finish.cost is None else UNKNOWN,
         abandoned=True,

@@ -8,7 +8,9 @@ from typing import Any
 
 from ostinato.clock import Clock, from_micros
 from ostinato.errors import InvalidInput, NotFound
+from ostinato.listeners import Listeners
 from ostinato.logs import get_logger
+from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.ids import RunId
 from ostinato.models.lane import FALLBACK_LANE, Lane, parse_rate
 from ostinato.models.policy import Policy, check_key, check_whole
@@ -25,7 +27,8 @@ _CLEAR_STEP = 1_000
 class LaneService:
     """What can be done with lanes. It remembers the names it has seen."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, listeners: Listeners) -> None:
+        self._listeners = listeners
         self._store = store
         self._clock = clock
         self._known: set[str] = set()
@@ -73,7 +76,11 @@ class LaneService:
     @audited("lane.pause")
     async def pause(self, name: str, *, note: str | None = None) -> Lane:
         """Start nothing more in this lane, on any node, until it is resumed; what runs goes on."""
-        return await self._switch(name, True, note)
+        lane = await self._switch(name, True, note)
+        if AppEventKind.LANE_PAUSED in self._listeners.wanted:
+            at = from_micros(self._clock.now())
+            self._listeners.tell([AppEvent(AppEventKind.LANE_PAUSED, at, reason=note, lane=name)])
+        return lane
 
     @audited("lane.resume")
     async def resume(self, name: str) -> Lane:

@@ -10,9 +10,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from ostinato.clock import Clock, Micros, micros_of, to_micros
+from ostinato.clock import Clock, Micros, from_micros, micros_of, to_micros
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import Conflict, Draining, InvalidInput, MessageStale, NotFound, WaitTimeout
+from ostinato.listeners import Listeners
+from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
@@ -88,7 +90,9 @@ class RunService:
         projects: ProjectService,
         code: Code,
         draining: Callable[[], bool],
+        listeners: Listeners,
     ) -> None:
+        self._listeners = listeners
         self._store = store
         self._clock = clock
         self._lanes = lanes
@@ -270,8 +274,13 @@ class RunService:
         """End it if it is queued, ask its node to stop it if it runs; a Conflict if it has ended."""
         run = await self.get(id)
         if not run.ended:
-            await self._store.runs.cancel_runs([run.id], Ending(Cause.CANCELLED, reason), self._clock.now())
+            ending = Ending(Cause.CANCELLED, reason)
+            cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
             run = await self.get(id)
+            if cancelled.ended and AppEventKind.RUN_CANCELLED in self._listeners.wanted:
+                at = run.finished_at or from_micros(self._clock.now())
+                told = (run.id, run.schedule, run.task, run.state, run.cause, run.reason)
+                self._listeners.tell([AppEvent(AppEventKind.RUN_CANCELLED, at, *told, attempt=run.attempt)])
         if run.ended and run.state is not RunState.CANCELLED:
             raise Conflict(f"run {id} has ended already: {run.state}")
         return run

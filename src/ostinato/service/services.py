@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ostinato.clock import Clock
+from ostinato.listeners import Listeners
 from ostinato.models.access import LoginLimits
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
@@ -41,12 +42,15 @@ class Services:
         draining: Callable[[], bool],
         logins: LoginLimits,
         tuning: Tuning,
+        listeners: Listeners,
     ) -> None:
-        self.lanes = LaneService(store, clock)
+        self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
         removal_seconds = tuning.removal_stop_seconds
-        self.schedules = ScheduleService(store, clock, zone, self.lanes, self.projects, code, removal_seconds)
-        self.runs = RunService(store, clock, self.lanes, self.projects, code, draining)
+        self.schedules = ScheduleService(
+            store, clock, zone, self.lanes, self.projects, code, removal_seconds, listeners
+        )
+        self.runs = RunService(store, clock, self.lanes, self.projects, code, draining, listeners)
         self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)

@@ -20,7 +20,7 @@ from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
 from ostinato.stores.quarantine import QuarantineStore
-from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, StateCount
+from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Stale, StateCount
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
@@ -41,6 +41,7 @@ __all__ = [
     "RunCounts",
     "RunStore",
     "ScheduleStore",
+    "Stale",
     "StateCount",
     "Store",
     "WakeHints",

@@ -14,7 +14,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 
-__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "StateCount"]
+__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Stale", "StateCount"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,16 @@ class Finished:
     broken: Sequence[ScheduleId] = ()
     """Schedules whose breaker tripped."""
     claimed: Claimed = Claimed()
+    instead: Sequence[Finish] = ()
+    """What was written for runs that were to be tried again, and that somebody had asked to cancel meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """What runs on nodes that are lost or have vanished, and which of them were declared lost just now."""
+
+    runs: Sequence[ClaimedRun] = ()
+    lost: Sequence[NodeId] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +140,7 @@ class RunStore(Protocol):
 
     async def cancel_runs(self, ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled: ...
 
-    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Stale:
         """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
         lost or vanished nodes."""
         ...

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.listeners import Listeners
 from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy, policy_text
@@ -70,7 +71,9 @@ class ScheduleService:
         projects: ProjectService,
         code: Code,
         removal_seconds: float,
+        listeners: Listeners,
     ) -> None:
+        self._listeners = listeners
         self._store = store
         self._clock = clock
         self._zone = zone
@@ -381,6 +384,8 @@ class ScheduleService:
             if wanted is None:
                 return schedule
             if await self._store.schedules.change_schedule(schedule.id, schedule.version, wanted, now):
+                if schedule.broken is not None and wanted.broken is None:
+                    self._listeners.recovered(name, now)
                 return await self.get(name)
         raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
 

@@ -68,7 +68,7 @@ async def send_ends(connection: Connection, ended: Sequence[Finish]) -> Answer[W
 
     async def answer() -> Written:
         written = {RunId(id) for (id,) in await cursor.fetchall()}
-        return (await find_lost(connection, ended, written) if len(written) != len(ended) else []), []
+        return Written(await find_lost(connection, ended, written) if len(written) != len(ended) else [])
 
     return answer
 

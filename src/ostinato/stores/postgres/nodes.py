@@ -49,7 +49,7 @@ SELECT n.id, held.pid FROM ({HELD_KEYS}) held JOIN nodes n ON held.key IN (n.wri
 CROSS JOIN {_SILENT} AND n.writer <> %s
 """
 _END = f"SELECT pg_terminate_backend(pid) FROM ({_HOLDERS}) found"
-_LOSE = f"UPDATE nodes n SET lost_at = %s, statistics = '{{}}' FROM {_SILENT}"
+_LOSE = f"UPDATE nodes n SET lost_at = %s, statistics = '{{}}' FROM {_SILENT} RETURNING n.id"
 
 
 class PostgresNodes(NodeReads):
@@ -76,8 +76,9 @@ class PostgresNodes(NodeReads):
         return await self._database.beats.run(signs_of_life)
 
 
-async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
-    """Declare nodes lost that gave no sign of life since the given one, after their connections were ended."""
+async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[NodeId]:
+    """Declare nodes lost that gave no sign of life since the given one, after their connections were ended; answers
+    which."""
     nodes = (texts([id for id, _ in silent]), numbers([seen_at for _, seen_at in silent]))
 
     async def end(connection: Connection) -> None:
@@ -89,8 +90,8 @@ async def declare_lost(database: Database, silent: Sequence[tuple[NodeId, Micros
         if ended:
             log.warning("ended %s of nodes that gave no sign of life", counted(len(ended), "connection"))
 
-    async def lose(connection: Connection) -> None:
-        await connection.execute(_LOSE, (now, *nodes))
+    async def lose(connection: Connection) -> list[NodeId]:
+        return [NodeId(id) for (id,) in await fetch(connection, _LOSE, (now, *nodes))]
 
     await database.beats.run(end)
-    await database.beats.run(lose)
+    return await database.beats.run(lose)

@@ -64,11 +64,13 @@ class PostgresRuns(Runs[Connection]):
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken = await self._database.send(finish, wakes=tells(finishes), once=once, sessions=sessions)
-            return Finished(lost, broken)
+            lost, broken, instead = await self._database.send(
+                finish, wakes=tells(finishes), once=once, sessions=sessions
+            )
+            return Finished(lost, broken, instead=instead)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions, once=once)
-        lost, broken = written or ([], [])
-        return Finished(lost, broken, claimed)
+        lost, broken, instead = written or Written()
+        return Finished(lost, broken, claimed, instead)
 
     async def _write_and_claim(
         self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = (), *, once: bool = False
@@ -102,5 +104,5 @@ class PostgresRuns(Runs[Connection]):
 
         return undo
 
-    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
-        await declare_lost(self._database, silent, now)
+    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[NodeId]:
+        return await declare_lost(self._database, silent, now)

@@ -7,7 +7,7 @@ more there is to do is done only where a finish asks for it. Neighbours: output.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
@@ -24,8 +24,15 @@ from ostinato.stores.sql.pauses import end_pauses, find_paused
 __all__ = ["Written", "find_lost", "finish_all"]
 
 C = TypeVar("C", bound=Connection)
-Written = tuple[list[RunId], list[ScheduleId]]
-"""The runs whose token no longer held, and the schedules whose breaker tripped."""
+
+
+class Written(NamedTuple):
+    """What final writes did, as in stores.base.Finished."""
+
+    lost: Sequence[RunId] = ()
+    broken: Sequence[ScheduleId] = ()
+    instead: Sequence[Finish] = ()
+
 
 # Locked, so that whoever asks from here on waits, and then finds the run queued.
 _ASKED = "SELECT id, cause, cancel FROM runs WHERE id = ANY (:ids::bigint[]) ORDER BY id FOR NO KEY UPDATE"
@@ -92,7 +99,8 @@ INSERT INTO audit (at, who, door, verb, object, detail) VALUES (:at, {REMOVED_AF
 async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Written:
     """Write the finishes whose token holds."""
     await parts.lock_schedules(db, finishes)
-    finishes = await _obey_cancels(db, finishes)
+    given, finishes = finishes, await _obey_cancels(db, finishes)
+    instead = [new for old, new in zip(given, finishes, strict=True) if new is not old] if given is not finishes else []
     await mark_given_up(db, finishes)
     ended = [finish for finish in finishes if finish.state is not RunState.QUEUED]
     written = await parts.end_runs(db, ended) if ended else set()
@@ -107,7 +115,7 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Writ
         finishes = [finish for finish in finishes if finish.id in done]
         ended = [finish for finish in ended if finish.id in done]
     await _leave(db, parts, finishes)
-    return lost, await _follow(db, parts, ended)
+    return Written(lost, await _follow(db, parts, ended), instead)
 
 
 async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:

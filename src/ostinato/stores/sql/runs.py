@@ -16,7 +16,7 @@ from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause
-from ostinato.stores.base import Cancelled, RunCounts, StateCount
+from ostinato.stores.base import Cancelled, RunCounts, Stale, StateCount
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.cancels import cancel_now
@@ -89,8 +89,8 @@ class Runs(ABC, Generic[C]):
         self._parts = parts
 
     @abstractmethod
-    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
-        """Declare nodes lost that gave no sign of life since the given one."""
+    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[NodeId]:
+        """Declare nodes lost that gave no sign of life since the given one; answers which."""
 
     async def queue_runs(self, runs: Sequence[NewRun], now: Micros) -> list[RunId]:
         async def queue(db: C) -> list[RunId]:
@@ -187,10 +187,10 @@ class Runs(ABC, Generic[C]):
         rows = await self._database.read(lambda db: db.fetch(_SESSIONS, {"ids": ids}))
         return [session for (session,) in rows]
 
-    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[ClaimedRun]:
-        if silent:
-            await self._declare_lost(silent, now)
-        return [load_claimed(row) for row in await self._database.read(lambda db: db.fetch(_STALE))]
+    async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Stale:
+        lost = await self._declare_lost(silent, now) if silent else []
+        rows = await self._database.read(lambda db: db.fetch(_STALE))
+        return Stale([load_claimed(row) for row in rows], lost)
 
     async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
         def query(db: C) -> Any:

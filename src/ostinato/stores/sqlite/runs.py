@@ -36,13 +36,19 @@ class SqliteRuns(Runs[Connection]):
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         async def finish(db: Connection) -> Finished:
-            lost, broken = await finish_all(db, self._parts, finishes)
-            return Finished(lost, broken, await claim_now(db, claim) if claim is not None else Claimed())
+            lost, broken, instead = await finish_all(db, self._parts, finishes)
+            claimed = await claim_now(db, claim) if claim is not None else Claimed()
+            return Finished(lost, broken, claimed, instead)
 
         return await self._database.write(finish, wakes=tells(finishes))
 
-    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> None:
-        def lose(connection: Connection) -> None:
-            connection.executemany(_LOSE, [(now, id, seen_at) for id, seen_at in silent])
+    async def _declare_lost(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> list[NodeId]:
+        def lose(connection: Connection) -> list[NodeId]:
+            lost = []
+            for id, seen_at in silent:
+                connection.execute(_LOSE, (now, id, seen_at))
+                if connection.changes():
+                    lost.append(id)
+            return lost
 
-        await self._database.submit(lose)
+        return await self._database.submit(lose)

@@ -167,7 +167,7 @@ async def test_a_run_that_is_started_at_once_asks_no_lane(store: Store) -> None:
 
 async def test_a_run_that_is_started_at_once_is_rescued_like_any_other(store: Store) -> None:
     run = await store.runs.start_run(new_run(), NodeId("node-9"), NOW)
-    (stale,) = await store.runs.stale_runs([], NOW)
+    (stale,) = (await store.runs.stale_runs([], NOW)).runs
     assert (stale.id, stale.token, stale.node) == (run.id, 1, "node-9")
     await store.runs.finish_runs([retry(stale, ready_at=NOW)])
     again = await claim_one(store)

@@ -18,8 +18,8 @@ async def test_what_such_a_process_ran_is_stale_when_it_is_lost(store: Store) ->
     await store.nodes.renew(beat("engine"))
     await store.nodes.renew(beat("hand", slots=0, tasks=()))
     started = await store.runs.start_run(new_run(), NodeId("hand"), NOW)
-    assert await store.runs.stale_runs([], NOW + MINUTE) == []
-    stale = await store.runs.stale_runs([(NodeId("hand"), NOW)], NOW + MINUTE)
+    assert (await store.runs.stale_runs([], NOW + MINUTE)).runs == []
+    stale = (await store.runs.stale_runs([(NodeId("hand"), NOW)], NOW + MINUTE)).runs
     assert [run.id for run in stale] == [started.id]
     assert await store.nodes.signs_of_life() == [("engine", NOW)]
     assert not (await store.nodes.renew(beat("hand", now=NOW + MINUTE, slots=0, tasks=()))).held

@@ -137,15 +137,15 @@ async def test_what_ran_on_a_node_that_lost_its_lease_is_stale(store: Store) -> 
     assert (await store.nodes.renew(beat("lives", lease_until=NOW + HOUR))).held
     dying = await claim_one(store, node="dies", room=1, now=NOW + 3)
     await claim_one(store, node="lives", room=1)
-    assert await store.runs.stale_runs([(NodeId("dies"), NOW - 1)], NOW + MINUTE) == [], "it was heard of since"
-    (stale,) = await store.runs.stale_runs([(NodeId("dies"), NOW)], NOW + MINUTE)
+    assert (await store.runs.stale_runs([(NodeId("dies"), NOW - 1)], NOW + MINUTE)).runs == [], "it was heard of since"
+    (stale,) = (await store.runs.stale_runs([(NodeId("dies"), NOW)], NOW + MINUTE)).runs
     assert (stale.id, stale.token, stale.attempt, stale.node) == (dying.id, dying.token, 1, "dies")
     assert (stale.schedule_id, stale.schedule, stale.started_at) == (id, "report", NOW + 3)
     assert await store.nodes.renew(beat("dies", now=NOW + MINUTE)) == Renewed(held=False)
     states = {node.id: node.state for node in await store.nodes.list_nodes(NOW + MINUTE)}
     assert states == {"dies": "lost", "lives": "alive"}
     await store.runs.finish_runs([retry(stale, ready_at=NOW, error="its node was lost")])
-    assert await store.runs.stale_runs([], NOW + MINUTE) == []
+    assert (await store.runs.stale_runs([], NOW + MINUTE)).runs == []
     assert list((await store.runs.finish_runs([finish(dying)])).lost) == [dying.id]
 
 
@@ -153,9 +153,9 @@ async def test_what_ran_on_a_node_that_vanished_is_stale(store: Store) -> None:
     await store.runs.insert_runs([new_run()])
     await store.nodes.renew(beat("gone"))
     run = await claim_one(store, node="gone")
-    assert await store.runs.stale_runs([], NOW) == []
+    assert (await store.runs.stale_runs([], NOW)).runs == []
     await store.nodes.leave(NodeId("gone"))
-    assert ids(await store.runs.stale_runs([], NOW)) == [run.id]
+    assert ids((await store.runs.stale_runs([], NOW)).runs) == [run.id]
 
 
 async def test_a_node_that_was_declared_lost_claims_nothing(store: Store) -> None:

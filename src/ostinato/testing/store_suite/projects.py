@@ -194,7 +194,7 @@ async def test_a_due_schedule_knows_its_project(store: Store) -> None:
 
 async def test_runs_of_lost_nodes_know_their_project(store: Store) -> None:
     run = await started(store, "blog")
-    assert [(stale.id, stale.project) for stale in await store.runs.stale_runs([], NOW)] == [(run.id, "blog")]
+    assert [(stale.id, stale.project) for stale in (await store.runs.stale_runs([], NOW)).runs] == [(run.id, "blog")]
 
 
 async def test_runs_are_listed_by_project(store: Store) -> None:

@@ -145,7 +145,7 @@ async def test_an_interrupted_run_whose_node_crashed_is_superseded_by_the_rescue
     await store.nodes.renew(beat("node-1"))
     (run,) = await under_way(store, 1)
     await send(store, 2, mode=Mode.INTERRUPT)
-    (stale,) = await store.runs.stale_runs([(NodeId("node-1"), NOW)], NOW + MINUTE)
+    (stale,) = (await store.runs.stale_runs([(NodeId("node-1"), NOW)], NOW + MINUTE)).runs
     assert stale.id == run.id
     done = await store.runs.finish_runs([retry(stale, ready_at=NOW)], claim(node="node-2", now=NOW + MINUTE))
     assert await outcome(store, run.id) == (RunState.SUPERSEDED, INTERRUPTED)

@@ -222,7 +222,7 @@ async def test_a_run_that_is_rescued_after_stop_all_does_not_start(store: Store)
     await send(store, 1)
     run = await claim_one(store)
     await stop_all(store)
-    (stale,) = await store.runs.stale_runs([(NodeId("node-1"), NOW)], NOW + MINUTE)
+    (stale,) = (await store.runs.stale_runs([(NodeId("node-1"), NOW)], NOW + MINUTE)).runs
     done = await store.runs.finish_runs([retry(stale, ready_at=NOW)], claim(node="node-2", now=NOW + HOUR))
     assert list(done.claimed.runs) == []
     assert await outcome(store, run.id) == (RunState.CANCELLED, STOPPED)

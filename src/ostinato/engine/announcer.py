@@ -1,0 +1,146 @@
+"""What a node does, as events for the callbacks of `app.on(…)`: starts, ends that were written, fires, lost nodes.
+
+The dispatcher, the recorder, the ticker, the rescuer and the spool tell it once for each batch. While nobody listens,
+that is one test, and nothing is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ostinato.clock import Micros, from_micros
+from ostinato.listeners import Listeners
+from ostinato.models.app_event import AppEvent, AppEventKind
+from ostinato.models.ids import NodeId, ScheduleId
+from ostinato.models.run import ClaimedRun, Finish, NewRun
+from ostinato.models.schedule import DueSchedule, FirePlan
+from ostinato.models.states import RunState
+from ostinato.stores.base import Finished
+
+__all__ = ["Announcer"]
+
+_ENDS = {
+    RunState.SUCCEEDED: AppEventKind.RUN_SUCCEEDED,
+    RunState.FAILED: AppEventKind.RUN_FAILED,
+    RunState.CANCELLED: AppEventKind.RUN_CANCELLED,
+    RunState.SUPERSEDED: AppEventKind.RUN_CANCELLED,
+    RunState.SKIPPED: AppEventKind.RUN_SKIPPED,
+    RunState.EXPIRED: AppEventKind.RUN_SKIPPED,
+    RunState.MISSED: AppEventKind.DUE_MISSED,
+}
+
+
+class Announcer:
+    """Makes events of what the engine did."""
+
+    def __init__(self, listeners: Listeners | None = None) -> None:
+        self._listeners = listeners or Listeners()
+
+    def started(self, runs: Iterable[ClaimedRun]) -> None:
+        """Those of these runs that were started here."""
+        if AppEventKind.RUN_STARTED in self._listeners.wanted:
+            self._listeners.tell(_started(run, run.started_at) for run in runs if run.started_at is not None)
+
+    def ended(self, batch: Sequence[Finish], finished: Finished) -> None:
+        """A batch of finishes was written, but for those whose token no longer held."""
+        wanted = self._listeners.wanted
+        if not wanted:
+            return
+        lost = set(finished.lost)
+        written = [finish for finish in batch if finish.id not in lost]
+        events = [_ended(kind, finish) for finish in written if (kind := _kind(finish)) in wanted]
+        if AppEventKind.SCHEDULE_RECOVERED in wanted:
+            events += self._recovered(written)
+        if finished.broken and AppEventKind.SCHEDULE_BROKEN in wanted:
+            tripped = {one.schedule_id: one for one in written if one.breaks and one.schedule_id in finished.broken}
+            events += [_broken(one.schedule, one.broken, one.finished_at) for one in tripped.values()]
+        self._listeners.tell(events)
+
+    def _recovered(self, written: Sequence[Finish]) -> list[AppEvent]:
+        """Of schedules that failed here before: the database forgets the failures without telling who had some."""
+        failing, events = self._listeners.failing, []
+        for finish in written:
+            if finish.breaks and finish.schedule is not None:
+                failing.add(finish.schedule)
+            elif finish.breaks is False and finish.schedule in failing:
+                failing.discard(finish.schedule)
+                at = from_micros(finish.finished_at)
+                events.append(AppEvent(AppEventKind.SCHEDULE_RECOVERED, at, finish.id, finish.schedule, finish.task))
+        return events
+
+    def fired(
+        self, due: Sequence[DueSchedule], plans: Sequence[FirePlan], moved: Sequence[ScheduleId], now: Micros
+    ) -> None:
+        """Plans were recorded, those of the schedules that nobody else had moved on before."""
+        wanted = self._listeners.wanted
+        if not wanted:
+            return
+        names, won = {schedule.id: schedule.name for schedule in due}, set(moved)
+        events: list[AppEvent] = []
+        for plan in plans:
+            if plan.schedule_id in won:
+                name = names[plan.schedule_id]
+                events += [_left_out(name, run, now) for run in plan.runs if run.state is not RunState.QUEUED]
+                if plan.broken is not None:
+                    events.append(_broken(name, plan.broken, now))
+        self._listeners.tell(events)
+
+    def lost(self, nodes: Sequence[NodeId], now: Micros) -> None:
+        """This node declared these lost."""
+        if nodes and AppEventKind.NODE_LOST in self._listeners.wanted:
+            self._listeners.tell(AppEvent(AppEventKind.NODE_LOST, from_micros(now), node=node) for node in nodes)
+
+
+def _kind(finish: Finish) -> AppEventKind | None:
+    """None for what goes back to the queue and is no attempt: a snooze, or work that was not begun."""
+    if finish.state is RunState.QUEUED:
+        return AppEventKind.RUN_RETRYING if finish.counted else None
+    return _ENDS[finish.state]
+
+
+def _started(run: ClaimedRun, at: Micros) -> AppEvent:
+    return AppEvent(
+        AppEventKind.RUN_STARTED,
+        from_micros(at),
+        run.id,
+        run.schedule,
+        run.task,
+        RunState.RUNNING,
+        attempt=run.attempt,
+        due_at=from_micros(run.due_at),
+        count=run.count,
+    )
+
+
+def _ended(kind: AppEventKind, finish: Finish) -> AppEvent:
+    return AppEvent(
+        kind,
+        from_micros(finish.finished_at),
+        finish.id,
+        finish.schedule,
+        finish.task,
+        finish.state,
+        finish.cause,
+        finish.reason,
+        finish.error,
+        finish.attempt,
+        None if finish.ready_at is None else from_micros(finish.ready_at),
+    )
+
+
+def _left_out(schedule: str, run: NewRun, now: Micros) -> AppEvent:
+    return AppEvent(
+        _ENDS[run.state],
+        from_micros(now),
+        schedule=schedule,
+        task=run.task,
+        state=run.state,
+        cause=run.cause,
+        reason=run.reason,
+        due_at=from_micros(run.due_at),
+        count=run.count,
+    )
+
+
+def _broken(schedule: str | None, reason: str | None, at: Micros) -> AppEvent:
+    return AppEvent(AppEventKind.SCHEDULE_BROKEN, from_micros(at), schedule=schedule, reason=reason)
