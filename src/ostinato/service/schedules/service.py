@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack
 
 from ostinato.clock import Clock, Micros, from_micros, to_micros
-from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, TimingError, VersionConflict
+from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, VersionConflict
 from ostinato.listeners import Listeners
-from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
-from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy, policy_text
+from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy
 from ostinato.models.run import Ending, Run, RunFilter, queued_run, stored_work
 from ostinato.models.schedule import (
     Revision,
@@ -33,6 +32,7 @@ from ostinato.service.lanes import LaneService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
 from ostinato.service.schedules.backfill import Backfill, backfill_runs, due_between
+from ostinato.service.schedules.draft_checks import DraftChecks
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
 from ostinato.service.schedules.edits import edited_spec
 from ostinato.service.schedules.history import History, days_of, first_instant
@@ -51,11 +51,7 @@ from ostinato.timing import Timing, parse_timing
 
 __all__ = ["ScheduleService"]
 
-log = get_logger("ostinato")
-
 _TRIES = 5
-_BATCH = 500
-_BREATH = 50
 _MOST_DAYS = 3_660
 
 
@@ -80,6 +76,7 @@ class ScheduleService:
         self._lanes = lanes
         self._projects = projects
         self._code = code
+        self._drafts = DraftChecks(store, zone, lanes, projects, code)
         self._removal = Removal(store, clock, code, removal_seconds)
 
     @audited("schedule.add")
@@ -113,7 +110,7 @@ class ScheduleService:
             await self.add_many([spec])
             return await self.get(name)
         now = self._clock.now()
-        async for batch in self._batches([spec], now):
+        async for batch in self._drafts.batches([spec], now):
             if version is not None:
                 is_done = await self._replace(batch[0], version, now)
             else:
@@ -135,7 +132,7 @@ class ScheduleService:
         count = 0
         writing: asyncio.Future[Any] | None = None
         try:
-            async for batch in self._batches(specs, now):
+            async for batch in self._drafts.batches(specs, now):
                 count += len(batch)
                 if writing is not None:
                     await writing
@@ -145,59 +142,6 @@ class ScheduleService:
             if writing is not None:
                 await writing
         return count
-
-    async def _batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
-        """Checked drafts, many at a time."""
-        batch: list[ScheduleDraft] = []
-        projects: set[str] = set()
-        for index, spec in enumerate(specs, 1):
-            drafted = make_draft(spec, self._zone, now, self._code)
-            if drafted.project is not None and drafted.project not in projects:
-                await self._projects.get(drafted.project)
-                projects.add(drafted.project)
-            draft = await self._checked(drafted, spec)
-            if draft is not None:
-                batch.append(draft)
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-            elif index % _BREATH == 0:
-                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
-        if batch:
-            yield batch
-
-    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
-        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks.
-
-        None when there is nothing to store: a schedule of the code whose only time has passed.
-        """
-        policy = load_policy(draft.policy)
-        if not self._lanes.knows(policy.lane):
-            settled = await self._lanes.settle(policy)
-            if settled is not policy:
-                draft = replace(draft, policy=policy_text(settled))
-        if draft.next_at is not None and not policy.checks:
-            return draft
-        known = await self._store.schedules.get_schedule(draft.name)
-        if draft.next_at is None and known is None and spec.owner == "code":
-            # It ran and was deleted after it, or the code is older than its date: no reason not to start.
-            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
-            return None
-        if draft.next_at is None and (known is None or known.timing != draft.timing):
-            raise TimingError(
-                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
-                text=draft.timing,
-                hint="give a time in the future",
-            )
-        if policy.checks and draft.enabled and known is None:
-            failures = await self._code.failed_checks(policy.checks)
-            if failures and spec.owner == "code":
-                # Code cannot be asked again: the schedule is there, switched off, and says why.
-                listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
-                draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
-            elif failures:
-                raise ChecksFailed(draft.name, failures)
-        return draft
 
     async def get(self, name: str) -> Schedule:
         """The schedule of this name."""
@@ -291,7 +235,7 @@ class ScheduleService:
             current = await self._stored(name, version)
             spec = edited_spec(current, timing, work, tz, note, project, policy)
             now = self._clock.now()
-            drafts = [draft async for batch in self._batches([spec], now) for draft in batch]
+            drafts = [draft async for batch in self._drafts.batches([spec], now) for draft in batch]
             written = None
             if drafts:
                 written = await self._store.schedules.edit_schedule(drafts[0], current.id, current.version, now)

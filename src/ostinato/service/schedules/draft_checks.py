@@ -1,0 +1,91 @@
+"""Drafts of schedules, made ready to be stored: in a project and a lane that exist, due some time, their checks passed.
+
+`drafts.py` makes them of what people give, `service.py` stores them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+
+from ostinato.clock import Micros
+from ostinato.errors import ChecksFailed, TimingError
+from ostinato.logs import get_logger
+from ostinato.models.policy import load_policy, policy_text
+from ostinato.models.schedule import ScheduleDraft
+from ostinato.service.lanes import LaneService
+from ostinato.service.projects import ProjectService
+from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft
+from ostinato.stores.base import Store
+
+__all__ = ["DraftChecks"]
+
+log = get_logger("ostinato")
+
+_BATCH = 500
+_BREATH = 50
+
+
+class DraftChecks:
+    """Checks drafts against what there is."""
+
+    def __init__(self, store: Store, zone: str, lanes: LaneService, projects: ProjectService, code: Code) -> None:
+        self._store = store
+        self._zone = zone
+        self._lanes = lanes
+        self._projects = projects
+        self._code = code
+
+    async def batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
+        """Drafts, many at a time."""
+        batch: list[ScheduleDraft] = []
+        projects: set[str] = set()
+        for index, spec in enumerate(specs, 1):
+            drafted = make_draft(spec, self._zone, now, self._code)
+            if drafted.project is not None and drafted.project not in projects:
+                await self._projects.get(drafted.project)
+                projects.add(drafted.project)
+            draft = await self._checked(drafted, spec)
+            if draft is not None:
+                batch.append(draft)
+            if len(batch) == _BATCH:
+                yield batch
+                batch = []
+            elif index % _BREATH == 0:
+                await asyncio.sleep(0)  # an engine on this loop must not start late because of us
+        if batch:
+            yield batch
+
+    async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
+        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks.
+
+        None when there is nothing to store: a schedule of the code whose only time has passed.
+        """
+        policy = load_policy(draft.policy)
+        if not self._lanes.knows(policy.lane):
+            settled = await self._lanes.settle(policy)
+            if settled is not policy:
+                draft = replace(draft, policy=policy_text(settled))
+        if draft.next_at is not None and not policy.checks:
+            return draft
+        known = await self._store.schedules.get_schedule(draft.name)
+        if draft.next_at is None and known is None and spec.owner == "code":
+            # It ran and was deleted after it, or the code is older than its date: no reason not to start.
+            log.info("schedule %r is not stored: %r has no due time after now", draft.name, draft.timing)
+            return None
+        if draft.next_at is None and (known is None or known.timing != draft.timing):
+            raise TimingError(
+                f"schedule {draft.name!r} would never run: {draft.timing!r} has no due time after now",
+                text=draft.timing,
+                hint="give a time in the future",
+            )
+        if policy.checks and draft.enabled and known is None:
+            failures = await self._code.failed_checks(policy.checks)
+            if failures and spec.owner == "code":
+                # Code cannot be asked again: the schedule is there, switched off, and says why.
+                listed = "; ".join(f"{check}: {reason}" for check, reason in failures.items())
+                draft = replace(draft, enabled=False, off_note=f"checks failed: {listed}")
+            elif failures:
+                raise ChecksFailed(draft.name, failures)
+        return draft
