@@ -234,6 +234,21 @@ async def test_a_hold_that_begins_while_its_budget_or_timing_changes_ends_at_onc
     ]
 
 
+async def test_schedules_are_locked_in_the_order_of_their_ids_when_they_are_put(
+    store: PostgresStore, admin: psycopg.Connection[Any]
+) -> None:
+    """As fires and finishes lock them: a put that went by their names would meet these in a deadlock."""
+    first, second = await put(store, "z"), await put(store, "a")
+    lock = "SELECT id FROM ostinato.schedules WHERE id = %s FOR NO KEY UPDATE"
+    with admin.transaction():
+        admin.execute(lock, (first,))
+        putting = asyncio.ensure_future(put_many(store, [draft("a", note="new"), draft("z", note="new")]))
+        await asyncio.wait_for(_blocked_by(admin), 10)
+        admin.execute(f"{lock} NOWAIT", (second,))
+    assert await asyncio.wait_for(putting, 10) == [second, first]
+    assert await raw(store, "SELECT DISTINCT note FROM schedules") == [("new",)]
+
+
 async def test_held_schedules_are_found_by_their_index(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     await put_many(store, [draft(f"s{number:05}") for number in range(2_000)])
     await raw(store, "ANALYZE schedules")

@@ -79,7 +79,9 @@ def _given(types: dict[str, str]) -> str:
 
 
 _COLUMNS = ", ".join(_TYPES)
-_KNOWN = f"SELECT {STORED_COLUMNS} FROM schedules WHERE name = ANY (:names::text[]) ORDER BY name FOR NO KEY UPDATE"
+# By their ids, as whoever fires or finishes locks them, and then new ones by their names: so two nodes wait and do not
+# deadlock. Where a group of several operations meets another's, its writer begins it again.
+_KNOWN = f"SELECT {STORED_COLUMNS} FROM schedules WHERE name = ANY (:names::text[]) ORDER BY id FOR NO KEY UPDATE"
 _INSERT = f"""
 INSERT INTO schedules ({_COLUMNS}, created_at, updated_at)
 SELECT {_COLUMNS}, :now::bigint, :now::bigint FROM {_given(_TYPES)} WHERE TRUE ORDER BY name
