@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from ostinato.models.access import AuditFilter
+from ostinato.stores import sql as stores_sql
+from ostinato.stores.migrate import load_migrations
 from ostinato.stores.postgres.query import _Numbered
-from ostinato.stores.sql.connection import where_given
+from ostinato.stores.sql.connection import given, where
 from ostinato.stores.sqlite.query import Connection, _Translated, drive
+
+STATEMENT = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b(?=.*\b(FROM|INTO|SET)\b)[^{}]*", re.DOTALL)
+"""Whole: no part of one, and with nothing left to fill in."""
+OF_POSTGRES = {"schedule_pages._RECENT_OF_EACH", "upkeep._TRIM"}
 
 
 @pytest.mark.parametrize(
@@ -53,9 +64,74 @@ def test_values_have_one_number_each_in_postgres_and_are_written_by_their_kind()
 
 
 def test_only_what_is_given_is_asked_for() -> None:
-    wanted: dict[str, Any] = {"a = :a": 1, "b >= :b AND c": None, "d < :d AND e IS NULL": 0}
-    assert where_given(wanted) == ("WHERE a = :a AND d < :d AND e IS NULL", {"a": 1, "d": 0})
-    assert where_given({"a = :a": None}) == ("", {})
+    conditions = {"who": "a = :who", "door": "b >= :door AND c", "since": "d < :since AND e IS NULL"}
+    assert given(AuditFilter(who="x", since=0), conditions) == (
+        ["a = :who", "d < :since AND e IS NULL"],
+        {"who": "x", "since": 0},
+    )
+    assert where(["a", "b OR c"]) == "WHERE a AND b OR c"
+    assert where([]) == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT a::float8 / 2",
+        "SELECT a::jsonb",
+        "SELECT :a::numeric[]",
+        "a = ANY (SELECT b)",
+        "a > ALL (:a::bigint[])",
+        "SELECT ARRAY(SELECT a)",
+        "SELECT * FROM unnest(b.list)",
+        "SELECT a FROM b FOR SHARE",
+        "SELECT a FROM b FOR UPDATE SKIP LOCKED",
+        "SELECT a FROM b, LATERAL (SELECT c)",
+        "SELECT DISTINCT ON (a) b",
+        "a ilike 'b'",
+        "a = $1",
+    ],
+)
+def test_what_sqlite_has_no_words_for_is_refused(statement: str) -> None:
+    with pytest.raises(ValueError, match="there is no translation to SQLite of") as refused:
+        _Translated(statement)
+    assert statement in str(refused.value)
+
+
+def test_what_is_quoted_and_remarks_are_left_alone() -> None:
+    quoted = "'[]', 'array', ':a::text', 'it''s = ANY (TRUE', '0', 'FOR UPDATE'"
+    assert _Translated(f"SELECT {quoted}, :b::text -- isn't :c TRUE\nFROM d").text == f"SELECT {quoted}, :b \nFROM d"
+    numbered = _Numbered(f"SELECT {quoted}, :b -- isn't :c\nFROM d")
+    assert numbered._text == f"SELECT {quoted}, $1 -- isn't :c\nFROM d".encode()
+
+
+def statements() -> Iterator[tuple[str, str]]:
+    """The statements that stand whole in the files of stores.sql, each with its name; not those of PostgreSQL alone."""
+    for found in pkgutil.iter_modules(stores_sql.__path__):
+        module = importlib.import_module(f"{stores_sql.__name__}.{found.name}")
+        for name, value in vars(module).items():
+            text = value.get("sqlite") if isinstance(value, dict) else value
+            if isinstance(text, str) and STATEMENT.fullmatch(text):
+                yield f"{found.name}.{name}", text
+
+
+@pytest.fixture(scope="module")
+def schema() -> Iterator[Connection]:
+    """An empty database of this version."""
+    connection = Connection(":memory:")
+    for migration in load_migrations("ostinato.stores.sqlite"):
+        connection.execute(migration.sql)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize(("name", "statement"), [pytest.param(*one, id=one[0]) for one in statements()])
+def test_every_statement_can_be_prepared_by_sqlite(schema: Connection, name: str, statement: str) -> None:
+    if name in OF_POSTGRES:
+        with pytest.raises(ValueError, match="there is no translation to SQLite"):
+            _Translated(statement)
+        return
+    text = _Translated(statement).text
+    schema.execute(f"EXPLAIN {text}", dict.fromkeys(re.findall(r":(\w+)", text))).fetchall()
 
 
 def test_a_query_of_sqlite_must_not_wait() -> None:

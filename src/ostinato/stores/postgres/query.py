@@ -32,7 +32,8 @@ __all__ = [
 
 Row = tuple[Any, ...]
 
-_VALUE = re.compile(r"(?<!:):([a-z]\w*)(::\w+\[\])?")
+_VALUE = re.compile(r"'[^']*'|--[^\n]*|(?<!:):([a-z]\w*)(::\w+\[\])?")
+"""A value by its name; or what is quoted or a remark, in which none is looked for."""
 _STATEMENTS = 512
 """So many texts are kept with their values numbered; those of filters are made as they are asked for."""
 
@@ -71,6 +72,8 @@ class _Numbered:
         self._text = _VALUE.sub(self._number, statement).encode()
 
     def _number(self, found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
         name, kind = found[1], found[2] or ""
         self._values.setdefault(name, _WRITTEN.get(kind, _plain))
         return f"${list(self._values).index(name) + 1}{kind}"

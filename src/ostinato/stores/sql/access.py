@@ -25,7 +25,7 @@ from ostinato.models.access import (
 )
 from ostinato.stores.access import AccessCounts
 from ostinato.stores.rows import load_all
-from ostinato.stores.sql.connection import Connection, Database, where_given
+from ostinato.stores.sql.connection import Connection, Database, given, where
 from ostinato.stores.token_uses import TokenUses
 
 __all__ = ["AUDIT_COLUMNS", "REMOVED_AFTER_RUN", "REMOVED_SCHEDULE", "REQUEST_KEPT", "Access", "load_audit"]
@@ -86,6 +86,15 @@ _NOTE = """
 INSERT INTO audit (at, who, door, address, verb, object, detail)
 VALUES (:at, :who, :door, :address, :verb, :object, :detail)
 """
+_AUDIT_CONDITIONS = {
+    "who": "who = :who",
+    "door": "door = :door",
+    "verb": "verb = :verb",
+    "object": "object = :object",
+    "since": "at >= :since",
+    "until": "at <= :until",
+    "before_id": "id < :before_id",
+}
 _BEGIN = """
 INSERT INTO requests AS r (who, key, fingerprint, begun_at) VALUES (:who, :key, :fingerprint, :now)
 ON CONFLICT (who, key) DO UPDATE SET fingerprint = excluded.fingerprint, begun_at = excluded.begun_at, status = NULL,
@@ -198,17 +207,8 @@ class Access:
         await self._database.write(lambda db: db.run(_NOTE, values))
 
     async def list_audit(self, wanted: AuditFilter) -> list[AuditEntry]:
-        given = {
-            "who = :who": wanted.who,
-            "door = :door": wanted.door,
-            "verb = :verb": wanted.verb,
-            "object = :object": wanted.object,
-            "at >= :since": wanted.since,
-            "at <= :until": wanted.until,
-            "id < :before_id": wanted.before_id,
-        }
-        where, values = where_given(given)
-        query = f"SELECT {AUDIT_COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT {int(wanted.limit)}"
+        clauses, values = given(wanted, _AUDIT_CONDITIONS)
+        query = f"SELECT {AUDIT_COLUMNS} FROM audit {where(clauses)} ORDER BY id DESC LIMIT {int(wanted.limit)}"
         return load_all(load_audit, await self._database.read(lambda db: db.fetch(query, values)))
 
     async def begin_request(self, who: str, key: str, fingerprint: str, now: Micros) -> Answer | None:

@@ -10,14 +10,14 @@ PostgreSQL awaits its answers. SQLite has them at once: its threads drive the sa
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeVar
 
 from ostinato.tuning import Tuning
 
-__all__ = ["NOTHING", "Answer", "Connection", "Database", "Dialect", "Values", "where_given"]
+__all__ = ["NOTHING", "Answer", "Connection", "Database", "Dialect", "Values", "given", "where"]
 
 T = TypeVar("T")
 C_co = TypeVar("C_co", bound="Connection", covariant=True)
@@ -92,9 +92,15 @@ class Database(Protocol[C_co]):
         ...
 
 
-def where_given(wanted: Values) -> tuple[str, dict[str, Any]]:
-    """A WHERE of those conditions, each with one `:name`, whose value is given; and the values by their names."""
-    given = {condition: value for condition, value in wanted.items() if value is not None}
-    names = {condition: condition.partition(":")[2].partition(" ")[0] for condition in given}
-    where = f"WHERE {' AND '.join(given)}" if given else ""
-    return where, {names[condition]: value for condition, value in given.items()}
+def given(wanted: object, conditions: Mapping[str, str]) -> tuple[list[str], dict[str, Any]]:
+    """The conditions of those fields of a filter that are given, and their values.
+
+    Both are by the name of the field, which is also the name of the value in its condition.
+    """
+    values = {name: value for name in conditions if (value := getattr(wanted, name)) is not None}
+    return [conditions[name] for name in values], values
+
+
+def where(clauses: Sequence[str]) -> str:
+    """The WHERE of these; nothing if there are none."""
+    return f"WHERE {' AND '.join(clauses)}" if clauses else ""

@@ -15,7 +15,7 @@ from ostinato.models.states import ACTIVE, ENDS, RunState
 from ostinato.stores.base import RunCounts, StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import ATTEMPT_COLUMNS, RUN_COLUMNS, known_state, load_all, load_attempt, load_run
-from ostinato.stores.sql.connection import Connection, Dialect, Values, where_given
+from ostinato.stores.sql.connection import Connection, Dialect, Values, given, where
 
 __all__ = [
     "answered_due",
@@ -82,6 +82,17 @@ _TALLY = """
 SELECT finished_at / :bucket * :bucket, state, count(*), coalesce(sum(finished_at - started_at), 0)::bigint
 FROM runs WHERE finished_at >= :since AND finished_at < :until GROUP BY 1, 2 ORDER BY 1, 2
 """
+_CONDITIONS = {
+    "schedule_id": "r.schedule_id = :schedule_id",
+    "task": "r.task = :task",
+    "project": "r.project = :project",
+    "session": "r.session = :session AND r.mode IS NOT NULL",
+    "lane": "r.lane = :lane",
+    "trigger": "r.trigger = :trigger",
+    "due_from": "coalesce(r.last_due_at, r.due_at) >= :due_from",
+    "due_until": "r.due_at <= :due_until",
+    "before_id": "r.id < :before_id",
+}
 _ANSWERED = """
 SELECT due_at, last_due_at FROM runs WHERE schedule_id = :id AND state IN ('succeeded', 'queued', 'running')
    AND due_at <= :end AND coalesce(last_due_at, due_at) >= :start
@@ -90,19 +101,7 @@ SELECT due_at, last_due_at FROM runs WHERE schedule_id = :id AND state IN ('succ
 
 async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
     """The newest runs of a filter."""
-    given = {
-        "r.schedule_id = :schedule_id": wanted.schedule_id,
-        "r.task = :task": wanted.task,
-        "r.project = :project": wanted.project,
-        "r.session = :session AND r.mode IS NOT NULL": wanted.session,
-        "r.lane = :lane": wanted.lane,
-        "r.trigger = :trigger": wanted.trigger,
-        "coalesce(r.last_due_at, r.due_at) >= :due_from": wanted.due_from,
-        "r.due_at <= :due_until": wanted.due_until,
-        "r.id < :before_id": wanted.before_id,
-    }
-    where, values = where_given(given)
-    clauses = [where.removeprefix("WHERE ")] if where else []
+    clauses, values = given(wanted, _CONDITIONS)
     if wanted.states:
         states = ", ".join(f"'{state}'" for state in wanted.states)
         clauses.append(f"r.state IN ({states})")
@@ -115,17 +114,16 @@ async def list_runs(db: Connection, wanted: RunFilter) -> list[Run]:
     if wanted.causes:
         clauses.append("r.cause = ANY (:causes::text[])")
         values["causes"] = wanted.causes
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
-    return await find_runs(db, where, values, wanted.limit, brief=wanted.brief)
+    return await find_runs(db, where(clauses), values, wanted.limit, brief=wanted.brief)
 
 
 async def find_runs(
-    db: Connection, where: str, values: Values, limit: int, *, order: str = "r.id DESC", brief: bool = False
+    db: Connection, condition: str, values: Values, limit: int, *, order: str = "r.id DESC", brief: bool = False
 ) -> list[Run]:
     """Runs `r` for which this is so, with their earlier attempts; or cut, as lists show them."""
     query = f"""
         SELECT {BRIEF_COLUMNS if brief else RUN_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
-        {where} ORDER BY {order} LIMIT {int(limit)}"""
+        {condition} ORDER BY {order} LIMIT {int(limit)}"""
     rows = await db.fetch(query, values)
     if brief:
         return load_all(load_brief, rows)

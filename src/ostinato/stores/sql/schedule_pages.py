@@ -16,7 +16,7 @@ from ostinato.stores.base import StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
 from ostinato.stores.rows import SCHEDULE_COLUMNS, known_state, load_all, load_schedule
 from ostinato.stores.searching import glob_of, regex_of
-from ostinato.stores.sql.connection import Connection, Dialect
+from ostinato.stores.sql.connection import Connection, Dialect, given, where
 
 __all__ = ["count_states", "list_rows", "page_rows", "recent_runs", "schedule_history", "scheduled_tasks"]
 
@@ -91,6 +91,7 @@ _STATES = {
     ScheduleState.FINISHED: _FINISHED,
     ScheduleState.ORPHANED: "s.orphaned = TRUE",
 }
+_CONDITIONS = {"owner": "s.owner = :owner", "project": "s.project = :project"}
 _UNKNOWN = "(s.task IS NOT NULL AND s.task = ANY (:unknown::text[]))"
 _BY_TASK = {ScheduleState.BROKEN: f"OR {_UNKNOWN}"} | dict.fromkeys(
     (ScheduleState.ON, ScheduleState.OFF, ScheduleState.PAUSED, ScheduleState.FINISHED), f"AND NOT {_UNKNOWN}"
@@ -195,14 +196,13 @@ async def _part(
         clauses.append(condition)
     direction, comparison = ("DESC", "<") if wanted.descending else ("ASC", ">")
     if wanted.after is not None and (wanted.after[0] is None) == (order is _KEYLESS):
-        given = [":name" if column == "s.name" else ":key" for column in order.columns]
-        clauses.append(f"({', '.join(order.columns)}) {comparison} ({', '.join(given)})")
+        place = [":name" if column == "s.name" else ":key" for column in order.columns]
+        clauses.append(f"({', '.join(order.columns)}) {comparison} ({', '.join(place)})")
         values["key"], values["name"] = wanted.after
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
     by = ", ".join(f"{column} {direction}" for column in order.columns)
     cut = f"LIMIT {int(limit)}" if limit is not None else ""
     source = f"schedules s {_hint(db, wanted)} {order.join}"
-    found = f"SELECT s.id, {order.key} AS key FROM {source} {where} ORDER BY {by} {cut}"
+    found = f"SELECT s.id, {order.key} AS key FROM {source} {where(clauses)} ORDER BY {by} {cut}"
     query = f"""
         SELECT {_listed_columns("k.key")} FROM ({found}) k {_WITH_RUN[db.dialect]}
         ORDER BY k.key {direction}, s.name {direction}"""
@@ -211,11 +211,10 @@ async def _part(
 
 async def _count(db: Connection, wanted: ScheduleFilter) -> int:
     clauses, values = _clauses(db, wanted)
-    where = f"WHERE {' AND '.join(clauses)}" if clauses else ""
     if wanted.state is ScheduleState.ON and len(clauses) == 1:
         # All but the few that are not: an index knows those.
         return (await _counts(db, wanted.unknown))[ScheduleState.ON]
-    return int(await db.fetch_value(f"SELECT count(*) FROM schedules s {_hint(db, wanted)} {where}", values))
+    return int(await db.fetch_value(f"SELECT count(*) FROM schedules s {_hint(db, wanted)} {where(clauses)}", values))
 
 
 async def count_states(db: Connection, unknown: Sequence[str]) -> dict[ScheduleState, int]:
@@ -247,8 +246,8 @@ def _hint(db: Connection, wanted: ScheduleFilter) -> str:
 
 def _clauses(db: Connection, wanted: ScheduleFilter) -> tuple[list[str], dict[str, Any]]:
     """What the schedules `s` of this filter have in common."""
-    clauses: list[str] = []
-    values: dict[str, Any] = {"names": wanted.names, "ids": wanted.ids, "unknown": wanted.unknown}
+    clauses, values = given(wanted, _CONDITIONS)
+    values |= {"names": wanted.names, "ids": wanted.ids, "unknown": wanted.unknown}
     if wanted.names:
         clauses.append("s.name = ANY (:names::text[])")
     if wanted.ids:
@@ -256,12 +255,6 @@ def _clauses(db: Connection, wanted: ScheduleFilter) -> tuple[list[str], dict[st
     if wanted.search:
         matches, values["search"] = _matching(db.dialect, wanted.search)
         clauses.append(f"({' OR '.join(matches.format(f's.{column}') for column in _SEARCHED)})")
-    if wanted.owner is not None:
-        clauses.append("s.owner = :owner")
-        values["owner"] = wanted.owner
-    if wanted.project is not None:
-        clauses.append("s.project = :project")
-        values["project"] = wanted.project
     if wanted.enabled is not None:
         clauses.append("s.enabled = TRUE" if wanted.enabled else "s.enabled = FALSE")
     if wanted.state is not None:

@@ -34,11 +34,20 @@ _TRANSLATIONS = tuple(
         # The words TRUE and FALSE do not match the numbers in the condition of an index.
         (r"\bTRUE\b", "1"),
         (r"\bFALSE\b", "0"),
-        (r"::\w+", ""),
+        # Columns and values have these types anyway. A cast that changes a value is none of them.
+        (r"::(bigint|text|boolean)\b(?!\[)", ""),
         # The one writer has the whole file.
         (r"\bFOR (NO KEY UPDATE|UPDATE|KEY SHARE)\b", ""),
     )
 )
+_UNKNOWN = re.compile(
+    r"::\w*|\b(?:ANY|ALL|SOME) ?\(|\bARRAY\b|\bunnest\b|\b(?:I?LIKE ANY|ILIKE|SIMILAR TO)\b|\bDISTINCT ON\b|\bLATERAL\b"
+    r"|\bFOR (?:NO KEY |KEY )?(?:UPDATE|SHARE)\b|\bSKIP LOCKED\b|\bNOWAIT\b|\[\]|\$\d",
+    re.IGNORECASE,
+)
+"""What only PostgreSQL reads, or what SQLite reads as something else."""
+_QUOTED = re.compile(r"'[^']*'|--[^\n]*")
+_HIDDEN = re.compile(r"'(\d+)'")
 _LISTS = re.compile(r":(\w+)::\w+\[\]")
 _ROWS = re.compile(r"unnest\(([^()]*)\)( WITH ORDINALITY)?\s+(\w+) \(([^()]*)\)")
 _STATEMENTS = 512
@@ -58,17 +67,32 @@ def _without_arrays(text: str) -> str:
 
 
 class _Translated:
-    """A statement of stores.sql in the words of SQLite: a list is given as JSON, and so are the columns of rows."""
+    """A statement of stores.sql in the words of SQLite: a list is given as JSON, and so are the columns of rows.
 
-    __slots__ = ("_lists", "_rows", "text")
+    A statement that holds what is not translated is refused: SQLite might read it as something else.
+    """
+
+    __slots__ = ("_lists", "_quoted", "_rows", "text")
 
     def __init__(self, statement: str) -> None:
+        self._quoted: list[str] = []
         self._rows: dict[str, tuple[str, ...]] = {}
-        text = _without_arrays(_ROWS.sub(self._unnested, statement))
+        text = _without_arrays(_ROWS.sub(self._unnested, _QUOTED.sub(self._hidden, statement)))
         self._lists = tuple(set(_LISTS.findall(text)))
         for pattern, words in _TRANSLATIONS:
             text = pattern.sub(words, text)
-        self.text = text
+        if unknown := _UNKNOWN.search(text):
+            raise ValueError(f"there is no translation to SQLite of {unknown[0]!r} in: {statement}")
+        self.text = _HIDDEN.sub(lambda found: self._quoted[int(found[1])], text)
+
+    def _hidden(self, found: re.Match[str]) -> str:
+        """The number of what is quoted, in quotes: what stands there is never translated."""
+        if found[0].startswith("--"):
+            return ""
+        if found[0] == "'queued'":  # which a translation looks for
+            return found[0]
+        self._quoted.append(found[0])
+        return f"'{len(self._quoted) - 1}'"
 
     def _unnested(self, found: re.Match[str]) -> str:
         names, columns = tuple(_LISTS.findall(found[1])), re.split(r",\s*", found[4])
