@@ -40,6 +40,7 @@ __all__ = [
     "stderr",
     "stdout",
     "table",
+    "tell",
     "warn",
 ]
 
@@ -174,6 +175,14 @@ def say(text: str, style: str = "") -> None:
     rich_console(stderr()).print(Text(shown, style=style))
 
 
+def tell(answer: Any, text: str, *, as_json: bool) -> None:
+    """What a command did: all of it under --json, else a line for people."""
+    if as_json:
+        emit_json(answer)
+    else:
+        say(text)
+
+
 def warn(text: str) -> None:
     """Something is not as it should be, but the command goes on."""
     say(f"warning: {text}", "yellow")
@@ -188,8 +197,15 @@ def confirmed(question: str, consequence: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
-    """Rows under titles, without lines around them; one line for each row, never wider than the terminal."""
+def table(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], *, otherwise: str = "") -> None:
+    """Rows under titles, without lines around them; one line for each row, never wider than the terminal.
+
+    Without rows there is no table, but what is said instead.
+    """
+    if not rows:
+        if otherwise:
+            say(otherwise)
+        return
     from rich.cells import cell_len
     from rich.text import Text
 

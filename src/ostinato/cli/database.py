@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from ostinato.cli.console import Styled, emit_json, fields, paragraph, say
+from ostinato.cli.console import Styled, emit_json, fields, paragraph, say, tell
 from ostinato.cli.open_database import load_app, opened
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import NotFound
@@ -28,10 +28,7 @@ def migrate(*, common: Common = NO_COMMON) -> None:
     """Make the database, or bring it to the version of this program. Doing it twice changes nothing."""
     with opened(common) as database:
         status = _shape(database.ask(database.services.upkeep.migrated()))
-    if common.json:
-        emit_json(status)
-    else:
-        say(f"{status['url']} is at version {status['version']}, the latest")
+    tell(status, f"{status['url']} is at version {status['version']}, the latest", as_json=common.json)
 
 
 @app.command
@@ -89,10 +86,7 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
     target = os.path.abspath(file)
     with opened(common) as database:
         size = database.ask(database.services.upkeep.back_up(target, _show if shown else _hide, overwrite=force))
-    if common.json:
-        emit_json({"file": target, "size_bytes": size})
-    else:
-        say(f"wrote {file}, {size / 1_048_576:.1f} MB")
+    tell({"file": target, "size_bytes": size}, f"wrote {file}, {size / 1_048_576:.1f} MB", as_json=common.json)
 
 
 @app.command
@@ -100,10 +94,7 @@ def prune(*, common: Common = NO_COMMON) -> None:
     """Remove ended runs past what their schedules keep. The engine does this by itself from time to time."""
     with opened(common) as database:
         removed = database.ask(database.services.upkeep.prune())
-    if common.json:
-        emit_json({"removed": removed})
-    else:
-        say(f"removed {counted(removed, 'run')}")
+    tell({"removed": removed}, f"removed {counted(removed, 'run')}", as_json=common.json)
 
 
 @app.command
@@ -120,7 +111,7 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
     with opened(common) as database:
         if clear:
             removed = database.ask(database.services.upkeep.clear_quarantine())
-            emit_json({"removed": removed}) if common.json else say(f"forgot {counted(removed, 'quarantined row')}")
+            tell({"removed": removed}, f"forgot {counted(removed, 'quarantined row')}", as_json=common.json)
             return
         rows = database.ask(database.services.upkeep.quarantined())
         bad = database.ask(database.services.upkeep.find_bad())

@@ -162,28 +162,23 @@ def _database(database: OpenDatabase, path: Path | None) -> Iterator[Finding]:
 def _rows(database: OpenDatabase) -> Iterator[Finding]:
     """Rows that nobody can work with: those that were set aside, and those that nobody has met yet."""
     bad = database.ask(database.services.upkeep.find_bad())
-    for row in bad[:NAMED]:
-        yield Finding("rows", "warn", f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it")
-    if len(bad) > NAMED:
-        yield Finding(
-            "rows",
-            "warn",
-            counted(len(bad) - NAMED, "more row breaks a rule", "more rows break a rule"),
-            "a running engine quarantines them",
-        )
+    found = [(f"{row.table} {row.row}: {row.reason}", "a running engine quarantines it") for row in bad]
+    more = ("more row breaks a rule", "more rows break a rule")
+    yield from _warnings("rows", found, more, "a running engine quarantines them")
     quarantined = database.ask(database.services.upkeep.quarantined())
-    for kept in quarantined[:NAMED]:
-        fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
-        yield Finding("rows", "warn", f"{kept.table} {kept.row} is quarantined: {kept.reason}", fix)
-    if len(quarantined) > NAMED:
-        yield Finding(
-            "rows",
-            "warn",
-            counted(len(quarantined) - NAMED, "more is quarantined", "more are quarantined"),
-            "ostinato db quarantine",
-        )
+    fix = "see 'ostinato db quarantine --json' for what it said; forget it with 'ostinato db quarantine --clear'"
+    found = [(f"{row.table} {row.row} is quarantined: {row.reason}", fix) for row in quarantined]
+    yield from _warnings("rows", found, ("more is quarantined", "more are quarantined"), "ostinato db quarantine")
     if not bad and not quarantined:
         yield Finding("rows", "ok", "every row keeps the rules, none is quarantined")
+
+
+def _warnings(check: str, found: Sequence[tuple[str, str]], more: tuple[str, str], fix: str) -> Iterator[Finding]:
+    """A warning for each of the first ones, with its fix, and one that says how many more there are."""
+    for text, its_fix in found[:NAMED]:
+        yield Finding(check, "warn", text, its_fix)
+    if len(found) > NAMED:
+        yield Finding(check, "warn", counted(len(found) - NAMED, *more), fix)
 
 
 def _sqlite_version() -> str:
@@ -210,27 +205,20 @@ def _services(alive: Sequence[Node]) -> Iterator[Finding]:
 
 def _given_up(database: OpenDatabase) -> Iterator[Finding]:
     """Code that nobody could stop: it occupies the name of its schedule until it ends."""
-    found = database.ask(database.services.runs.given_up())
-    for one in found[:NAMED]:
-        text = f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC"
-        fix = "restart that node to end it; let the task check run.cancelled, or give it isolation='process'"
-        yield Finding("work", "warn", text, fix)
-    if len(found) > NAMED:
-        yield Finding("work", "warn", f"{len(found) - NAMED} more runs were given up and go on", "restart their nodes")
+    fix = "restart that node to end it; let the task check run.cancelled, or give it isolation='process'"
+    given_up = database.ask(database.services.runs.given_up())
+    found = [(f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC", fix) for one in given_up]
+    more = ("more run was given up and goes on", "more runs were given up and go on")
+    yield from _warnings("work", found, more, "restart their nodes")
 
 
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
     states = {name: [one for one in schedules if one.state == name] for name in ("broken", "orphaned")}
-    for schedule in states["broken"][:NAMED]:
-        fix = f"fix it, then 'ostinato schedule enable {schedule.name}'"
-        yield Finding("schedules", "warn", f"{schedule.name!r} is broken: {schedule.broken}", fix)
-    if len(states["broken"]) > NAMED:
-        yield Finding(
-            "schedules",
-            "warn",
-            counted(len(states["broken"]) - NAMED, "more is broken", "more are broken"),
-            "ostinato schedule ls",
-        )
+    found = [
+        (f"{one.name!r} is broken: {one.broken}", f"fix it, then 'ostinato schedule enable {one.name}'")
+        for one in states["broken"]
+    ]
+    yield from _warnings("schedules", found, ("more is broken", "more are broken"), "ostinato schedule ls")
     if states["orphaned"]:
         listed = named([schedule.name for schedule in states["orphaned"]])
         fix = "declare them again, or remove them with 'ostinato schedule rm'"

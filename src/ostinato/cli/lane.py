@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, Styled, confirmed, emit_json, say, table
+from ostinato.cli.console import Cell, Column, Styled, confirmed, emit_json, say, table, tell
 from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Common, LaneName, Yes
 from ostinato.cli.times import span
 from ostinato.plurals import counted
 
@@ -53,13 +53,13 @@ def _row(lane: Lane, now: datetime) -> list[Cell]:
 
 
 @app.command(name="set")
-def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON) -> None:
+def set_lane(
+    name: LaneName, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON
+) -> None:
     """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that does not exist is made.
 
     Parameters
     ----------
-    name
-        The lane.
     limit
         How many of its runs may be under way, such as 10. Active runs go on, even above a smaller limit.
     rate
@@ -71,13 +71,11 @@ def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None,
 
 
 @app.command
-def pause(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
+def pause(name: LaneName, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
     """Start nothing more in a lane, on any node, until it is resumed. Active runs go on.
 
     Parameters
     ----------
-    name
-        The lane.
     note
         Why; shown by 'lane ls'.
     """
@@ -87,39 +85,22 @@ def pause(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) 
 
 
 @app.command
-def resume(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Start the runs of a lane again.
-
-    Parameters
-    ----------
-    name
-        The lane.
-    """
+def resume(name: LaneName, /, *, common: Common = NO_COMMON) -> None:
+    """Start the runs of a lane again."""
     with opened(common) as database:
         lane = database.ask(database.services.lanes.resume(name))
     _tell(lane, f"resumed: lane {name!r}, {counted(lane.queued, 'run')} queued", common)
 
 
 def _tell(lane: Lane, text: str, common: Common) -> None:
-    if common.json:
-        from ostinato.service.answers import Lane as LaneAnswer
+    from ostinato.service.answers import Lane as LaneAnswer
 
-        emit_json(LaneAnswer.of(lane))
-    else:
-        say(text)
+    tell(LaneAnswer.of(lane), text, as_json=common.json)
 
 
 @app.command
-def clear(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int:
-    """End everything that is queued in a lane as cancelled. Active runs go on.
-
-    Parameters
-    ----------
-    name
-        The lane.
-    yes
-        Do not ask for confirmation.
-    """
+def clear(name: LaneName, /, *, yes: Yes = False, common: Common = NO_COMMON) -> int:
+    """End everything that is queued in a lane as cancelled. Active runs go on."""
     with opened(common) as database:
         lane = database.ask(database.services.lanes.get(name))
         queued = counted(lane.queued, "queued run")
@@ -128,8 +109,6 @@ def clear(name: str, /, *, yes: bool = False, common: Common = NO_COMMON) -> int
             say("nothing was cleared")
             return 1
         ended = database.ask(database.services.lanes.clear(name))
-    if common.json:
-        emit_json({"name": name, "cleared": ended})
-    else:
-        say(f"cleared: lane {name!r}, {counted(ended, 'run')} cancelled")
+    text = f"cleared: lane {name!r}, {counted(ended, 'run')} cancelled"
+    tell({"name": name, "cleared": ended}, text, as_json=common.json)
     return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.console import emit, emit_json, say, tell
 from ostinato.cli.open_database import opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.errors import InvalidInput, NotFound
+from ostinato.plurals import counted
 
 __all__ = ["login", "logout"]
 
@@ -67,8 +68,6 @@ def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
     if not ended and who != ALL:
         there = ", ".join(map(repr, names)) or "nobody"
         raise NotFound(f"{who!r} is not logged in and has no unused link; logged in: {there}")
-    if common.json:
-        emit_json({"who": who, "ended": ended})
-    else:
-        whose = "everybody" if who == ALL else repr(who)
-        say(f"ended: {ended} {'login' if ended == 1 else 'logins'} of {whose}, and every link not yet used")
+    whose = "everybody" if who == ALL else repr(who)
+    text = f"ended: {counted(ended, 'login')} of {whose}, and every link not yet used"
+    tell({"who": who, "ended": ended}, text, as_json=common.json)

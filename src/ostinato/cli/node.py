@@ -8,7 +8,7 @@ from cyclopts import App
 
 from ostinato.cli.console import Cell, Column, Styled, emit_json, say, table
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Common, NodeName
 from ostinato.cli.times import span
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = ["app"]
 
 app = App(name="node", help="List, drain and resume nodes: processes whose engine is started.")
 
+_NONE = "no engine is running on this database: start one with 'ostinato up'"
 _STYLES = {"alive": "green", "draining": "yellow", "lost": "red"}
 
 
@@ -43,23 +44,15 @@ def ls(*, common: Common = NO_COMMON) -> None:
             ]
             for node in nodes
         ]
-    if rows:
-        titles = ("STATE", "RUNNING", "TASKS", "UP", "SEEN")
-        table([Column("ID", flexible=True), *(Column(title) for title in titles)], rows)
-    else:
-        say("no engine is running on this database: start one with 'ostinato up'")
+    titles = ("STATE", "RUNNING", "TASKS", "UP", "SEEN")
+    table([Column("ID", flexible=True), *(Column(title) for title in titles)], rows, otherwise=_NONE)
 
 
 @app.command
-def drain(id: str, /, *, common: Common = NO_COMMON) -> None:
+def drain(id: NodeName, /, *, common: Common = NO_COMMON) -> None:
     """Stop a node from taking work: its active runs end, other nodes go on, and its process stays.
 
     It takes effect at once, and lasts until the node restarts.
-
-    Parameters
-    ----------
-    id
-        The node as 'node ls' shows it, or 'all'.
     """
     with opened(common) as database:
         drained = [database.ask(database.services.nodes.drain(one)) for one in _meant(database, id)]
@@ -67,14 +60,8 @@ def drain(id: str, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def resume(id: str, /, *, common: Common = NO_COMMON) -> None:
-    """Let a drained node take work again.
-
-    Parameters
-    ----------
-    id
-        The node as 'node ls' shows it, or 'all'.
-    """
+def resume(id: NodeName, /, *, common: Common = NO_COMMON) -> None:
+    """Let a drained node take work again."""
     with opened(common) as database:
         resumed = [database.ask(database.services.nodes.resume(one)) for one in _meant(database, id)]
     _tell(resumed, "takes work again", common)
@@ -95,4 +82,4 @@ def _tell(nodes: list[Node], what: str, common: Common) -> None:
     for node in nodes:
         say(f"node {node.id!r} {what}, {node.running} running")
     if not nodes:
-        say("no engine is running on this database: start one with 'ostinato up'")
+        say(_NONE)

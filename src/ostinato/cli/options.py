@@ -17,15 +17,30 @@ __all__ = [
     "NO_TLS",
     "NO_WORK",
     "AgentFlags",
+    "Causes",
     "Common",
     "EngineFlags",
     "HttpFlags",
+    "LaneName",
+    "Limit",
+    "ListenHost",
+    "ListenPort",
     "MessageFlags",
+    "NodeName",
     "ProcessFlags",
+    "ProjectName",
+    "RunNumber",
+    "ScheduleName",
+    "SessionKey",
     "ShellFlags",
     "TaskFlags",
+    "Text",
+    "Texts",
     "TlsFlags",
+    "Wait",
+    "WaitTime",
     "WorkFlags",
+    "Yes",
 ]
 
 _TASK = Group("Task", sort_key=1)
@@ -38,6 +53,32 @@ _COMMON = Group("Common", sort_key=10)
 Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 """What may begin with a dash: a command, a prompt, a body."""
 Texts = Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)]
+
+ScheduleName = Annotated[str, Parameter(help="The schedule.")]
+LaneName = Annotated[str, Parameter(help="The lane.")]
+ProjectName = Annotated[str, Parameter(help="The project.")]
+RunNumber = Annotated[int, Parameter(help="The number of the run.")]
+SessionKey = Annotated[str, Parameter(help="The session.")]
+NodeName = Annotated[str, Parameter(help="The node as 'node ls' shows it, or 'all'.")]
+Causes = Annotated[
+    list[str] | None,
+    Parameter(help="Only runs with this cause, such as timed_out or overlap; may be given again."),
+]
+Limit = Annotated[int, Parameter(alias="-n", show_default=True, help="At most this many.")]
+Yes = Annotated[bool, Parameter(help="Do not ask for confirmation.")]
+Wait = Annotated[
+    bool,
+    Parameter(help="Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out."),
+]
+WaitTime = Annotated[str | None, Parameter(help="Wait at most this long, such as 30s.")]
+ListenHost = Annotated[
+    str | None,
+    Parameter(
+        help="The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy. "
+        "[default: 127.0.0.1]"
+    ),
+]
+ListenPort = Annotated[int | None, Parameter(help="The port to listen at; 0 for a free one. [default: 8321]")]
 
 
 @Parameter(name="*", group=_COMMON)

@@ -210,25 +210,25 @@ _READERS: dict[Any, Callable[[str], Any]] = {Retry: _retry, Keep: _keep, Budget:
 
 def lane_limits(pairs: list[str] | None) -> dict[str, int] | None:
     """The limits of `--lane main=10`."""
-    if pairs is None:
-        return None
-    limits = {}
-    for pair in pairs:
-        name, equals, limit = pair.partition("=")
-        if not equals or not name or not limit.isdecimal() or int(limit) < 1:
-            raise InvalidInput(f"--lane cannot be {pair!r}", field="lane", hint="write --lane main=10")
-        limits[name] = int(limit)
-    return limits
+    limits = _of_lanes("lane", "main=10", pairs, lambda limit: limit.isdecimal() and int(limit) >= 1)
+    return None if limits is None else {name: int(limit) for name, limit in limits.items()}
 
 
 def lane_rates(pairs: list[str] | None) -> dict[str, str] | None:
     """The rates of `--rate main=10/m`, not yet read."""
+    return _of_lanes("rate", "main=10/m", pairs, bool)
+
+
+def _of_lanes(
+    flag: str, example: str, pairs: list[str] | None, is_good: Callable[[str], bool]
+) -> dict[str, str] | None:
+    """What was given for each lane, as NAME=VALUE."""
     if pairs is None:
         return None
-    rates = {}
+    found = {}
     for pair in pairs:
-        name, equals, rate = pair.partition("=")
-        if not equals or not name or not rate:
-            raise InvalidInput(f"--rate cannot be {pair!r}", field="rate", hint="write --rate main=10/m")
-        rates[name] = rate
-    return rates
+        name, equals, value = pair.partition("=")
+        if not equals or not name or not is_good(value):
+            raise InvalidInput(f"--{flag} cannot be {pair!r}", field=flag, hint=f"write --{flag} {example}")
+        found[name] = value
+    return found

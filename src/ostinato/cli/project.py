@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table
+from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, table, tell
 from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Common, Texts
-from ostinato.cli.schedule.view import print_schedule
+from ostinato.cli.options import NO_COMMON, Common, ProjectName, ScheduleName, Texts
+from ostinato.cli.schedule.view import tell_schedule
 from ostinato.cli.times import full
 from ostinato.cli.work import NOTHING, work_env
 from ostinato.errors import InvalidInput
@@ -42,10 +42,7 @@ def add(name: str, folder: str, /, *, env: Texts = None, common: Common = NO_COM
     variables = None if env is None else work_env(env, {})
     with opened(common) as database:
         project = database.ask(database.services.projects.add(name, folder, env=variables))
-    if common.json:
-        _print(project)
-    else:
-        say(f"project {name!r} is {project.folder}")
+    tell(project, f"project {name!r} is {project.folder}", as_json=common.json)
 
 
 @app.command
@@ -57,14 +54,8 @@ def ls(*, common: Common = NO_COMMON) -> None:
         emit_json(projects)
         return
     columns = [Column("NAME", flexible=True), Column("SCHEDULES"), Column("FOLDER", flexible=True)]
-    if projects:
-        table(columns, [_row(project) for project in projects])
-    else:
-        say("no projects: add one with 'ostinato project add NAME FOLDER'")
-
-
-def _row(project: Project) -> list[Cell]:
-    return [project.name, str(project.schedules), _folder(project)]
+    rows: list[list[Cell]] = [[project.name, str(project.schedules), _folder(project)] for project in projects]
+    table(columns, rows, otherwise="no projects: add one with 'ostinato project add NAME FOLDER'")
 
 
 def _folder(project: Project) -> Cell:
@@ -74,18 +65,12 @@ def _folder(project: Project) -> Cell:
 
 
 @app.command
-def show(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Show a project: its folder, its variables and its schedules.
-
-    Parameters
-    ----------
-    name
-        The project.
-    """
+def show(name: ProjectName, /, *, common: Common = NO_COMMON) -> None:
+    """Show a project: its folder, its variables and its schedules."""
     with opened(common) as database:
         project = database.ask(database.services.projects.get(name))
         if common.json:
-            _print(project)
+            emit_json(project)
             return
         schedules = database.ask(database.services.schedules.list(project=name))
         fields(
@@ -100,30 +85,20 @@ def show(name: str, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Remove a project; its folder stays. Refused while schedules belong to it.
-
-    Parameters
-    ----------
-    name
-        The project.
-    """
+def rm(name: ProjectName, /, *, common: Common = NO_COMMON) -> None:
+    """Remove a project; its folder stays. Refused while schedules belong to it."""
     with opened(common) as database:
         database.ask(database.services.projects.remove(name))
-    if common.json:
-        emit_json({"name": name, "removed": True})
-    else:
-        say(f"removed: project {name!r}; its folder is as it was")
+    text = f"removed: project {name!r}; its folder is as it was"
+    tell({"name": name, "removed": True}, text, as_json=common.json)
 
 
 @app.command(name="set")
-def set_project(schedule: str, /, *project: str, common: Common = NO_COMMON) -> None:
+def set_project(schedule: ScheduleName, /, *project: str, common: Common = NO_COMMON) -> None:
     """Put a schedule into a project, or take it out of its project.
 
     Parameters
     ----------
-    schedule
-        The schedule.
     project
         The project; 'none' for none.
     """
@@ -136,13 +111,5 @@ def set_project(schedule: str, /, *project: str, common: Common = NO_COMMON) -> 
         )
     with opened(common) as database:
         changed = database.ask(database.services.schedules.edit(schedule, project=wanted[0]))
-        if common.json:
-            print_schedule(database, changed, as_json=True)
-        elif wanted[0] == NOTHING:
-            say(f"schedule {schedule!r} belongs to no project")
-        else:
-            say(f"schedule {schedule!r} belongs to project {wanted[0]!r}")
-
-
-def _print(project: Project) -> None:
-    emit_json(project)
+        place = "no project" if wanted[0] == NOTHING else f"project {wanted[0]!r}"
+        tell_schedule(database, changed, f"schedule {schedule!r} belongs to {place}", as_json=common.json)

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from ostinato.cli.console import emit, say
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Causes, Common, Limit, RunNumber, WaitTime
 from ostinato.cli.output import OutputPrinter
 from ostinato.cli.run_view import print_run, print_runs, tell
 
@@ -26,11 +26,11 @@ def ls(
     *,
     schedule: str | None = None,
     state: list[str] | None = None,
-    cause: list[str] | None = None,
+    cause: Causes = None,
     task: str | None = None,
     session: str | None = None,
     project: str | None = None,
-    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
+    limit: Limit = 20,
     common: Common = NO_COMMON,
 ) -> None:
     """List runs, the newest first.
@@ -41,16 +41,12 @@ def ls(
         Only runs of this schedule.
     state
         Only runs in this state, such as failed; may be given again.
-    cause
-        Only runs with this cause, such as timed_out or overlap; may be given again.
     task
         Only runs of this task.
     session
         Only runs of this session, such as dm:42.
     project
         Only runs of this project.
-    limit
-        At most this many.
     """
     of = {"schedule": schedule, "task": task, "session": session, "project": project}
     list_runs(common, of, state=state, cause=cause, limit=limit)
@@ -68,21 +64,15 @@ def list_runs(
 
 
 @app.command
-def show(id: int, /, *, common: Common = NO_COMMON) -> None:
-    """Show a run: state, cause, reason, attempts, totals, progress, result and error.
-
-    Parameters
-    ----------
-    id
-        The number of the run.
-    """
+def show(id: RunNumber, /, *, common: Common = NO_COMMON) -> None:
+    """Show a run: state, cause, reason, attempts, totals, progress, result and error."""
     with opened(common) as database:
         print_run(database, database.ask(database.services.runs.look(id)), as_json=common.json)
 
 
 @app.command
 def logs(
-    id: int,
+    id: RunNumber,
     /,
     *,
     follow: Annotated[bool, Parameter(alias="-f")] = False,
@@ -93,8 +83,6 @@ def logs(
 
     Parameters
     ----------
-    id
-        The number of the run.
     follow
         Go on until it has ended.
     timestamps
@@ -120,14 +108,8 @@ def logs(
 
 
 @app.command
-def cancel(id: int, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel a run: a queued one ends at once, a running one is told to stop.
-
-    Parameters
-    ----------
-    id
-        The number of the run.
-    """
+def cancel(id: RunNumber, /, *, common: Common = NO_COMMON) -> None:
+    """Cancel a run: a queued one ends at once, a running one is told to stop."""
     with opened(common) as database:
         run = database.ask(database.services.runs.cancel(id))
         if common.json:
@@ -139,14 +121,8 @@ def cancel(id: int, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def retry(id: int, /, *, common: Common = NO_COMMON) -> None:
-    """Do the work of an ended run again, now, as a new run. Prints its number.
-
-    Parameters
-    ----------
-    id
-        The number of the run.
-    """
+def retry(id: RunNumber, /, *, common: Common = NO_COMMON) -> None:
+    """Do the work of an ended run again, now, as a new run. Prints its number."""
     with opened(common) as database:
         run = database.ask(database.services.runs.retry(id))
         if common.json:
@@ -157,16 +133,8 @@ def retry(id: int, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def wait(id: int, /, *, timeout: str | None = None, common: Common = NO_COMMON) -> int:
-    """Wait until a run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
-
-    Parameters
-    ----------
-    id
-        The number of the run.
-    timeout
-        Wait at most this long, such as 30s.
-    """
+def wait(id: RunNumber, /, *, timeout: WaitTime = None, common: Common = NO_COMMON) -> int:
+    """Wait until a run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out."""
     with opened(common) as database:
         return ended(database, id, timeout, as_json=common.json)
 

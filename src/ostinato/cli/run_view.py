@@ -44,9 +44,7 @@ def print_runs(database: OpenDatabase, runs: Sequence[Run], *, as_json: bool) ->
     titles = ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")
     columns = [Column(title) for title in titles] + [Column(title, flexible=True) for title in ("NAME", "REASON")]
     now, zone = database.now, database.zone
-    rows = [_row(run, zone, now) for run in runs]
-    if rows:
-        table(columns, rows)
+    table(columns, [_row(run, zone, now) for run in runs])
     say(f"{counted(len(runs), 'run')}, times in {zone}", "dim")
 
 

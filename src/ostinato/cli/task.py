@@ -6,7 +6,7 @@ from typing import Any
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, emit_json, say, table
+from ostinato.cli.console import Cell, Column, emit_json, table
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common
 
@@ -32,10 +32,8 @@ def ls(*, common: Common = NO_COMMON) -> None:
         ]
         for task in tasks
     ]
-    if rows:
-        table([Column("NAME", True), Column("KIND"), Column("KNOWN BY", True), Column("WHAT", True)], rows)
-    else:
-        say("no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
+    columns = [Column("NAME", True), Column("KIND"), Column("KNOWN BY", True), Column("WHAT", True)]
+    table(columns, rows, otherwise="no tasks: name your app with --app module:attr, or start a node with 'ostinato up'")
 
 
 def _tasks(database: OpenDatabase) -> list[dict[str, Any]]:

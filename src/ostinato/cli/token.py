@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cyclopts import App
 
-from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, plain, say, table
+from ostinato.cli.console import Cell, Column, Styled, emit, emit_json, plain, say, table, tell
 from ostinato.cli.open_database import OpenDatabase, opened, os_user
 from ostinato.cli.options import NO_COMMON, Common
 from ostinato.cli.times import full, span
@@ -55,10 +55,8 @@ def ls(*, common: Common = NO_COMMON) -> None:
         now = database.now
     titles = ("ROLE", "OWNER", "USED", "EXPIRES")
     columns = [Column("ID"), Column("NAME", flexible=True), *(Column(title) for title in titles)]
-    if tokens:
-        table(columns, [_row(token, now) for token in tokens])
-    else:
-        say("no tokens: make one with 'ostinato token add NAME --role viewer'")
+    none = "no tokens: make one with 'ostinato token add NAME --role viewer'"
+    table(columns, [_row(token, now) for token in tokens], otherwise=none)
 
 
 def _row(token: Token, now: datetime) -> list[Cell]:
@@ -82,10 +80,8 @@ def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
     with opened(common) as database:
         token = _find(database, name)
         database.ask(database.services.access.remove_token(token.id))
-    if common.json:
-        emit_json({"id": token.id, "name": token.name, "removed": True})
-    else:
-        say(f"removed: token {token.name!r}")
+    removed = {"id": token.id, "name": token.name, "removed": True}
+    tell(removed, f"removed: token {token.name!r}", as_json=common.json)
 
 
 def _find(database: OpenDatabase, name: str) -> Token:

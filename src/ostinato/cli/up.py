@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ostinato.cli.console import clean, emit_json_line, keep_streams, rich_console, say, stderr, stdout
 from ostinato.cli.open_database import load_app
-from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, TlsFlags
+from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, ListenHost, ListenPort, TlsFlags
 from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
@@ -35,22 +35,13 @@ log = get_logger("ostinato")
 
 def up(
     *,
-    host: str | None = None,
-    port: int | None = None,
+    host: ListenHost = None,
+    port: ListenPort = None,
     tls: TlsFlags = NO_TLS,
     engine: EngineFlags = NO_ENGINE,
     common: Common = NO_COMMON,
 ) -> int:
-    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second Ctrl-C forces it.
-
-    Parameters
-    ----------
-    host
-        The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy.
-        [default: 127.0.0.1]
-    port
-        The port to listen at; 0 for a free one. [default: 8321]
-    """
+    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second Ctrl-C forces it."""
     keep_streams()
     set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())
     app = _load(engine, common, host=host, port=port, tls=tls)

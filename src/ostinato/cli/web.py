@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ostinato.cli.console import emit_json_line, say
 from ostinato.cli.limits import raise_descriptor_limit
 from ostinato.cli.open_database import load_app
-from ostinato.cli.options import NO_COMMON, NO_TLS, Common, TlsFlags
+from ostinato.cli.options import NO_COMMON, NO_TLS, Common, ListenHost, ListenPort, TlsFlags
 from ostinato.logs import set_up
 
 if TYPE_CHECKING:
@@ -19,17 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["web"]
 
 
-def web(*, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
-    """Serve API and page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once.
-
-    Parameters
-    ----------
-    host
-        The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy.
-        [default: 127.0.0.1]
-    port
-        The port to listen at; 0 for a free one. [default: 8321]
-    """
+def web(*, host: ListenHost = None, port: ListenPort = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
+    """Serve API and page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
     import asyncio
 
     set_up(logging.WARNING, "%(levelname)s: %(message)s")

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from ostinato.cli.console import emit_json, fields
 from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Common, ScheduleName
 from ostinato.cli.times import read_time
 
 __all__ = ["why"]
 
 
-def why(name: str, /, *, at: str | None = None, common: Common = NO_COMMON) -> None:
+def why(name: ScheduleName, /, *, at: str | None = None, common: Common = NO_COMMON) -> None:
     """Why a schedule did or did not run: the last time, or at a given time.
 
     Parameters
     ----------
-    name
-        The schedule.
     at
         The due time at or just before this: 2026-03-01T09:00Z, or "2026-03-01 09:00".
     """

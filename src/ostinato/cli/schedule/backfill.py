@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from ostinato.cli.console import emit, emit_json, say
 from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Common, ScheduleName
 from ostinato.cli.schedule.view import warn_of_no_engine
 from ostinato.cli.times import full, read_time
 
@@ -16,7 +16,7 @@ __all__ = ["backfill"]
 
 
 def backfill(
-    name: str,
+    name: ScheduleName,
     /,
     *,
     from_: Annotated[str, Parameter(name="--from")],
@@ -32,8 +32,6 @@ def backfill(
 
     Parameters
     ----------
-    name
-        The schedule.
     from_
         From this time on: 2026-03-01T09:00Z, or 2026-03-01 in the zone of the settings.
     until

@@ -5,11 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from ostinato.cli.console import say
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, NO_WORK, Common, WorkFlags
+from ostinato.cli.options import NO_COMMON, NO_WORK, Common, ScheduleName, WorkFlags
 from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
-from ostinato.cli.schedule.view import print_schedule, tell_next, warn_of_unknown_task
+from ostinato.cli.schedule.view import tell_next, tell_schedule, warn_of_unknown_task
 from ostinato.cli.work import NOTHING, edited_work, placed, work_of
 from ostinato.errors import InvalidInput, NotFound
 
@@ -55,11 +54,8 @@ def add(
         before = _version(database, name)
         schedule = database.ask(database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
-        if common.json:
-            print_schedule(database, schedule, as_json=True)
-            return
         did = "added" if before is None else "unchanged" if before == schedule.version else "changed"
-        say(f"{did}: {tell_next(database, schedule)}")
+        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
 
 
 def _version(database: OpenDatabase, name: str) -> int | None:
@@ -69,7 +65,7 @@ def _version(database: OpenDatabase, name: str) -> int | None:
 
 
 def edit(
-    name: str,
+    name: ScheduleName,
     /,
     *,
     timing: str | None = None,
@@ -87,8 +83,6 @@ def edit(
 
     Parameters
     ----------
-    name
-        The schedule.
     timing
         When.
     project
@@ -110,11 +104,8 @@ def edit(
             raise InvalidInput("nothing to change was given", hint="see 'ostinato schedule edit --help'")
         schedule = database.ask(schedules.edit(name, **changes))
         warn_of_unknown_task(database, schedule)
-        if common.json:
-            print_schedule(database, schedule, as_json=True)
-        else:
-            unchanged = schedule.version == current.version
-            say(f"{'unchanged' if unchanged else 'changed'}: {tell_next(database, schedule)}")
+        did = "unchanged" if schedule.version == current.version else "changed"
+        tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
 
 
 def _given(**values: str | None) -> dict[str, Any]:

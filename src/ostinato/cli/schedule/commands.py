@@ -3,13 +3,11 @@ and `view.py`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from cyclopts import App
 
-from cyclopts import App, Parameter
-
-from ostinato.cli.console import confirmed, emit, emit_json, say
+from ostinato.cli.console import confirmed, emit, say, tell
 from ostinato.cli.open_database import opened
-from ostinato.cli.options import NO_COMMON, Common
+from ostinato.cli.options import NO_COMMON, Causes, Common, Limit, ScheduleName, Wait, WaitTime, Yes
 from ostinato.cli.run import ended, list_runs
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule.backfill import backfill
@@ -18,6 +16,7 @@ from ostinato.cli.schedule.view import (
     print_schedule,
     print_schedules,
     tell_next,
+    tell_schedule,
     warn_of_no_engine,
     warn_of_unknown_task,
 )
@@ -64,14 +63,8 @@ def ls(
 
 
 @app.command
-def show(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Show a schedule: when, what, its policy, its state and its last run.
-
-    Parameters
-    ----------
-    name
-        The schedule.
-    """
+def show(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
+    """Show a schedule: when, what, its policy, its state and its last run."""
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.get(name))
         print_schedule(database, schedule, as_json=common.json)
@@ -79,64 +72,45 @@ def show(name: str, /, *, common: Common = NO_COMMON) -> None:
 
 
 @app.command
-def enable(name: str, /, *, common: Common = NO_COMMON) -> None:
-    """Switch a schedule on and clear what broke it. Its checks must pass.
-
-    Parameters
-    ----------
-    name
-        The schedule.
-    """
+def enable(name: ScheduleName, /, *, common: Common = NO_COMMON) -> None:
+    """Switch a schedule on and clear what broke it. Its checks must pass."""
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.enable(name))
         warn_of_unknown_task(database, schedule)
-        if common.json:
-            print_schedule(database, schedule, as_json=True)
-        else:
-            say(f"on: {tell_next(database, schedule)}")
+        tell_schedule(database, schedule, f"on: {tell_next(database, schedule)}", as_json=common.json)
 
 
 @app.command
-def disable(name: str, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
+def disable(name: ScheduleName, /, *, note: str | None = None, common: Common = NO_COMMON) -> None:
     """Switch a schedule off. Active runs go on.
 
     Parameters
     ----------
-    name
-        The schedule.
     note
         Why; shown by 'show' and 'why'.
     """
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.disable(name, note=note))
-        if common.json:
-            print_schedule(database, schedule, as_json=True)
-        else:
-            say(f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else ""))
+        text = f"off: {name!r}" + (f" ({schedule.off_note})" if schedule.off_note else "")
+        tell_schedule(database, schedule, text, as_json=common.json)
 
 
 @app.command
 def trigger(
-    name: str,
+    name: ScheduleName,
     /,
     *,
     force: bool = False,
-    wait: bool = False,
-    timeout: str | None = None,
+    wait: Wait = False,
+    timeout: WaitTime = None,
     common: Common = NO_COMMON,
 ) -> int:
     """Run a schedule now. Prints the number of the run.
 
     Parameters
     ----------
-    name
-        The schedule.
     force
         Even if a run of it is under way and its overlap policy forbids it.
-    wait
-        Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
-    timeout
-        Wait at most this long, such as 30s.
     """
     with opened(common) as database:
         schedule = database.ask(database.services.schedules.get(name))
@@ -156,15 +130,11 @@ def trigger(
 
 
 @app.command
-def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
+def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: Common = NO_COMMON) -> int:
     """Remove a schedule with its runs and their output. Active runs are told to stop and waited for; nothing starts.
 
     Parameters
     ----------
-    name
-        The schedule.
-    yes
-        Do not ask for confirmation.
     force
         Remove it even if a run does not stop, and say what goes on.
     """
@@ -175,34 +145,27 @@ def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common =
             say("nothing was removed")
             return 1
         running = database.ask(database.services.schedules.remove(name, force=force))
-    if common.json:
-        emit_json({"name": name, "removed": True, "still_running": list(running)})
-    else:
-        say(f"removed: {name!r}" + "".join(f"; the work of run {id} was told to stop and goes on" for id in running))
+    going_on = "".join(f"; the work of run {id} was told to stop and goes on" for id in running)
+    answer = {"name": name, "removed": True, "still_running": list(running)}
+    tell(answer, f"removed: {name!r}{going_on}", as_json=common.json)
     return 0
 
 
 @app.command
 def runs(
-    name: str,
+    name: ScheduleName,
     /,
     *,
     state: list[str] | None = None,
-    cause: list[str] | None = None,
-    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 20,
+    cause: Causes = None,
+    limit: Limit = 20,
     common: Common = NO_COMMON,
 ) -> None:
     """List the runs of a schedule, the newest first.
 
     Parameters
     ----------
-    name
-        The schedule.
     state
         Only runs in this state; may be given again.
-    cause
-        Only runs with this cause, such as timed_out or overlap; may be given again.
-    limit
-        At most this many.
     """
     list_runs(common, {"schedule": name}, state=state, cause=cause, limit=limit)

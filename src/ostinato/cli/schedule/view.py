@@ -19,6 +19,7 @@ __all__ = [
     "print_schedule",
     "print_schedules",
     "tell_next",
+    "tell_schedule",
     "unknown_task",
     "warn_of_no_engine",
     "warn_of_unknown_task",
@@ -103,14 +104,21 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
                 work_cell(schedule.work),
             ]
         )
-    if rows:
-        table(columns, rows)
+    table(columns, rows)
     hidden = len(schedules) - len(shown)
     say(
         f"{counted(len(shown), 'schedule')}, times in {zone}"
         + (f"; {hidden} finished ones with --all" if hidden else ""),
         "dim",
     )
+
+
+def tell_schedule(database: OpenDatabase, schedule: Schedule, text: str, *, as_json: bool) -> None:
+    """What was done to a schedule: all of it as JSON, else a line for people."""
+    if as_json:
+        print_schedule(database, schedule, as_json=True)
+    else:
+        say(text)
 
 
 def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool) -> None:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from ostinato.cli.console import emit, emit_json, say
+from ostinato.cli.console import emit, say, tell
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, NO_MESSAGE, Common, MessageFlags
+from ostinato.cli.options import NO_COMMON, NO_MESSAGE, Common, Limit, MessageFlags, SessionKey, Wait, WaitTime
 from ostinato.cli.policy import retry_option
 from ostinato.cli.run import tell_end
 from ostinato.cli.run_view import print_run
 from ostinato.cli.schedule.view import warn_of_unserved
-from ostinato.cli.session.view import print_event, print_session, print_sessions, tell_stopped
+from ostinato.cli.session.view import print_event, print_session, print_sessions
 from ostinato.cli.work import json_or_text
 from ostinato.errors import InvalidInput
 
@@ -40,8 +40,8 @@ def send(
     *,
     task: str,
     flags: MessageFlags = NO_MESSAGE,
-    wait: bool = False,
-    timeout: str | None = None,
+    wait: Wait = False,
+    timeout: WaitTime = None,
     common: Common = NO_COMMON,
 ) -> int:
     """Put a message into a session. Prints the number of the run that carries it.
@@ -54,10 +54,6 @@ def send(
         What the task gets in its list 'payloads': JSON where it is JSON, else text; '-' reads standard input.
     task
         The task that gets it, by its name.
-    wait
-        Wait until the run has ended: exit code 0 if it succeeded, 1 if not, 5 if the wait timed out.
-    timeout
-        Wait at most this long, such as 30s.
     """
     message = json_or_text(_from_stdin() if payload == "-" else payload)
     with opened(common) as database:
@@ -102,7 +98,7 @@ def ls(
     *,
     search: str | None = None,
     busy: bool = False,
-    limit: Annotated[int, Parameter(alias="-n", show_default=True)] = 100,
+    limit: Limit = 100,
     common: Common = NO_COMMON,
 ) -> None:
     """List sessions, the latest message first.
@@ -113,8 +109,6 @@ def ls(
         Only those whose key contains this.
     busy
         Only those with something queued or under way.
-    limit
-        At most this many.
     """
     with opened(common) as database:
         found = database.ask(database.services.sessions.list(search=search, busy=busy, limit=limit))
@@ -122,49 +116,31 @@ def ls(
 
 
 @app.command
-def show(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Show a session: its settings, its running and queued messages, and its latest events.
-
-    Parameters
-    ----------
-    key
-        The session.
-    """
+def show(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
+    """Show a session: its settings, its running and queued messages, and its latest events."""
     with opened(common) as database:
         print_session(database, database.ask(database.services.sessions.get(key)), as_json=common.json)
 
 
 @app.command
-def stop(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel the oldest active run of a session. The next one gets its turn.
-
-    Parameters
-    ----------
-    key
-        The session.
-    """
+def stop(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
+    """Cancel the oldest active run of a session. The next one gets its turn."""
     _stop(common, key, lambda database: database.ask(database.services.sessions.stop(key)))
 
 
 @app.command
-def stop_all(key: str, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel everything that runs in a session and drop everything that waits. Nothing sent before this will start.
-
-    Parameters
-    ----------
-    key
-        The session.
-    """
+def stop_all(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
+    """Cancel everything that runs in a session and drop everything that waits. Nothing sent before this will start."""
     _stop(common, key, lambda database: database.ask(database.services.sessions.stop_all(key)))
 
 
 def _stop(common: Common, key: str, verb: Callable[[OpenDatabase], Stopped]) -> None:
     with opened(common) as database:
         stopped = verb(database)
-    if common.json:
-        emit_json({"key": key, "cancelled": stopped.cancelled, "dropped": stopped.dropped})
-    else:
-        tell_stopped(key, stopped)
+    counts = f"{stopped.cancelled} cancelled, {stopped.dropped} dropped"
+    is_idle = not stopped.cancelled and not stopped.dropped
+    text = f"nothing to stop in session {key!r}: {counts}" if is_idle else f"stopped: session {key!r}, {counts}"
+    tell({"key": key, "cancelled": stopped.cancelled, "dropped": stopped.dropped}, text, as_json=common.json)
 
 
 @app.command

@@ -31,21 +31,13 @@ if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.event import Event
     from ostinato.models.run import Run
-    from ostinato.models.session import Session, Stopped
+    from ostinato.models.session import Session
 
-__all__ = ["print_event", "print_session", "print_sessions", "tell_stopped"]
+__all__ = ["print_event", "print_session", "print_sessions"]
 
 _MOST = 1_000
 _LATEST = 10
 _STYLES = {"started": "cyan", "dropped": "yellow", "stopped": "red"}
-
-
-def tell_stopped(key: str, stopped: Stopped) -> None:
-    """How many a stop cancelled and dropped."""
-    if not stopped.cancelled and not stopped.dropped:
-        say(f"nothing to stop in session {key!r}: 0 cancelled, 0 dropped")
-    else:
-        say(f"stopped: session {key!r}, {stopped.cancelled} cancelled, {stopped.dropped} dropped")
 
 
 def print_sessions(database: OpenDatabase, sessions: Sequence[Session], *, as_json: bool) -> None:
@@ -66,9 +58,8 @@ def print_sessions(database: OpenDatabase, sessions: Sequence[Session], *, as_js
         ]
         for session in sessions
     ]
-    if rows:
-        titles = ("RUNNING", "QUEUED", "OLDEST", "SENT", "STOPPED", "")
-        table([Column("KEY", flexible=True), *(Column(title) for title in titles)], rows)
+    titles = ("RUNNING", "QUEUED", "OLDEST", "SENT", "STOPPED", "")
+    table([Column("KEY", flexible=True), *(Column(title) for title in titles)], rows)
     say(counted(len(sessions), "session"), "dim")
 
 
