@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from functools import partial
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, Unpack, overload
@@ -26,13 +25,10 @@ from ostinato.execution.registry import Check, Isolation, Registry, TaskDefiniti
 from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
-from ostinato.models.ids import RunId
-from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions, check_key
-from ostinato.models.run import Run
-from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
+from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
-from ostinato.tasks import RunHandle, Task
+from ostinato.tasks import Task
 from ostinato.termination import drain_on_sigterm, interrupts_force, leave_sigterm
 from ostinato.timing import Timing
 from ostinato.wiring import Container, open_container
@@ -279,36 +275,6 @@ class Ostinato(Resources[Sync]):
         with contextlib.suppress(Exception), interrupts_force(self, at_exit=True):
             self._host.leave(_stop_engine, _leave_open)
 
-    # Work without a schedule
-
-    def enqueue(
-        self,
-        work: WorkLike,
-        *,
-        project: str | None = None,
-        key: str | None = None,
-        delay: Duration | None = None,
-        at: datetime | None = None,
-        **policy: Unpack[PolicyOptions],
-    ) -> RunHandle:
-        """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
-        id = self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
-        return RunHandle(id, self.runs)
-
-    def execute(
-        self,
-        work: WorkLike,
-        *,
-        project: str | None = None,
-        printed: Callable[[OutputLine], None] = lambda _: None,
-        **policy: Unpack[PolicyOptions],
-    ) -> Run:
-        """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
-
-        `printed` gets its lines as they come, on the engine's loop.
-        """
-        return self._host.run(lambda container: _execute(container, work, project, printed, policy))
-
     def __repr__(self) -> str:
         return f"<Ostinato {without_password(self.settings.db)}>"
 
@@ -331,30 +297,6 @@ class Aio(Resources[Async]):
     async def force(self) -> None:
         """While a stop drains: wait for running work no longer."""
         self._app.force()
-
-    async def enqueue(
-        self,
-        work: WorkLike,
-        *,
-        project: str | None = None,
-        key: str | None = None,
-        delay: Duration | None = None,
-        at: datetime | None = None,
-        **policy: Unpack[PolicyOptions],
-    ) -> RunId:
-        """Run a Shell, an Agent, an Http or a task soon, on any node; answers the number of the run."""
-        return await self.runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
-
-    async def execute(
-        self,
-        work: WorkLike,
-        *,
-        project: str | None = None,
-        printed: Callable[[OutputLine], None] = lambda _: None,
-        **policy: Unpack[PolicyOptions],
-    ) -> Run:
-        """Run this work here and now and wait for its end; see Ostinato.execute."""
-        return await self._app._host.arun(lambda container: _execute(container, work, project, printed, policy))
 
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop; see Ostinato.with_engine."""
@@ -395,14 +337,3 @@ async def _leave_open(_: Container) -> None:
 def _force(container: Container) -> None:
     if container.engine is not None:
         container.engine.force()
-
-
-async def _execute(
-    container: Container,
-    work: WorkLike,
-    project: str | None,
-    printed: Callable[[OutputLine], None],
-    policy: PolicyOptions,
-) -> Run:
-    draft = await container.services.runs.draft(work, project=project, **policy)
-    return await container.execute(draft, printed=printed)

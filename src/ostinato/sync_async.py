@@ -8,21 +8,25 @@ from collections.abc import Callable, Coroutine
 from datetime import datetime
 from functools import wraps
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack, overload
 
 from ostinato.durations import Duration
 from ostinato.errors import InvalidInput
 from ostinato.event_loop_host import EventLoopHost
 from ostinato.execution.throttle import Throttle, Usage
 from ostinato.models.ids import RunId
+from ostinato.models.output import OutputLine
+from ostinato.models.policy import PolicyOptions
+from ostinato.models.run import Run
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
+from ostinato.service.schedules.drafts import WorkLike
 from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
 from ostinato.service.why import Why
-from ostinato.tasks import MessageHandle
+from ostinato.tasks import MessageHandle, RunHandle
 from ostinato.wiring import Container
 
 __all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
@@ -188,6 +192,37 @@ class Sessions(SyncAsync[SessionService, F]):
         return usage
 
 
+async def _enqueue(
+    container: Container,
+    work: WorkLike,
+    *,
+    project: str | None = None,
+    key: str | None = None,
+    delay: Duration | None = None,
+    at: datetime | None = None,
+    **policy: Unpack[PolicyOptions],
+) -> RunId:
+    """Run a Shell, an Agent, an Http or a task soon, on any node. The run is durable when this returns."""
+    runs = container.services.runs
+    return await runs.enqueue_work(work, project=project, key=key, delay=delay, at=at, **policy)
+
+
+async def _execute(
+    container: Container,
+    work: WorkLike,
+    *,
+    project: str | None = None,
+    printed: Callable[[OutputLine], None] = lambda _: None,
+    **policy: Unpack[PolicyOptions],
+) -> Run:
+    """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
+
+    `printed` gets its lines as they come, on the engine's loop.
+    """
+    draft = await container.services.runs.draft(work, project=project, **policy)
+    return await container.execute(draft, printed=printed)
+
+
 async def _wait_idle(container: Container, timeout: Duration | None = None) -> None:
     """Wait until nothing is queued and ready, or running."""
     await container.services.runs.wait_idle(timeout=timeout)
@@ -199,7 +234,10 @@ async def _why(container: Container, name: str, at: datetime | None = None) -> W
 
 
 class Resources(SyncAsync[Container, F]):
-    """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`."""
+    """All of these in one form, and what is asked of the whole: those of an app, or of its `aio`.
+
+    `enqueue` gives sync code a handle on the run, and coroutines its number.
+    """
 
     def __init__(self, form: type[F], host: EventLoopHost[Container], throttle: Throttle) -> None:
         super().__init__(form, host, lambda container: container)
@@ -210,6 +248,8 @@ class Resources(SyncAsync[Container, F]):
         self.sessions = Sessions(form, host, throttle)
         self.nodes = Nodes(form, host, lambda container: container.services.nodes)
 
+    enqueue = _Verb(_enqueue, lambda resources, id: RunHandle(id, resources.runs))
+    execute = _verb(_execute)
     health = _verb(Container.health)
     wait_idle = _verb(_wait_idle)
     why = _verb(_why)
