@@ -172,12 +172,6 @@ class Timing(ABC):
     def _remarks(self, after: datetime, n: int) -> list[str]:
         return []
 
-    def _json(self, kind: str, **values: object) -> dict[str, object]:
-        found: dict[str, object] = {"kind": kind, **values}
-        if self.jitter:
-            found |= {"jitter": duration_text(self.jitter), "stable": self.stable}
-        return found
-
     def anchored(self, at: datetime) -> Timing:
         """An interval without an anchor gets this one; combinations pass it on; all others stay as they are."""
         return self

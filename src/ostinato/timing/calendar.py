@@ -80,10 +80,6 @@ class _OnceADay(WallClockTiming):
         store(self, hour=hour, minute=minute, second=second, tz=zone, **more)
         store(self, **jitter_fields(jitter, stable))
 
-    def _clock_json(self, kind: str, **more: object) -> dict[str, object]:
-        clock = {"hour": self.hour, "minute": self.minute, "second": self.second}
-        return self._json(kind, **more, **clock, zone=self.tz)
-
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class DailyAt(_OnceADay):

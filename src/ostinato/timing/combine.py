@@ -55,18 +55,34 @@ def refuse_many(parts: int) -> None:
 
 
 def _size(part: Timing | Dates) -> int:
-    return part.size if isinstance(part, Or | Except) else 1
+    return part.size if isinstance(part, _Combination) else 1
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Or(Timing):
-    """Due when any part is; an instant on which several are due counts once. Jitter belongs to the parts."""
+class _Combination(Timing):
+    """What follows from its parts, found once: a combination of combinations would ask them over and over."""
 
-    parts: tuple[Timing, ...]
-    # What follows from the parts is found once: a combination of combinations would ask them over and over.
     size: int = field(compare=False)
     wants: bool = field(compare=False)
     own_zone: str | None = field(compare=False)
+
+    @property
+    def zone(self) -> str | None:
+        return self.own_zone
+
+    @property
+    def wants_zone(self) -> bool:
+        return self.wants
+
+    def _words(self) -> str:
+        return self.text_within(self.zone)
+
+
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Or(_Combination):
+    """Due when any part is; an instant on which several are due counts once. Jitter belongs to the parts."""
+
+    parts: tuple[Timing, ...]
 
     def __init__(self, *parts: Timing, jitter: Duration = NO_JITTER, stable: bool = False) -> None:
         flat: list[Timing] = []
@@ -92,14 +108,6 @@ class Or(Timing):
         copy = object.__new__(Or)
         copy._store(tuple(change(part) for part in self.parts))
         return copy
-
-    @property
-    def zone(self) -> str | None:
-        return self.own_zone
-
-    @property
-    def wants_zone(self) -> bool:
-        return self.wants
 
     def in_zone(self, tz: str) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz))
@@ -159,9 +167,6 @@ class Or(Timing):
         first, *rest = self.parts
         return " or ".join([first.text_within(zone), *(_nested(part, zone) for part in rest)])
 
-    def _words(self) -> str:
-        return self.text_within(self.zone)
-
     def phrase(self) -> str:
         return ", or ".join(
             part.phrase() + (f" in {part.zone}" if part.zone and part.zone != self.zone else "") for part in self.parts
@@ -172,7 +177,7 @@ class Or(Timing):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class Except(Timing):
+class Except(_Combination):
     """Due when `base` is, but not on the days of `days`: dates, or the days on which another timing is due.
 
     A day is a local day of the base's zone; `tz` is only asked where the base has none (`every 5m except 12-25`).
@@ -181,9 +186,6 @@ class Except(Timing):
     base: Timing
     days: Dates | Timing
     tz: str | None
-    size: int = field(compare=False)
-    wants: bool = field(compare=False)
-    own_zone: str | None = field(compare=False)
     judged_in: str = field(compare=False)
 
     def __init__(
@@ -203,7 +205,7 @@ class Except(Timing):
         if isinstance(days, Timing) and days.jitter:
             # A day has no jitter; who writes it at the end of the text means the whole.
             base = base.with_jitter(days.jitter, days.stable)
-            days = days.replaced(jitter=NO_JITTER, stable=False) if not isinstance(days, Or | Except) else days
+            days = days.replaced(jitter=NO_JITTER, stable=False) if not isinstance(days, _Combination) else days
         if isinstance(base, Except) and isinstance(base.days, Dates) and isinstance(days, Dates):
             days, tz, base = base.days.merged(days), base.tz or tz, base.base
         if tz is not None:
@@ -229,14 +231,6 @@ class Except(Timing):
         copy = object.__new__(Except)
         copy._store(change(self.base), change(self.days) if isinstance(self.days, Timing) else self.days, tz)
         return copy
-
-    @property
-    def zone(self) -> str | None:
-        return self.own_zone
-
-    @property
-    def wants_zone(self) -> bool:
-        return self.wants
 
     def in_zone(self, tz: str) -> Timing:
         return self._mapped(lambda part: part.in_zone(tz), self.tz or check_zone(tz))
@@ -355,9 +349,6 @@ class Except(Timing):
         own = f" in {self.tz}" if self.tz and self.tz != zone else ""
         return f"{self.base.text_within(zone)} except {days}{own}"
 
-    def _words(self) -> str:
-        return self.text_within(self.zone)
-
     def phrase(self) -> str:
         # After several timings in a row, 'except' would seem to belong to the last alone.
         joiner = ", but never" if isinstance(self.base, Or) else " except"
@@ -412,7 +403,7 @@ def _day_off(levels: list[Except], due: datetime) -> tuple[str, date] | None:
 
 def _nested(part: Timing, zone: str | None) -> str:
     text = part.text_within(zone)
-    return f"({text})" if isinstance(part, Or | Except) else text
+    return f"({text})" if isinstance(part, _Combination) else text
 
 
 def _count_grids(grids: list[Every], after: datetime, until: datetime) -> int | None:
