@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from ostinato.clock import Micros
 from ostinato.models.schedule import ScheduleDraft
 
-__all__ = ["STORED_COLUMNS", "StoredSchedule", "merged"]
+__all__ = ["STORED_COLUMNS", "StoredSchedule", "load_stored", "merged"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSchedule:
-    """What of a schedule a draft may change, or asks about."""
+@dataclass(slots=True, kw_only=True)
+class StoredSchedule(ScheduleDraft):
+    """A schedule as it is stored: what a draft may change of it, and what it asks about."""
 
     id: int
-    name: str
-    timing: str
-    zone: str
-    work: str
-    kind: str
-    task: str | None
-    policy: str
-    project: str | None
-    owner: str
-    origin: str | None
-    enabled: bool
-    note: str | None
-    anchor_at: Micros
-    next_at: Micros | None
-    after_finish: Micros | None
-    remaining: int | None
-    off_note: str | None
     broken: str | None
     orphaned: bool
     failures: int
     paused_since: Micros | None
 
 
-STORED_COLUMNS = ", ".join(field.name for field in fields(StoredSchedule))
+_NAMES = [field.name for field in fields(StoredSchedule)]
+STORED_COLUMNS = ", ".join(_NAMES)
+
+
+def load_stored(row: Sequence[Any]) -> StoredSchedule:
+    """A schedule from STORED_COLUMNS."""
+    return StoredSchedule(**dict(zip(_NAMES, row, strict=True)))
 
 
 def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None:

@@ -62,6 +62,7 @@ __all__ = [
     "load_session",
     "load_statistics",
     "load_totals",
+    "moment",
 ]
 
 log = get_logger("ostinato.stores")
@@ -114,7 +115,8 @@ _told: set[tuple[str, str]] = set()
 """What was logged: each row once, and no more than so many."""
 
 
-def _moment(instant: Micros | None) -> Any:
+def moment(instant: Micros | None) -> Any:
+    """A time that may not be there."""
     return None if instant is None else from_micros(instant)
 
 
@@ -201,7 +203,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
     attempts = tuple(earlier)
     if started_at is not None and state is not RunState.QUEUED:
         why = error or (reason if state is RunState.FAILED else None)
-        attempts += (Attempt(from_micros(started_at), _moment(finished_at), state, why, node),)
+        attempts += (Attempt(from_micros(started_at), moment(finished_at), state, why, node),)
     return Run(
         id=RunId(id),
         schedule=schedule,
@@ -211,11 +213,11 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         reason=reason,
         trigger=trigger,
         due_at=from_micros(due_at),
-        last_due_at=_moment(last_due_at),
+        last_due_at=moment(last_due_at),
         count=count,
         ready_at=from_micros(ready_at),
-        started_at=_moment(started_at),
-        finished_at=_moment(finished_at),
+        started_at=moment(started_at),
+        finished_at=moment(finished_at),
         attempt=attempt,
         attempts=attempts,
         totals=load_totals(totals),
@@ -277,7 +279,7 @@ def load_lane(row: Row) -> Lane:
         else:
             # What quarantine makes of it.
             paused, note = True, f"{UNREADABLE}its rate is not a rate"
-    return Lane(name, limit, bool(paused), note, rate, used, queued, _moment(oldest_at), rate_from)
+    return Lane(name, limit, bool(paused), note, rate, used, queued, moment(oldest_at), rate_from)
 
 
 def load_session(row: Row) -> Session:
@@ -287,10 +289,10 @@ def load_session(row: Row) -> Session:
         key=key,
         running=running,
         queued=queued,
-        oldest_at=_moment(oldest_at),
+        oldest_at=moment(oldest_at),
         max_concurrent=max_concurrent,
         throttled=bool(throttled),
-        stopped_at=_moment(cutoff_at),
+        stopped_at=moment(cutoff_at),
         sent_at=from_micros(sent_at),
     )
 
@@ -354,9 +356,9 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         orphaned=bool(orphaned),
         note=note,
         off_note=off_note,
-        next_run_at=_moment(runs_next),
+        next_run_at=moment(runs_next),
         next_run_reason=reason,
-        paused_since=_moment(paused_since),
+        paused_since=moment(paused_since),
         remaining=remaining,
         failures=failures,
         last_run=last_run,

@@ -64,8 +64,6 @@ class Dialect:
     no: str
     json_kind: str
     """What a text COLUMN is: 'array', 'object', or another word for whatever else."""
-    now: str
-    why: str
     readable: str
     """A text EXPRESSION, readable whatever its bytes are."""
     undecodable: str | None
@@ -75,7 +73,7 @@ class Dialect:
     def write(self, sql: str) -> str:
         """SQL of this page for this database."""
         kinds = {name: self.json_kind.replace("COLUMN", name) for name in ("tasks", "services", "statistics", "env")}
-        return Template(sql).substitute(yes=self.yes, no=self.no, now=self.now, why=self.why, **kinds)
+        return Template(sql).substitute(yes=self.yes, no=self.no, **kinds)
 
     def rules(self, table: str) -> list[Rule]:
         """The rules of a table that this database has."""
@@ -232,14 +230,14 @@ SECRETS = frozenset({"hash", "origin_hash"})
 _RUN = ", ".join(
     (
         # What has ended keeps its end; what has not is over now, and says why.
-        f"reason = CASE WHEN {_ENDED} THEN reason ELSE $why END",
+        f"reason = CASE WHEN {_ENDED} THEN reason ELSE :why END",
         f"cause = CASE WHEN {_ENDED} THEN cause ELSE '{Cause.NOT_LOADABLE}' END",
         _else("state", _ENDED, "'failed'"),
-        f"finished_at = CASE WHEN {_ENDED} AND {_within('finished_at', -_FAR, _FAR)} THEN finished_at ELSE $now END",
+        f"finished_at = CASE WHEN {_ENDED} AND {_within('finished_at', -_FAR, _FAR)} THEN finished_at ELSE :now END",
         # By hand, where its due time cannot be kept: a schedule has one row for each.
         _else("trigger", f"{_one_of('trigger', Trigger)} AND {_within('due_at', -_FAR, _FAR)}", "'manual'"),
-        _sane("due_at", "$now"),
-        _sane("ready_at", "$now"),
+        _sane("due_at", ":now"),
+        _sane("ready_at", ":now"),
         *(_sane(column, "NULL") for column in ("last_due_at", "expires_at", "started_at")),
         _else("mode", _one_of("mode", Mode), "NULL"),
         _else("token", _within("token", 0, _FAR), "0"),
@@ -251,15 +249,15 @@ _RUN = ", ".join(
 )
 _SCHEDULE = ", ".join(
     (
-        "enabled = $no, broken = $why, next_at = NULL, paused_since = NULL, paused_reason = NULL",
+        "enabled = $no, broken = :why, next_at = NULL, paused_since = NULL, paused_reason = NULL",
         "orphaned = CASE WHEN orphaned THEN $yes ELSE $no END",
         _else("remaining", _within("remaining", 0, _MANY), "NULL"),
         _else("failures", _within("failures", 0, _MANY), "0"),
         f"version = CASE WHEN {_within('version', 1, _MANY - 1)} THEN version + 1 ELSE 1 END",
         _else("after_finish", _within("after_finish", 0, _FAR), "NULL"),
-        _sane("anchor_at", "$now"),
-        _sane("created_at", "$now"),
-        "updated_at = $now",
+        _sane("anchor_at", ":now"),
+        _sane("created_at", ":now"),
+        "updated_at = :now",
     )
 )
 _NODE = ", ".join(
@@ -269,8 +267,8 @@ _NODE = ", ".join(
         )),
         *(_else(column, _within(column, 0, _MANY), "0") for column in ("pid", "slots", "running")),
         # Only for a while: whoever lives says it anew with the next beat.
-        *(_sane(column, "$now") for column in ("started_at", "seen_at", "lease_until")),
-        _sane_or_none("lost_at", "$now"),
+        *(_sane(column, ":now") for column in ("started_at", "seen_at", "lease_until")),
+        _sane_or_none("lost_at", ":now"),
         *(f"{column} = CASE WHEN {column} THEN $yes ELSE $no END" for column in ("draining", "drain")),
     )
 )  # fmt: skip
@@ -280,19 +278,19 @@ MENDS: dict[str, str | None] = {
     "schedules": _SCHEDULE,
     "attempts": ", ".join(
         (
-            _sane("started_at", "$now"),
-            _sane("finished_at", "$now"),
+            _sane("started_at", ":now"),
+            _sane("finished_at", ":now"),
         )
     ),
     # Paused, not let loose: nobody knows how much it was meant to start.
-    "lanes": "paused = $yes, note = $why, rate_count = NULL, rate_per = NULL, rate_from = 0, "
+    "lanes": "paused = $yes, note = :why, rate_count = NULL, rate_per = NULL, rate_from = 0, "
     + _else("max_running", _within("max_running", 0, 2**31 - 1), "0"),
     "sessions": ", ".join(
         (
             _else("max_concurrent", _within("max_concurrent", 1, 2**31 - 1), "1"),
             "throttled = CASE WHEN throttled THEN $yes ELSE $no END",
-            _sane_or_none("cutoff_at", "$now"),
-            _sane("sent_at", "$now"),
+            _sane_or_none("cutoff_at", ":now"),
+            _sane("sent_at", ":now"),
         )
     ),
     "events": None,
@@ -302,6 +300,6 @@ MENDS: dict[str, str | None] = {
     "tokens": None,
     "login_codes": None,
     "logins": None,
-    "audit": _sane("at", "$now"),
+    "audit": _sane("at", ":now"),
 }
 """What a row that breaks a rule is changed to, so that it keeps them all; None: it is removed."""

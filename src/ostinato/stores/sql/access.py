@@ -24,7 +24,7 @@ from ostinato.models.access import (
     Token,
 )
 from ostinato.stores.access import AccessCounts
-from ostinato.stores.rows import load_all
+from ostinato.stores.rows import load_all, moment
 from ostinato.stores.sql.connection import Connection, Database, given, where
 from ostinato.stores.token_uses import TokenUses
 
@@ -263,20 +263,20 @@ async def _put(db: Connection, place: Mapping[str, str], login: NewLogin, now: M
 def _load_token(row: Sequence[Any]) -> Token:
     """A token, from _TOKEN_COLUMNS."""
     id, name, role, owner, created_at, used_at, expires_at = row
-    return Token(id, name, Role(role), owner, from_micros(created_at), _moment(used_at), _moment(expires_at))
+    return Token(id, name, Role(role), owner, from_micros(created_at), moment(used_at), moment(expires_at))
 
 
 def _load_login(row: Sequence[Any]) -> Login:
     """A login, from _LOGIN_COLUMNS."""
     who, role, token_id, used_at, expires_at = row
-    return Login(who, Role(role), token_id, _moment(used_at), _moment(expires_at))
+    return Login(who, Role(role), token_id, moment(used_at), moment(expires_at))
 
 
 def _load_browser(row: Sequence[Any]) -> Browser:
     """A login as it is listed, from _BROWSER_COLUMNS and whether it is the one that asks."""
     id, who, role, token, created_at, used_at, expires_at, current = row
     created, expires = from_micros(created_at), from_micros(expires_at)
-    return Browser(id, who, Role(role), token, created, _moment(used_at), expires, bool(current))
+    return Browser(id, who, Role(role), token, created, moment(used_at), expires, bool(current))
 
 
 def load_audit(row: Sequence[Any]) -> AuditEntry:
@@ -298,7 +298,3 @@ def _load_answer(row: Sequence[Any]) -> Answer:
 def _headers_text(headers: Mapping[str, str] | None) -> str | None:
     """Headers of an answer as they are stored."""
     return None if headers is None else msgspec.json.encode(headers).decode()
-
-
-def _moment(instant: Micros | None) -> Any:
-    return None if instant is None else from_micros(instant)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ostinato.clock import Micros, from_micros
+from ostinato.clock import from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.live import ChangedSchedule, Changes, Position, PublishedRun
 from ostinato.stores.rows import (
@@ -19,6 +19,7 @@ from ostinato.stores.rows import (
     load_event,
     load_progress,
     load_totals,
+    moment,
 )
 from ostinato.stores.sql.access import AUDIT_COLUMNS, REMOVED_SCHEDULE, load_audit
 from ostinato.stores.sql.connection import Connection, Values
@@ -89,8 +90,8 @@ def _told(row: Sequence[Any]) -> PublishedRun:
     state, trigger, reason = known_words(state, trigger, reason)
     return PublishedRun(
         RunId(id), schedule, task, state, known_cause(cause), reason, cancel if state == "running" else None, trigger,
-        from_micros(due_at), _moment(last_due_at), count, from_micros(ready_at), _moment(started_at),
-        _moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
+        from_micros(due_at), moment(last_due_at), count, from_micros(ready_at), moment(started_at),
+        moment(finished_at), attempt, load_totals(totals), load_progress(progress), error, lane, priority, session,
         project, key or f"run-{id}", node, None if schedule_id is None else ScheduleId(schedule_id), zone,
     )
     # fmt: on
@@ -100,7 +101,3 @@ def _changed(row: Sequence[Any]) -> ChangedSchedule:
     """A changed schedule, from _CHANGED_COLUMNS."""
     id, name, version, enabled, broken, updated_at = row
     return ChangedSchedule(ScheduleId(id), name, version, bool(enabled), broken, from_micros(updated_at))
-
-
-def _moment(instant: Micros | None) -> Any:
-    return None if instant is None else from_micros(instant)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import wraps
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from ostinato.tuning import Tuning
 
-__all__ = ["NOTHING", "Answer", "Connection", "Database", "Dialect", "Values", "given", "where"]
+__all__ = ["NOTHING", "Answer", "Connection", "Database", "Dialect", "Values", "given", "reading", "where"]
 
+P = ParamSpec("P")
 T = TypeVar("T")
 C_co = TypeVar("C_co", bound="Connection", covariant=True)
 Dialect = Literal["sqlite", "postgres"]
@@ -90,6 +92,19 @@ class Database(Protocol[C_co]):
         answer. Nobody else works on the given `sessions` meanwhile.
         """
         ...
+
+
+def reading(
+    query: Callable[Concatenate[Connection, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """A query as a method of a store, which runs it beside the writer."""
+
+    @wraps(query)
+    async def read(store: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        answer: T = await store._database.read(lambda db: query(db, *args, **kwargs))
+        return answer
+
+    return read
 
 
 def given(wanted: object, conditions: Mapping[str, str]) -> tuple[list[str], dict[str, Any]]:

@@ -15,7 +15,7 @@ from ostinato.models.states import RunState
 from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.budgets import settle_costs
-from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.connection import Connection, Values
 from ostinato.stores.sql.given_up import mark_given_up
 from ostinato.stores.sql.output import drop_tails, keep_tails
 from ostinato.stores.sql.parts import Parts
@@ -143,7 +143,14 @@ async def find_lost(db: Connection, ended: Sequence[Finish], written: set[RunId]
 
 async def _requeue(db: Connection, again: Sequence[Finish]) -> set[RunId]:
     """Put runs back for another try; the attempt that ended keeps its own row. Answers which were put back."""
-    values = {
+    values = _tries(again)
+    await db.run(_KEEP_ATTEMPT, values)
+    return {RunId(id) for (id,) in await db.fetch(_REQUEUE, values)}
+
+
+def _tries(again: Sequence[Finish]) -> Values:
+    """The columns of finishes that put their runs back."""
+    return {
         "ids": [finish.id for finish in again],
         "tokens": [finish.token for finish in again],
         "causes": [finish.cause for finish in again],
@@ -157,21 +164,11 @@ async def _requeue(db: Connection, again: Sequence[Finish]) -> set[RunId]:
         "totals": [finish.totals for finish in again],
         "progress": [finish.progress for finish in again],
     }
-    await db.run(_KEEP_ATTEMPT, values)
-    return {RunId(id) for (id,) in await db.fetch(_REQUEUE, values)}
 
 
 async def _lost_tries(db: Connection, missing: Sequence[Finish]) -> list[RunId]:
     """Which runs were not put back by these finishes, neither now nor by an earlier call whose connection broke."""
-    values = {
-        "ids": [finish.id for finish in missing],
-        "tokens": [finish.token for finish in missing],
-        "ready": [finish.ready_at for finish in missing],
-        "finished": [finish.finished_at for finish in missing],
-        "attempt_states": [finish.attempt_state for finish in missing],
-        "errors": [finish.error for finish in missing],
-    }
-    before = {id for (id,) in await db.fetch(_PUT_BACK_BEFORE, values)}
+    before = {id for (id,) in await db.fetch(_PUT_BACK_BEFORE, _tries(missing))}
     return [finish.id for finish in missing if finish.id not in before]
 
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.budget import Grant, Reservation, Spending
-from ostinato.models.ids import ScheduleId
+from ostinato.models.budget import Grant, Reservation
 from ostinato.models.project import Project, ProjectContext
 from ostinato.stores.rows import PROJECT_COLUMNS, load_all, load_project, load_project_context
-from ostinato.stores.sql.budgets import budget_lock, read_spending, reserve_now
-from ostinato.stores.sql.connection import Connection, Database
+from ostinato.stores.sql import budgets
+from ostinato.stores.sql.connection import Connection, Database, reading
 
 __all__ = ["Projects"]
 
@@ -68,8 +67,7 @@ class Projects:
         return load_project_context(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:
-        locks = (budget_lock(wanted.schedule_id),)
-        return await self._database.write(lambda db: reserve_now(db, wanted), once=False, sessions=locks)
+        locks = (budgets.budget_lock(wanted.schedule_id),)
+        return await self._database.write(lambda db: budgets.reserve_now(db, wanted), once=False, sessions=locks)
 
-    async def read_spending(self, schedule_id: ScheduleId, now: Micros) -> Spending:
-        return await self._database.read(lambda db: read_spending(db, schedule_id, now))
+    read_spending = reading(budgets.read_spending)

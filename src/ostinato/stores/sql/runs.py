@@ -10,31 +10,17 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
-from ostinato.models.given_up import GivenUp
-from ostinato.models.ids import NodeId, RunId, ScheduleId
-from ostinato.models.live import Changes, Position
-from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run, RunFilter
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run
 from ostinato.models.states import Cause
-from ostinato.stores.base import Cancelled, RunCounts, Stale, StateCount
+from ostinato.stores.base import Cancelled, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql import changes, given_up, output, overview
 from ostinato.stores.sql.arrivals import let_in
 from ostinato.stores.sql.cancels import cancel_now
-from ostinato.stores.sql.changes import changes_since
-from ostinato.stores.sql.connection import Connection, Database, Dialect
+from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
-from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up, list_given_up
-from ostinato.stores.sql.output import output_mark, read_output
-from ostinato.stores.sql.overview import (
-    answered_due,
-    count_active,
-    count_runs,
-    find_runs,
-    late_runs,
-    list_runs,
-    runs_between,
-    tally_ended,
-)
+from ostinato.stores.sql.given_up import COUNT_GIVEN_UP, forget_given_up
 from ostinato.stores.sql.parts import Parts
 
 __all__ = ["Runs"]
@@ -150,9 +136,6 @@ class Runs(ABC, Generic[C]):
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
         await self._database.write(lambda db: forget_given_up(db, ended), wakes=True, once=False)
 
-    async def list_given_up(self) -> list[GivenUp]:
-        return await self._database.read(list_given_up)
-
     async def report_runs(self, reports: Sequence[Report]) -> None:
         # The last word of each run counts: one statement updates a row once.
         last: dict[tuple[int, int], tuple[str | None, str | None]] = {}
@@ -203,37 +186,17 @@ class Runs(ABC, Generic[C]):
         await self._database.write(lambda db: db.run(_EXPLAIN, values), once=False)
 
     async def get_run(self, id: RunId) -> Run | None:
-        found = await self._database.read(lambda db: find_runs(db, "WHERE r.id = :id", {"id": id}, 1))
+        found = await self._database.read(lambda db: overview.find_runs(db, "WHERE r.id = :id", {"id": id}, 1))
         return found[0] if found else None
 
-    async def list_runs(self, wanted: RunFilter) -> list[Run]:
-        return await self._database.read(lambda db: list_runs(db, wanted))
-
-    async def runs_between(
-        self, start: Micros, end: Micros, schedule_ids: Sequence[ScheduleId] | None, limit: int
-    ) -> tuple[list[Run], bool]:
-        return await self._database.read(lambda db: runs_between(db, start, end, schedule_ids, limit))
-
-    async def count_runs(self, now: Micros, late_before: Micros) -> RunCounts:
-        return await self._database.read(lambda db: count_runs(db, now, late_before))
-
-    async def late_runs(self, late_before: Micros, limit: int) -> list[Run]:
-        return await self._database.read(lambda db: late_runs(db, late_before, limit))
-
-    async def tally_ended(self, since: Micros, until: Micros, bucket: Micros) -> list[StateCount]:
-        return await self._database.read(lambda db: tally_ended(db, since, until, bucket))
-
-    async def answered_due(self, id: ScheduleId, start: Micros, end: Micros) -> set[Micros]:
-        return await self._database.read(lambda db: answered_due(db, id, start, end))
-
-    async def changes_since(self, position: Position, limit: int) -> Changes:
-        return await self._database.read(lambda db: changes_since(db, position, limit))
-
-    async def read_output(self, id: RunId) -> list[OutputPart]:
-        return await self._database.read(lambda db: read_output(db, id))
-
-    async def output_mark(self, id: RunId) -> object:
-        return await self._database.read(lambda db: output_mark(db, id))
-
-    async def count_active(self, now: Micros) -> int:
-        return await self._database.read(lambda db: count_active(db, now))
+    list_runs = reading(overview.list_runs)
+    runs_between = reading(overview.runs_between)
+    count_runs = reading(overview.count_runs)
+    count_active = reading(overview.count_active)
+    late_runs = reading(overview.late_runs)
+    tally_ended = reading(overview.tally_ended)
+    answered_due = reading(overview.answered_due)
+    changes_since = reading(changes.changes_since)
+    read_output = reading(output.read_output)
+    output_mark = reading(output.output_mark)
+    list_given_up = reading(given_up.list_given_up)

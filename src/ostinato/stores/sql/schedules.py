@@ -6,7 +6,7 @@ Whoever changes a schedule locks its row in a statement of its own first, so tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any, Generic, TypeVar
 
 from ostinato.clock import Micros
@@ -18,57 +18,30 @@ from ostinato.models.schedule import (
     REMOVED,
     DueSchedule,
     Pause,
-    RecentRun,
     Schedule,
     ScheduleChange,
     ScheduleDraft,
     ScheduleFilter,
-    ScheduleRow,
     ScheduleSort,
-    ScheduleState,
 )
 from ostinato.models.states import Cause
-from ostinato.stores.base import StateCount
-from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, merged
+from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, load_stored, merged
 from ostinato.stores.rows import DUE_COLUMNS, load_due
-from ostinato.stores.sql.connection import Connection, Database, Values
+from ostinato.stores.sql import schedule_pages
+from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
-from ostinato.stores.sql.schedule_pages import (
-    count_states,
-    list_rows,
-    page_rows,
-    recent_runs,
-    schedule_history,
-    scheduled_tasks,
-)
 
 __all__ = ["Schedules"]
 
 C = TypeVar("C", bound=Connection)
 
-_TYPES = {
-    "name": "text",
-    "timing": "text",
-    "zone": "text",
-    "work": "text",
-    "kind": "text",
-    "task": "text",
-    "policy": "text",
-    "project": "text",
-    "owner": "text",
-    "origin": "text",
-    "enabled": "boolean",
-    "note": "text",
-    "anchor_at": "bigint",
-    "next_at": "bigint",
-    "after_finish": "bigint",
-    "remaining": "bigint",
-    "off_note": "text",
-}
+_SQL_TYPES = {"str": "text", "bool": "boolean", "int": "bigint", "Micros": "bigint"}
+_TYPES = {field.name: _SQL_TYPES[str(field.type).removesuffix(" | None")] for field in fields(ScheduleDraft)}
+"""Of the columns that a draft has, which are called as its fields are."""
 _CHANGED_TYPES = {"id": "bigint"} | _TYPES | {"broken": "text", "failures": "bigint"}
 del _CHANGED_TYPES["name"]
 
@@ -162,26 +135,17 @@ class Schedules(Generic[C]):
         return found[0] if found else None
 
     async def list_schedules(self, wanted: ScheduleFilter) -> list[Schedule]:
-        return [row.schedule for row in await self._database.read(lambda db: list_rows(db, wanted))]
+        return [row.schedule for row in await self._database.read(lambda db: schedule_pages.list_rows(db, wanted))]
 
-    async def page_schedules(self, wanted: ScheduleFilter) -> tuple[list[ScheduleRow], int]:
-        return await self._database.read(lambda db: page_rows(db, wanted))
-
-    async def count_schedules(self, unknown: Sequence[str]) -> dict[ScheduleState, int]:
-        return await self._database.read(lambda db: count_states(db, unknown))
-
-    async def recent_runs(self, ids: Sequence[ScheduleId], count: int) -> dict[ScheduleId, list[RecentRun]]:
-        return await self._database.read(lambda db: recent_runs(db, ids, count))
-
-    async def schedule_history(self, id: ScheduleId, since: Micros) -> list[StateCount]:
-        return await self._database.read(lambda db: schedule_history(db, id, since))
+    page_schedules = reading(schedule_pages.page_rows)
+    count_schedules = reading(schedule_pages.count_states)
+    recent_runs = reading(schedule_pages.recent_runs)
+    schedule_history = reading(schedule_pages.schedule_history)
+    scheduled_tasks = reading(schedule_pages.scheduled_tasks)
 
     async def count_tasks(self) -> dict[str, int]:
         rows: list[Any] = await self._database.read(lambda db: db.fetch(_COUNT_TASKS))
         return dict(rows)
-
-    async def scheduled_tasks(self) -> set[str]:
-        return await self._database.read(scheduled_tasks)
 
     async def edit_schedule(self, draft: ScheduleDraft, id: ScheduleId, version: int, now: Micros) -> int | None:
         named = {"name": draft.name, "id": id}
@@ -278,7 +242,7 @@ class Schedules(Generic[C]):
         for _ in range(_TRIES):
             # What is damaged of a schedule is mended by what its draft says.
             rows = await db.fetch(_KNOWN, {"names": list(left)}, exact=False)
-            known = [StoredSchedule(*row) for row in rows]
+            known = [load_stored(row) for row in rows]
             known = await self._end_changed_pauses(db, known, left, now)
             changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]
             if changed:

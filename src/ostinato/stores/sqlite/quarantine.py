@@ -24,8 +24,6 @@ DIALECT = Dialect(
     yes="1",
     no="0",
     json_kind="CASE WHEN json_valid(COLUMN) THEN json_type(COLUMN) ELSE 'none' END",
-    now=":now",
-    why=":why",
     readable="utf8(CAST(EXPRESSION AS BLOB))",
     # The comma keeps the end of one text and the beginning of the next from making a letter together.
     undecodable="NOT is_utf8(CAST(concat_ws(',', COLUMNS) AS BLOB))",
