@@ -26,7 +26,7 @@ from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
-__all__ = ["AgentCli", "Settings", "absolute_db", "load_settings", "passwords_in", "without_password"]
+__all__ = ["AgentCli", "Settings", "absolute_db", "database_file", "load_settings", "passwords_in", "without_password"]
 
 CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=10)
@@ -120,13 +120,19 @@ _OF_USER = re.compile(r"(?<=://)([^/?#:@]*:)(.+)@")
 _PARAMETER = re.compile(r"([?&](?:ssl)?password=)([^&#]*)", re.IGNORECASE)
 
 
-def absolute_db(url: str) -> str | None:
-    """The database as it is called from every folder; None if it is not a file."""
+def database_file(url: str) -> Path | None:
+    """The file of a database, as it is called from every folder; None if it is not one."""
     scheme, separator, rest = url.partition("://")
     if separator and scheme != "sqlite":
         return None
     path = rest.removeprefix("/") if separator else url
-    return None if path in ("", ":memory:") else f"sqlite:///{os.path.abspath(path)}"
+    return None if path in ("", ":memory:") else Path(os.path.abspath(path))
+
+
+def absolute_db(url: str) -> str | None:
+    """The same as a URL."""
+    file = database_file(url)
+    return None if file is None else f"sqlite:///{file}"
 
 
 def without_password(url: str) -> str:
@@ -261,10 +267,18 @@ def _login_time(name: str, value: Any) -> timedelta:
     return time
 
 
+def _texts(name: str, value: Any, hint: str) -> tuple[str, ...]:
+    """A list of texts; in one text they are separated by commas."""
+    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=hint)
+    return tuple(parts)
+
+
 def _http_allow(value: Any) -> tuple[str, ...]:
     hint = 'a list of networks and hosts, such as ["10.0.0.0/8", "hooks.internal"], or ["private"]'
-    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) and part.strip() for part in parts):
+    parts = _texts("http_allow", value, hint)
+    if not all(part.strip() for part in parts):
         raise InvalidInput(f"http_allow cannot be {value!r}", field="http_allow", hint=hint)
     for part in parts:
         if part == "*":
@@ -276,7 +290,7 @@ def _http_allow(value: Any) -> tuple[str, ...]:
                 ip_network(part, strict=False)
             except ValueError as error:
                 raise InvalidInput(f"http_allow cannot hold {part!r}: {error}", field="http_allow", hint=hint) from None
-    return tuple(parts)
+    return parts
 
 
 def _bind_host(value: Any) -> str:
@@ -302,9 +316,7 @@ def _port(value: Any) -> int:
 
 def _host_names(value: Any) -> tuple[str, ...]:
     hint = 'a list of host names as browsers use them, such as ["jobs.example.org"]'
-    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
-        raise InvalidInput(f"hosts cannot be {value!r}", field="hosts", hint=hint)
+    parts = _texts("hosts", value, hint)
     for part in parts:
         if not re.fullmatch(r"([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?", part):
             raise InvalidInput(f"hosts cannot hold {part!r}", field="hosts", hint=hint)
@@ -313,9 +325,7 @@ def _host_names(value: Any) -> tuple[str, ...]:
 
 def _trusted_proxies(value: Any) -> tuple[str, ...]:
     hint = 'a list of addresses and networks, such as ["10.0.0.5", "192.168.7.0/24"]'
-    parts = [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
-        raise InvalidInput(f"trusted_proxies cannot be {value!r}", field="trusted_proxies", hint=hint)
+    parts = _texts("trusted_proxies", value, hint)
     for part in parts:
         try:
             network = ip_network(part, strict=False)
@@ -324,7 +334,7 @@ def _trusted_proxies(value: Any) -> tuple[str, ...]:
         if network.prefixlen == 0:
             everybody = f"trusted_proxies cannot hold {part!r}, which means everybody"
             raise InvalidInput(everybody, field="trusted_proxies", hint=hint)
-    return tuple(parts)
+    return parts
 
 
 def _agents(value: Any) -> dict[str, AgentCli]:

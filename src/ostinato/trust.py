@@ -27,6 +27,7 @@ __all__ = [
     "require_trusted_database",
     "require_trusted_folder",
     "trusted_places",
+    "user_name",
 ]
 
 VARIABLE = "OSTINATO_TRUST"
@@ -106,7 +107,7 @@ def _why_not(path: str, *, follow: bool = True, sticky: bool = True, name: str =
     if stat.S_ISDIR(found.st_mode):
         name = path
     if found.st_uid not in owners():
-        return f"{name} belongs to {_user(found.st_uid)}"
+        return f"{name} belongs to {user_name(found.st_uid)}"
     if stat.S_ISLNK(found.st_mode) or (sticky and stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX):
         return None  # in a sticky folder, files can be replaced by their owner alone
     if found.st_mode & stat.S_IWOTH:
@@ -142,8 +143,9 @@ def _others_in(group: int) -> Iterator[str]:
             yield each.pw_name
 
 
-def _user(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """A user as the system knows them."""
     try:
         return pwd.getpwuid(uid).pw_name
-    except KeyError:
+    except KeyError:  # a container may run as a number that has no name
         return f"uid {uid}"

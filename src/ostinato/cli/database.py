@@ -131,10 +131,10 @@ def quarantine(*, clear: bool = False, common: Common = NO_COMMON) -> None:
 
 def _require_file(common: Common) -> None:
     """A copy or a check of what is not there would make it first, and find it well."""
-    from ostinato.config import absolute_db
+    from ostinato.config import database_file
 
-    place = absolute_db(load_app(common).settings.db)
-    if place is not None and not os.path.exists(path := place.removeprefix("sqlite:///")):
+    path = database_file(load_app(common).settings.db)
+    if path is not None and not path.exists():
         raise NotFound(f"there is no database {path}: name another with --db")
 
 

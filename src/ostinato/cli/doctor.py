@@ -48,7 +48,7 @@ def doctor(*, common: Common = NO_COMMON) -> int:
 
 
 def _examine(common: Common) -> Iterator[Finding]:
-    from ostinato.config import without_password
+    from ostinato.config import database_file, without_password
 
     try:
         app = load_app(common)
@@ -60,7 +60,7 @@ def _examine(common: Common) -> Iterator[Finding]:
     yield Finding("settings", "ok", f"database {without_password(settings.db)}, zone {settings.tz}{loaded}")
     yield _zone(settings.tz)
     yield _processes()
-    path = _sqlite_file(settings.db)
+    path = database_file(settings.db)
     yield (trust := _trust(path))
     if trust.status == "fail":
         return
@@ -119,15 +119,6 @@ def _processes() -> Finding:
         return Finding("processes", "ok", "everything that a command started ends with it")
     text = f"{sys.platform} has no child subreaper: what a command starts in a session of its own outlives it"
     return Finding("processes", "warn", text, "run commands on Linux, or let them start no daemons")
-
-
-def _sqlite_file(url: str) -> Path | None:
-    """The file behind a database, if it is one."""
-    scheme, separator, rest = url.partition("://")
-    if separator and scheme != "sqlite":
-        return None
-    path = (rest.removeprefix("/") if rest.startswith("/") else rest) if separator else url
-    return None if path == ":memory:" else Path(path)
 
 
 def _file(path: Path) -> Finding:

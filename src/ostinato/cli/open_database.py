@@ -88,12 +88,9 @@ def opened(common: Common, *, host: str | None = None, port: int | None = None) 
 
 def os_user() -> str:
     """Who is at this command line, as the system knows them."""
-    import pwd
+    from ostinato.trust import user_name
 
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # a container may run as a number that has no name
-        return f"uid {os.getuid()}"
+    return user_name(os.getuid())
 
 
 def load_app(

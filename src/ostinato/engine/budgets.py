@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ostinato.clock import Clock, Micros, Signal, from_micros, to_micros
+from ostinato.clock import Clock, Micros, Signal, to_micros
 from ostinato.logs import get_logger
 from ostinato.models.budget import end_of_day, spent_up
+from ostinato.models.pause import resumes_at
 from ostinato.models.schedule import Pause, Schedule
 from ostinato.models.states import Cause
 from ostinato.stores.base import Store
-from ostinato.timing import parse_timing
 
 __all__ = ["BudgetKeeper"]
 
@@ -64,13 +64,9 @@ class BudgetKeeper:
 
 def _pause(schedule: Schedule, why: str, now: Micros) -> Pause | None:
     """Until the first due time of the next day; None if nothing is due before that."""
-    assert schedule.next_run_at is not None
     tomorrow = end_of_day(now, schedule.zone)
-    if schedule.next_run_at >= tomorrow:
-        return None
-    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
-    resumes = tomorrow if timing.after_finish else timing.next_after(from_micros(to_micros(tomorrow) - 1))
-    if resumes is None:
+    resumes = resumes_at(schedule, tomorrow)
+    if resumes is None or schedule.next_run_at is None:
         return None
     local = resumes.astimezone(tomorrow.tzinfo)
     reason = f"budget: {why}; it goes on at {local:%Y-%m-%d %H:%M} {schedule.zone}"

@@ -20,7 +20,7 @@ from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import read_work
-from ostinato.timing import Timing, parse_timing
+from ostinato.timing import Timing
 
 __all__ = ["NOBODY", "plan_fires"]
 
@@ -39,7 +39,7 @@ def plan_fires(
     try:
         work = read_work(schedule.work)
         policy = with_turn(load_policy(schedule.policy), work, schedule.project)
-        timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))
+        timing = schedule.anchored_timing
         if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
             policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
         if schedule.next_at > now:

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.config import Settings, absolute_db, without_password
+from ostinato.config import Settings, database_file, without_password
 from ostinato.engine.announcer import Announcer
 from ostinato.errors import StoreUnavailable
 from ostinato.execution.outcome import one_line
@@ -26,7 +26,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
 from ostinato.models.run import Finish, unstorable
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.plurals import counted
 from ostinato.stores.base import RunStore
 from ostinato.trust import owners
@@ -54,10 +54,10 @@ def spool_prefix(settings: Settings) -> Path | None:
     """What the names of spool files of this database begin with; None for one in memory, which nothing outlives."""
     if settings.db.removeprefix("sqlite://").lstrip("/") == ":memory:":
         return None
-    place = absolute_db(settings.db)
-    if place is not None:
+    file = database_file(settings.db)
+    if file is not None:
         # Beside the file, and not beside a link to it: whoever opens it by another name finds them.
-        return Path(os.path.realpath(place.removeprefix("sqlite:///")) + ".spool-")
+        return Path(f"{os.path.realpath(file)}.spool-")
     named = f"{without_password(settings.db)} {settings.schema}"
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "ostinato" / f"{hashlib.blake2b(named.encode(), digest_size=8).hexdigest()}.spool-"
@@ -167,6 +167,7 @@ def _finish(row: dict[str, Any]) -> Finish:
         **{
             **row,
             "state": RunState(row["state"]),
+            "cause": None if row["cause"] is None else Cause(row["cause"]),
             "output": [OutputPart(**part) for part in row["output"]],
             "conversation": None if conversation is None else Conversation(**conversation),
         }

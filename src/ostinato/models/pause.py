@@ -6,17 +6,17 @@ The planner asks when a fire ends the pause; the stores ask when something else 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from ostinato.clock import Micros, from_micros, to_micros
+from ostinato.clock import MICROSECOND, Micros, from_micros, to_micros
 from ostinato.errors import NotLoadable
 from ostinato.logs import get_logger
 from ostinato.models.policy import load_policy
 from ostinato.models.run import NewRun
-from ostinato.models.schedule import DueSchedule, ScheduleDraft
+from ostinato.models.schedule import DueSchedule, Schedule, ScheduleDraft
 from ostinato.models.states import Cause, RunState
-from ostinato.timing import Timing, parse_timing
 
-__all__ = ["due_again", "ends_pause", "paused_run", "paused_runs"]
+__all__ = ["due_again", "ends_pause", "paused_run", "paused_runs", "resumes_at"]
 
 log = get_logger("ostinato")
 
@@ -26,7 +26,7 @@ def paused_run(schedule: DueSchedule, until: Micros) -> NewRun | None:
 
     None if there is none: it is not paused, none has come, or its due times count from the end of its runs.
     """
-    since, timing = schedule.paused_since, _timing(schedule)
+    since, timing = schedule.paused_since, schedule.anchored_timing
     previous = timing.previous(from_micros(until)) if timing.after_finish is None else None
     if since is None or previous is None or to_micros(previous) < since:
         return None
@@ -52,12 +52,21 @@ def paused_runs(schedules: Iterable[DueSchedule], now: Micros) -> list[NewRun]:
     return runs
 
 
+def resumes_at(schedule: Schedule, until: datetime) -> datetime | None:
+    """When a schedule goes on that is paused until then: at its first due time from then on. None if nothing is due
+    before, or nothing more after it."""
+    if schedule.next_run_at is None or schedule.next_run_at >= until:
+        return None
+    timing = schedule.anchored_timing
+    return until if timing.after_finish else timing.next_after(until - MICROSECOND)
+
+
 def due_again(schedule: DueSchedule, now: Micros) -> Micros | None:
     """The next due time of a paused schedule on its own grid, if its pause ends now."""
     if schedule.paused_since is not None and schedule.paused_since > now:
         return schedule.paused_since
     try:
-        following = _timing(schedule).next_after(from_micros(now))
+        following = schedule.anchored_timing.next_after(from_micros(now))
     except Exception:  # the planner breaks it when it is due, and says why
         return schedule.next_at
     return None if following is None else to_micros(following)
@@ -73,7 +82,3 @@ def ends_pause(schedule: DueSchedule, draft: ScheduleDraft) -> bool:
         return load_policy(draft.policy).budget != load_policy(schedule.policy).budget
     except NotLoadable:
         return True
-
-
-def _timing(schedule: DueSchedule) -> Timing:
-    return parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))

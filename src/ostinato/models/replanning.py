@@ -52,7 +52,7 @@ def replan(schedule: DueSchedule, now: Micros) -> Replan | None:
 
 def has_come(schedule: DueSchedule, first: Micros, now: Micros) -> tuple[Micros, int]:
     """Of due times from `first` on, which has come: the last one that has too, and how many they are."""
-    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(from_micros(schedule.anchor_at))
+    timing = schedule.anchored_timing
     last = timing.previous(from_micros(now))
     if last is None or to_micros(last) <= first:
         return first, 1

@@ -12,12 +12,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from ostinato.clock import Micros
+from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.policy import Policy, load_policy
 from ostinato.models.run import Ending, NewRun, Run
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
+from ostinato.timing import Timing, parse_timing
 
 __all__ = [
     "REMOVED",
@@ -105,6 +106,11 @@ class Schedule:
     def paused(self) -> bool:
         """Whether it is on but paused until its next due time: its budget is used up."""
         return self.paused_since is not None and self.next_run_at is not None
+
+    @property
+    def anchored_timing(self) -> Timing:
+        """Its timing as the engine counts: a grid begins at its anchor. TimingError if it cannot be read."""
+        return parse_timing(self.timing, tz=self.zone).anchored(self.anchor_at)
 
     @property
     def revision(self) -> Revision:
@@ -258,6 +264,11 @@ class DueSchedule:
     """Runs of it that wait for their turn, oldest first."""
     given_up: tuple[RunId, ...] = ()
     """Runs of its name that were given up and whose code goes on, oldest first."""
+
+    @property
+    def anchored_timing(self) -> Timing:
+        """Its timing as the engine counts: a grid begins at its anchor. TimingError if it cannot be read."""
+        return parse_timing(self.timing, tz=self.zone).anchored(from_micros(self.anchor_at))
 
     def left_out(self, state: RunState, cause: Cause, reason: str, first: Micros, last: Micros, count: int) -> NewRun:
         """One row for due times from `first` to `last` that nothing is executed for."""

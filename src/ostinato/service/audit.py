@@ -21,10 +21,10 @@ import msgspec
 
 from ostinato.clock import Clock, to_micros
 from ostinato.durations import duration_text
-from ostinato.errors import InvalidInput, OstinatoError
+from ostinato.errors import OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.access import Actor, AuditEntry, AuditFilter
-from ostinato.service.pages import Page, cursor_text, read_cursor
+from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
 __all__ = ["AuditService", "acting", "audited", "current_actor", "note"]
@@ -257,8 +257,6 @@ class AuditService:
         limit: int = 50,
     ) -> Page[AuditEntry]:
         """Entries, the newest first, page by page."""
-        if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
         wanted = AuditFilter(
             who=who,
             door=door,
@@ -268,6 +266,6 @@ class AuditService:
             until=None if until is None else to_micros(until),
         )
         before = None if cursor is None else read_cursor(cursor, wanted, int)[0]
-        found = await self._store.access.list_audit(replace(wanted, before_id=before, limit=limit + 1))
+        found = await self._store.access.list_audit(replace(wanted, before_id=before, limit=check_limit(limit) + 1))
         more = cursor_text([found[limit - 1].id], wanted) if len(found) > limit else None
         return Page(found[:limit], more)

@@ -110,7 +110,7 @@ def _parsed(timing: str, zone: str) -> Timing | None:
 
 def times_from(schedule: Schedule, first: datetime, n: int) -> list[datetime]:
     """The first of so many due times and those that follow, as the engine computes them."""
-    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
+    timing = schedule.anchored_timing
     times = [first][:n]
     with at_most(_DAYS + n):
         while len(times) < n and timing.after_finish is None:

@@ -12,7 +12,7 @@ import msgspec
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["Page", "cursor_text", "read_cursor"]
+__all__ = ["Page", "check_limit", "cursor_text", "read_cursor"]
 
 T = TypeVar("T")
 _GREATEST = 2**63 - 1
@@ -49,6 +49,13 @@ def read_cursor(text: str, wanted: Any, *types: type | tuple[type, ...]) -> list
             hint="give the same filters and order as for the previous page",
         )
     return key
+
+
+def check_limit(limit: int, name: str = "limit") -> int:
+    """How many are asked for; InvalidInput if that is none."""
+    if limit < 1:
+        raise InvalidInput(f"{name} cannot be {limit}", field=name, hint="give 1 or more")
+    return limit
 
 
 def _fits(part: Any, types: type | tuple[type, ...]) -> bool:

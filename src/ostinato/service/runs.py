@@ -27,7 +27,7 @@ from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
-from ostinato.service.pages import Page, cursor_text, read_cursor
+from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.schedules.drafts import Code, WorkLike, policy_for_enqueue, resolve_work
@@ -191,13 +191,13 @@ class RunService:
         """Runs, newest first; `since` and `until` bound their due times."""
         before_id = None if before is None else RunId(before)
         found = await self._filter(wanted)
-        return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=_checked_limit(limit)))
+        return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=check_limit(limit)))
 
     async def page(self, *, cursor: str | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Page[Run]:
         """The same list, page by page; what is long in a run is cut."""
         of = await self._filter(wanted)
         before = None if cursor is None else read_cursor(cursor, of, int)[0]
-        asked = replace(of, before_id=before, limit=_checked_limit(limit) + 1, brief=True)
+        asked = replace(of, before_id=before, limit=check_limit(limit) + 1, brief=True)
         found = await self._store.runs.list_runs(asked)
         more = cursor_text([found[limit - 1].id], of) if len(found) > limit else None
         return Page(found[:limit], more)
@@ -381,12 +381,6 @@ def _ready_at(spec: EnqueueSpec, now: Micros) -> Micros:
     if spec.at.tzinfo is None:
         raise InvalidInput(f"at={spec.at} has no zone", field="at", hint="pass an aware datetime")
     return to_micros(spec.at)
-
-
-def _checked_limit(limit: int) -> int:
-    if limit < 1:
-        raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
-    return limit
 
 
 def _instant(field: str, moment: datetime | None) -> Micros | None:

@@ -25,6 +25,7 @@ from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function, payload_text, payload_work
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
+from ostinato.service.pages import check_limit
 from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.stores.base import Store
@@ -143,18 +144,14 @@ class SessionService:
 
     async def list(self, *, search: str | None = None, busy: bool = False, limit: int = 100) -> Sequence[Session]:
         """Sessions, the latest message first; with `busy` only those with something queued or running."""
-        if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
-        return await self._store.sessions.list_sessions(search, busy, limit)
+        return await self._store.sessions.list_sessions(search, busy, check_limit(limit))
 
     async def events(
         self, key: str | None = None, *, after: int = 0, limit: int = 1000, newest: bool = False
     ) -> Sequence[Event]:
         """What happened in a session, or in all, after the event of this number: the first `limit`, or with `newest`
         the last; oldest first."""
-        if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
-        return await self._store.sessions.list_events(key, after, limit, newest=newest)
+        return await self._store.sessions.list_events(key, after, check_limit(limit), newest=newest)
 
 
 def _run(session: str, task: str, payload: str, policy: Policy, now: Micros, message_id: str | None) -> NewRun:

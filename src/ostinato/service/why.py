@@ -16,7 +16,6 @@ from ostinato.plurals import counted
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
-from ostinato.timing import parse_timing
 
 __all__ = ["Why", "WhyService"]
 
@@ -109,7 +108,7 @@ def _due_before(schedule: Schedule, until: Micros) -> datetime | None:
     """The last due time that the timing gives up to the instant."""
     if schedule.broken and not schedule.sentence:
         return None
-    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
+    timing = schedule.anchored_timing
     if timing.after_finish is not None:
         return None
     return timing.previous(from_micros(until))

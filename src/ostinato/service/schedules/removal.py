@@ -14,12 +14,12 @@ from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
 from ostinato.errors import Conflict
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import RunId
+from ostinato.models.pause import resumes_at
 from ostinato.models.run import Ending, RunFilter
 from ostinato.models.schedule import Pause, Schedule
 from ostinato.models.states import Cause, RunState
 from ostinato.service.schedules.drafts import Code
 from ostinato.stores.base import Store
-from ostinato.timing import parse_timing
 
 __all__ = ["Removal"]
 
@@ -116,11 +116,8 @@ def _of(schedule: Schedule, state: RunState) -> RunFilter:
 
 def _pause_until(schedule: Schedule, until: Micros) -> Pause | None:
     """Up to the first due time from this instant on; None if nothing is due before, or nothing more after it."""
-    if schedule.next_run_at is None or to_micros(schedule.next_run_at) >= until:
-        return None
-    timing = parse_timing(schedule.timing, tz=schedule.zone).anchored(schedule.anchor_at)
-    resumes = from_micros(until) if timing.after_finish else timing.next_after(from_micros(until))
-    if resumes is None:
+    resumes = resumes_at(schedule, from_micros(until))
+    if resumes is None or schedule.next_run_at is None:
         return None
     return Pause(to_micros(schedule.next_run_at), to_micros(resumes), Cause.REMOVED, _PAUSED)
 

@@ -29,6 +29,7 @@ from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
+from ostinato.service.pages import check_limit
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
 from ostinato.service.schedules.backfill import Backfill, backfill_runs, due_between
@@ -194,8 +195,7 @@ class ScheduleService:
         recent: int = 0,
     ) -> ScheduleList:
         """A page of the schedules of this filter, with the last `recent` runs of each."""
-        if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}", field="limit", hint="give 1 or more")
+        check_limit(limit)
         if project is not None:
             await self._projects.get(project)
         wanted = ScheduleFilter(
@@ -420,8 +420,7 @@ class ScheduleService:
 
     async def next(self, name: str, n: int = 5) -> Sequence[datetime]:
         """The next due times, as the engine computes them; empty when it is off, broken or finished."""
-        if n < 1:
-            raise InvalidInput(f"n cannot be {n}", field="n", hint="give 1 or more")
+        check_limit(n, "n")
         schedule = await self._stored(name)
         if schedule.next_run_at is None:
             return []
