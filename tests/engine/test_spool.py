@@ -14,9 +14,15 @@ import pytest
 
 from ostinato import Ostinato, RunContext, RunState
 from ostinato.config import Settings
+from ostinato.engine.announcer import Announcer
 from ostinato.engine.node import Engine
-from ostinato.engine.spool import spool_prefix
+from ostinato.engine.spool import Spool, _read, spool_prefix
 from ostinato.errors import StoreUnavailable
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.output import OutputPart
+from ostinato.models.project import Conversation
+from ostinato.models.run import Finish
+from ostinato.models.states import Cause
 from ostinato.tuning import Tuning
 from tests.engine.conftest import PATIENCE, Gate, MakeApp, engine_of, eventually, on_shared
 
@@ -269,3 +275,23 @@ def test_where_it_is(tmp_path: Path, state_home: Path) -> None:
     assert first is not None
     assert first.parent == state_home / "ostinato"
     assert place("postgresql://me@host/b") != first
+
+
+def test_a_spooled_finish_is_read_back_as_it_was(tmp_path: Path) -> None:
+    spool = Spool(None, tmp_path / "jobs.db.spool-", Announcer())  # type: ignore[arg-type]  # nothing is written
+    finish = Finish(
+        RunId(7),
+        2,
+        RunState.FAILED,
+        started_at=5,
+        finished_at=9,
+        cause=Cause.TIMED_OUT,
+        reason="it took too long",
+        output=[OutputPart("last words\n")],
+        conversation=Conversation("group:shop", "abc", "shop"),
+    )
+    path = spool.keep(NodeId("n"), [finish])
+    assert path is not None
+    node, (read,) = _read(path)
+    assert (node, read) == ("n", finish)
+    assert (type(read.state), type(read.cause)) == (RunState, Cause)
