@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from operator import attrgetter
 from typing import Any
 
 from ostinato.models.ids import RunId
@@ -17,11 +16,8 @@ __all__ = ["end_rows"]
 
 # The plus keeps the index on what runs away: each row is to be found by its id, however few the planner believes are
 # running.
-_COLUMNS = "id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress"
-_values = attrgetter(*_COLUMNS.split(", "))
-"""Of a Finish, whose fields are called as the columns are."""
 _END = f"""
-WITH f ({_COLUMNS}) AS (
+WITH f (id, token, state, cause, reason, started_at, finished_at, error, result, totals, progress) AS (
     VALUES {placeholders(11)}
 )
 UPDATE runs SET state = f.state, cause = f.cause, reason = f.reason,
@@ -36,7 +32,22 @@ _NO_END = (None,) * 11
 
 def end_rows(connection: Connection, ended: Sequence[Finish]) -> set[RunId]:
     """Write these ends; answers whose token held. To count the changes is cheaper than to let each row answer."""
-    rows: list[tuple[Any, ...]] = [_values(finish) for finish in ended]
+    rows: list[tuple[Any, ...]] = [
+        (
+            finish.id,
+            finish.token,
+            finish.state,
+            finish.cause,
+            finish.reason,
+            finish.started_at,
+            finish.finished_at,
+            finish.error,
+            finish.result,
+            finish.totals,
+            finish.progress,
+        )
+        for finish in ended
+    ]
     values = batched(rows + [_NO_END] * (-len(rows) % ROWS))
     before = connection.total_changes()
     with suppress(_SomeLost), connection:

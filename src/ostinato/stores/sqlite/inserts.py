@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
+from typing import Any
 
 from ostinato.models.ids import RunId
 from ostinato.models.run import NewRun
@@ -12,13 +12,11 @@ from ostinato.stores.sqlite.query import Connection, fetch
 
 __all__ = ["insert_all", "insert_due", "insert_due_one", "insert_one"]
 
-_COLUMNS = (
-    "kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id, last_due_at, count, "
-    "priority, expires_at, session, waiting, mode, burst, later, key, project, finished_at"
-)
-_values = attrgetter(*_COLUMNS.split(", "))
-"""Of a NewRun, whose fields are called as the columns are."""
-_INTO = f"INSERT INTO runs ({_COLUMNS})"
+_INTO = """
+INSERT INTO runs (kind, task, work, policy, trigger, due_at, ready_at, lane, state, cause, reason, schedule_id,
+                  last_due_at, count, priority, expires_at, session, waiting, mode, burst, later, key, project,
+                  finished_at)
+"""
 _INSERT = f"{_INTO} VALUES {placeholders(24, 1)}"
 _INSERT_BATCH = f"{_INTO} VALUES {placeholders(24)}"
 
@@ -66,3 +64,32 @@ def insert_one(connection: Connection, run: NewRun) -> RunId:
     """Insert a row; a key that is active already is an error."""
     connection.execute(_INSERT, _values(run))
     return RunId(connection.last_insert_rowid())
+
+
+def _values(run: NewRun) -> tuple[Any, ...]:
+    return (
+        run.kind,
+        run.task,
+        run.work,
+        run.policy,
+        run.trigger,
+        run.due_at,
+        run.ready_at,
+        run.lane,
+        run.state,
+        run.cause,
+        run.reason,
+        run.schedule_id,
+        run.last_due_at,
+        run.count,
+        run.priority,
+        run.expires_at,
+        run.session,
+        run.waiting,
+        run.mode,
+        run.burst,
+        run.later,
+        run.key,
+        run.project,
+        run.finished_at,
+    )

@@ -41,11 +41,10 @@ _TRANSLATIONS = tuple(
     )
 )
 _UNKNOWN = re.compile(
-    r"::\w*|\b(?:ANY|ALL|SOME) ?\(|\bARRAY\b|\bunnest\b|\b(?:I?LIKE ANY|ILIKE|SIMILAR TO)\b|\bDISTINCT ON\b|\bLATERAL\b"
-    r"|\bFOR (?:NO KEY |KEY )?(?:UPDATE|SHARE)\b|\bSKIP LOCKED\b|\bNOWAIT\b|\[\]|\$\d",
-    re.IGNORECASE,
+    r"::\w*|\[\]|\$\d|\b(?:(?:ANY|ALL|SOME) ?\(|ARRAY\b|UNNEST\b|ILIKE\b|SIMILAR TO\b|DISTINCT ON\b|LATERAL\b"
+    r"|FOR (?:NO KEY |KEY )?(?:UPDATE|SHARE)\b|SKIP LOCKED\b|NOWAIT\b)"
 )
-"""What only PostgreSQL reads, or what SQLite reads as something else."""
+"""What only PostgreSQL reads, or what SQLite reads as something else; in capitals."""
 _QUOTED = re.compile(r"'[^']*'|--[^\n]*")
 _HIDDEN = re.compile(r"'(\d+)'")
 _LISTS = re.compile(r":(\w+)::\w+\[\]")
@@ -81,8 +80,8 @@ class _Translated:
         self._lists = tuple(set(_LISTS.findall(text)))
         for pattern, words in _TRANSLATIONS:
             text = pattern.sub(words, text)
-        if unknown := _UNKNOWN.search(text):
-            raise ValueError(f"there is no translation to SQLite of {unknown[0]!r} in: {statement}")
+        if unknown := _UNKNOWN.search(text.upper()):
+            raise ValueError(f"there is no translation to SQLite of {unknown[0]} in: {statement}")
         self.text = _HIDDEN.sub(lambda found: self._quoted[int(found[1])], text)
 
     def _hidden(self, found: re.Match[str]) -> str:
