@@ -242,22 +242,28 @@ def test_pausing_a_lane_here_is_told(app: Ostinato) -> None:
 
 
 @on_shared
-def test_a_lost_node_is_told_before_what_becomes_of_its_runs(shared_db: str, make_app: MakeApp, gate: Gate) -> None:
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_a_lost_node_is_told_before_what_became_of_its_runs(
+    shared_db: str, make_app: MakeApp, gate: Gate, is_cancelled: bool
+) -> None:
     app, other = make_app(shared_db), make_app(shared_db, clock=(later := FakeClock()))
-    app.task("job", retry=0)(gate.wait)
+    app.task("job", retry=1 if is_cancelled else 0)(gate.wait)
     told = listening(other)
     run = app.enqueue("job")
     app.start()
     gate.entered()
     (node,) = app.nodes.list()
+    if is_cancelled:
+        app.runs.cancel(run.id)
     other.start()
     later.advance("15s")
     # Not until the row says so: a stop may come between that write and what is told of it.
-    eventually(lambda: later.advance("100ms") and len(told) == 2)
+    eventually(lambda: later.advance("100ms") and len(told) >= 2)
     other.stop()
-    assert names(told) == ["node.lost", "run.failed"]
+    end, cause = ("run.cancelled", Cause.CANCELLED) if is_cancelled else ("run.failed", Cause.NODE_LOST)
+    assert names(told) == ["node.lost", end]
     assert told[0].node == node.id
-    assert (told[1].run, told[1].cause) == (run.id, Cause.NODE_LOST)
+    assert (told[1].run, told[1].cause) == (run.id, cause)
 
 
 def test_only_one_of_those_who_declare_a_node_lost_tells_it(app: Ostinato) -> None:

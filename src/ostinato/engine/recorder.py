@@ -156,9 +156,7 @@ class Recorder:
 
     def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
         """Say what became of a batch, to whom it concerns."""
-        if finished.instead:
-            instead = {finish.id: finish for finish in finished.instead}
-            batch = [instead.get(finish.id, finish) for finish in batch]
+        batch = finished.as_written(batch)
         self._statistics.recorded(batch, finished.lost)
         self._announcer.ended(batch, finished)
         for id in finished.lost:

@@ -109,6 +109,7 @@ class Rescuer:
 
     async def _finish(self, crashed: Sequence[Finish]) -> int:
         finished = await self._runs.finish_runs(crashed)
+        crashed = finished.as_written(crashed)
         self._statistics.ended(crashed, finished.lost)
         self._announcer.ended(crashed, finished)
         return len(crashed) - len(finished.lost)

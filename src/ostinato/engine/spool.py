@@ -141,7 +141,7 @@ class Spool:
 
     async def _put(self, batch: Sequence[Finish]) -> Sequence[RunId]:
         finished = await self._runs.finish_runs(batch)
-        self._announcer.ended(batch, finished)
+        self._announcer.ended(finished.as_written(batch), finished)
         return finished.lost
 
 

@@ -12,7 +12,7 @@ from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of, on
 from ostinato.execution.output import storable
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
-from ostinato.models.run import ClaimedRun, Ending, Finish
+from ostinato.models.run import ClaimedRun, Finish, ended_as
 from ostinato.models.states import Cause, RunState, Trigger, check_transition
 from ostinato.plurals import counted
 
@@ -67,7 +67,7 @@ def decide(
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(max(now + delay, run.ready_at), LATEST), None, counted=False)
         case OutcomeKind.CANCELLED:
-            finish.state = Ending(finish.cause or Cause.CANCELLED, "").state
+            finish.state = ended_as(finish.cause or Cause.CANCELLED)
         case OutcomeKind.SKIPPED:
             finish.state = RunState.SKIPPED
             if outcome.blame is Blame.WORK:

@@ -36,7 +36,7 @@ from ostinato.logs import get_logger
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy
-from ostinato.models.run import ClaimedRun, Ending, Finish, Report
+from ostinato.models.run import CANCELLED, ClaimedRun, Ending, Finish, Report
 from ostinato.models.states import Cause
 from ostinato.models.work import Agent, Function, Http, Shell, read_work
 from ostinato.stores.base import ProjectStore
@@ -85,7 +85,7 @@ class ActiveRun:
         self.executor: Executor | None = None
         self.timer: Timer | None = None
         self.stop: Stop | None = None
-        self.ending = Ending(Cause.CANCELLED, "cancelled")
+        self.ending = CANCELLED
         """Why it was told to stop, if it was."""
 
     def done(self, outcome: Outcome) -> None:

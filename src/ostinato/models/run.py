@@ -20,6 +20,7 @@ from ostinato.models.states import ENDS, Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work, work_text
 
 __all__ = [
+    "CANCELLED",
     "CLEARED",
     "INTERRUPTED",
     "WAITED_TOO_LONG",
@@ -34,6 +35,7 @@ __all__ = [
     "RunFilter",
     "StoredWork",
     "cancelled",
+    "ended_as",
     "queued_run",
     "stored_work",
     "tells",
@@ -286,7 +288,7 @@ class Ending(NamedTuple):
     @property
     def state(self) -> RunState:
         """What becomes of the run."""
-        return _ENDED_AS.get(self.cause, RunState.CANCELLED)
+        return ended_as(self.cause)
 
 
 _ENDED_AS = {
@@ -296,9 +298,15 @@ _ENDED_AS = {
     Cause.DEBOUNCED: RunState.SKIPPED,
     Cause.EXPIRED: RunState.EXPIRED,
 }
+CANCELLED = Ending(Cause.CANCELLED, "cancelled")
 INTERRUPTED = Ending(Cause.INTERRUPTED, "interrupted by a newer message of its session")
 CLEARED = Ending(Cause.LANE_CLEARED, "lane cleared")
 WAITED_TOO_LONG = Ending(Cause.EXPIRED, "waited longer than its max age before it could start")
+
+
+def ended_as(cause: Cause) -> RunState:
+    """What becomes of a run that is ended from outside for this cause."""
+    return _ENDED_AS.get(cause, RunState.CANCELLED)
 
 
 def cancelled(finish: Finish, ending: Ending) -> Finish:

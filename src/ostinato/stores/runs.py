@@ -58,6 +58,13 @@ class Finished:
     instead: Sequence[Finish] = ()
     """What was written for runs that were to be tried again, and that somebody had asked to cancel meanwhile."""
 
+    def as_written(self, batch: Sequence[Finish]) -> Sequence[Finish]:
+        """This batch with what was written instead."""
+        if not self.instead:
+            return batch
+        instead = {finish.id: finish for finish in self.instead}
+        return [instead.get(finish.id, finish) for finish in batch]
+
 
 @dataclass(frozen=True, slots=True)
 class Stale:
