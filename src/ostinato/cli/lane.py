@@ -54,7 +54,7 @@ def _row(lane: Lane, now: datetime) -> list[Cell]:
 
 @app.command(name="set")
 def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON) -> None:
-    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that does not exist is made.
+    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a missing lane is created.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def set_lane(name: str, limit: int | None = None, /, *, rate: str | None = None,
     limit
         How many of its runs may be under way, such as 10. Active runs go on, even above a smaller limit.
     rate
-        How many of its runs may start in a time, such as 10/m or 3/10s; 'none' removes the rate.
+        How many of its runs may start in a period, such as 10/m or 3/10s; 'none' removes the rate.
     """
     with opened(common) as database:
         lane = database.ask(database.services.lanes.set(name, limit, rate=rate))

@@ -71,4 +71,4 @@ def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
         emit_json({"who": who, "ended": ended})
     else:
         whose = "everybody" if who == ALL else repr(who)
-        say(f"ended: {ended} {'login' if ended == 1 else 'logins'} of {whose}, and every link not yet used")
+        say(f"ended: {ended} {'login' if ended == 1 else 'logins'} of {whose}, and all unused links")

@@ -70,7 +70,7 @@ def _row(project: Project) -> list[Cell]:
 def _folder(project: Project) -> Cell:
     from pathlib import Path
 
-    return project.folder if Path(project.folder).is_dir() else Styled(f"not there: {project.folder}", "red")
+    return project.folder if Path(project.folder).is_dir() else Styled(f"missing: {project.folder}", "red")
 
 
 @app.command
@@ -113,7 +113,7 @@ def rm(name: str, /, *, common: Common = NO_COMMON) -> None:
     if common.json:
         emit_json({"name": name, "removed": True})
     else:
-        say(f"removed: project {name!r}; its folder is as it was")
+        say(f"removed: project {name!r}; its folder stays")
 
 
 @app.command(name="set")

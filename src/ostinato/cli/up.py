@@ -41,15 +41,15 @@ def up(
     engine: EngineFlags = NO_ENGINE,
     common: Common = NO_COMMON,
 ) -> int:
-    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second Ctrl-C forces it.
+    """Start the engine, the API and the page, and show each run. Ctrl-C drains the engine, a second Ctrl-C forces it.
 
     Parameters
     ----------
     host
-        The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy.
+        The address to listen on; any other than loopback needs a token, and TLS or a trusted proxy.
         [default: 127.0.0.1]
     port
-        The port to listen at; 0 for a free one. [default: 8321]
+        The port to listen on; 0 for any free port. [default: 8321]
     """
     keep_streams()
     set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())
@@ -58,7 +58,7 @@ def up(
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
-    """Start the engine alone, for a service manager: plain log lines of starts, stops and what went wrong."""
+    """Start only the engine, for a service manager. It writes plain log lines: starts, stops and errors."""
     keep_streams()
     set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s", stderr())
     return _serve(_load(engine, common), common, _tell_log, log.info, page=False)

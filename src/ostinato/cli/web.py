@@ -20,15 +20,15 @@ __all__ = ["web"]
 
 
 def web(*, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
-    """Serve API and page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once.
+    """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once.
 
     Parameters
     ----------
     host
-        The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy.
+        The address to listen on; any other than loopback needs a token, and TLS or a trusted proxy.
         [default: 127.0.0.1]
     port
-        The port to listen at; 0 for a free one. [default: 8321]
+        The port to listen on; 0 for any free port. [default: 8321]
     """
     import asyncio
 

@@ -157,7 +157,7 @@ def trigger(
 
 @app.command
 def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common = NO_COMMON) -> int:
-    """Remove a schedule with its runs and their output. Active runs are told to stop and waited for; nothing starts.
+    """Remove a schedule with its runs and their output. It waits until active runs, told to stop, have ended.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common =
     yes
         Do not ask for confirmation.
     force
-        Remove it even if a run does not stop, and say what goes on.
+        Remove it even if a run does not stop, and say what is still running.
     """
     with opened(common) as database:
         database.ask(database.services.schedules.get(name))
@@ -178,7 +178,8 @@ def rm(name: str, /, *, yes: bool = False, force: bool = False, common: Common =
     if common.json:
         emit_json({"name": name, "removed": True, "still_running": list(running)})
     else:
-        say(f"removed: {name!r}" + "".join(f"; the work of run {id} was told to stop and goes on" for id in running))
+        left = "".join(f"; the work of run {id} was told to stop and is still running" for id in running)
+        say(f"removed: {name!r}{left}")
     return 0
 
 
