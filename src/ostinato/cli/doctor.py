@@ -216,7 +216,7 @@ def _given_up(database: OpenDatabase) -> Iterator[Finding]:
         fix = "restart that node to end it; let the task check run.cancelled, or give it isolation='process'"
         yield Finding("work", "warn", text, fix)
     if len(found) > NAMED:
-        yield Finding("work", "warn", f"{len(found) - NAMED} more given-up runs are still running", "restart their nodes")
+        yield Finding("work", "warn", f"{len(found) - NAMED} more given-up runs go on", "restart their nodes")
 
 
 def _schedules(schedules: Sequence[Schedule]) -> Iterator[Finding]:
