@@ -44,7 +44,7 @@ C = TypeVar("C", bound=Callback)
 
 
 class TaskDecorator(Protocol):
-    """What `@app.task(…)` answers: it takes a function, with or without a RunContext in front."""
+    """What `@app.task(…)` returns: it takes a function, with or without a RunContext in front."""
 
     @overload
     def __call__(self, function: Callable[Concatenate[RunContext, P], R], /) -> Task[P, R]: ...
@@ -54,7 +54,7 @@ class TaskDecorator(Protocol):
 
 
 class Ostinato(Resources[Sync]):
-    """A scheduler on one database. Making it touches nothing; the first call opens and migrates the database."""
+    """A scheduler on one database. Creating it opens nothing; the first call opens and migrates the database."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Ostinato(Resources[Sync]):
     ) -> Any:
         """Register a function as a task, with its policy and, if it has one, its schedule.
 
-        A parameter annotated RunContext is filled for each run; whoever calls or enqueues the task leaves it out. With
+        A parameter annotated RunContext is filled in for each run; callers leave it out. With
         `requeue_on_drain`, a run that a stopping node cuts off goes back to the queue as if it had not been started.
         """
 
@@ -167,10 +167,10 @@ class Ostinato(Resources[Sync]):
     def on(self, event: AppEventName | AppEventKind) -> Callable[[C], C]: ...
 
     def on(self, event: AppEventName | AppEventKind, callback: Any = None) -> Any:
-        """Call this with an AppEvent whenever such a thing happens in this process; can be a decorator.
+        """Call a function with an AppEvent whenever this event happens in this process; can be a decorator.
 
-        Callbacks are called one after the other on a thread of their own; those that are coroutine functions are
-        awaited on the app's loop. What one raises is logged, and does nothing to the run.
+        Callbacks are called one after the other on a separate thread; coroutine functions are awaited on the app's
+        event loop. An exception in a callback is logged, and does not affect the run.
         """
         kind = check_event_kind(event)
 
@@ -183,7 +183,7 @@ class Ostinato(Resources[Sync]):
     # Starting and stopping
 
     def start(self) -> Ostinato:
-        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless somebody handles that."""
+        """Start the engine in the background; safe to call twice. SIGTERM drains it, unless it has a handler."""
         self._host.run(self._start, alone=True)
         drain_on_sigterm(self)
         return self
@@ -191,8 +191,8 @@ class Ostinato(Resources[Sync]):
     def stop(self, grace: Duration | None = None) -> None:
         """Drain and stop the engine and close the database; safe to call twice, or without a start.
 
-        Calls are served while it drains; those that come while the database is closed wait, and open it anew. Called
-        because of a Ctrl-C, another one forces.
+        Calls work while it drains; calls that come while the database is being closed wait, and open it again. If a
+        Ctrl-C led to this call, another one forces the stop.
         """
         drain = partial(_stop_engine, grace=_seconds(grace))
         atexit.unregister(self._drain_at_exit)
@@ -204,7 +204,7 @@ class Ostinato(Resources[Sync]):
             leave_sigterm(self)
 
     def force(self) -> None:
-        """While a stop drains: wait for running work no longer. What is cut off was an attempt."""
+        """While a stop drains: stop waiting for running work. Being cut off counts as an attempt."""
         self._host.call_soon(_force)
 
     async def __aenter__(self) -> Ostinato:
@@ -295,7 +295,7 @@ class Aio(Resources[Async]):
         await self._app._host.aleave(partial(_stop_engine, grace=_seconds(grace)), Container.close)
 
     async def force(self) -> None:
-        """While a stop drains: wait for running work no longer."""
+        """While a stop drains: stop waiting for running work."""
         self._app.force()
 
     async def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:

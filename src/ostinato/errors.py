@@ -1,17 +1,17 @@
 """Every error that Ostinato raises on purpose.
 
 OstinatoError
-├── TimingError          a timing that cannot be: says where and shows a right one
-├── InvalidInput         a wrong value somewhere else, with the field's name
+├── TimingError          an invalid timing: says where, and suggests a valid one
+├── InvalidInput         any other invalid value, with the name of its field
 ├── NotFound             no such schedule, run, task, lane, session or node
-├── Conflict             the thing is not in a state that allows this
+├── Conflict             the state of the object does not allow this
 │   ├── AlreadyActive    a trigger while the schedule's overlap policy says no
 │   ├── ChecksFailed     a schedule cannot be enabled: carries each failed check
 │   ├── VersionConflict  somebody else changed the row since it was read
-│   ├── QueueFull        a session's queue is full, and the new message is the one to go
+│   ├── QueueFull        a session's queue is full, and the new message is refused
 │   └── Draining         this node is shutting down and takes no more work
-├── NotLoggedIn          nobody who is known: the token, login or code does not hold
-├── NotAllowed           somebody who is known, and may not do this
+├── NotLoggedIn          the token, login or code is not valid
+├── NotAllowed           logged in, but not allowed to do this
 ├── TooManyAttempts      too many wrong tokens or codes: says when to try again
 ├── NotExecuted          a message that will never be executed
 │   ├── QueueDropped     a newer message pushed it out of its session's full queue
@@ -19,12 +19,12 @@ OstinatoError
 │   └── MessageStale     its session was stopped after it had been sent
 ├── IllegalTransition    a run cannot go from this state to that one
 ├── NotLoadable          a stored row that this program cannot read
-├── StoreError           the database said no
+├── StoreError           the database refused or failed
 │   ├── SchemaTooNew     the database is newer than the program: upgrade it
-│   └── StoreUnavailable the database cannot be reached just now
+│   └── StoreUnavailable the database cannot be reached now
 │       └── OutcomeUnknown  the connection broke during the commit: nobody knows whether it happened
-├── WaitTimeout          a wait ran out before what it waited for
-├── NotRunning           an engine is needed and none is started
+├── WaitTimeout          a wait ran out of time; what it waited for goes on
+├── NotRunning           only inside a running task, or with a started engine
 ├── Abort                raised by a task: fail now and do not retry
 └── Snooze               raised by a task: try later, without counting this attempt
 """

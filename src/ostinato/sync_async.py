@@ -215,9 +215,9 @@ async def _execute(
     printed: Callable[[OutputLine], None] = lambda _: None,
     **policy: Unpack[PolicyOptions],
 ) -> Run:
-    """Run this work here and now, recorded as every run, and wait for its end. It is tried once.
+    """Run this work right here, recorded like every run, and wait for its end. There is one attempt.
 
-    `printed` gets its lines as they come, on the engine's loop.
+    `printed` gets its lines as they come, on the engine's event loop.
     """
     draft = await container.services.runs.draft(work, project=project, **policy)
     return await container.execute(draft, printed=printed)

@@ -119,7 +119,7 @@ class Calls(Generic[P]):
 
 
 class AioCalls(Generic[P]):
-    """Enqueueing from coroutines; answers the runs' ids."""
+    """Enqueueing from coroutines; returns the ids of the runs."""
 
     def __init__(self, spec: EnqueueSpec, runs: AioRunDoor) -> None:
         self._spec = spec

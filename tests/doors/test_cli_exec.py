@@ -174,7 +174,7 @@ def test_more_output_than_is_kept_is_told_where_it_is_missing_and_once_as_talk(
 ) -> None:
     monkeypatch.setenv("OSTINATO_OUTPUT_CAP", "4000")
     answer = cli.ok("exec", "--shell", "seq 100000")
-    assert answer.err.count("it prints more than output_cap") == 1
+    assert answer.err.count("it prints more than the setting output_cap") == 1
     cuts = [line for line in answer.out.splitlines() if not line.isdecimal()]
     assert cuts
     assert all(line.endswith(" bytes cut …") for line in cuts)

@@ -15,7 +15,7 @@ def test_a_node_is_drained_and_resumed_and_its_process_stays(cli: CommandLine) -
     with cli.start("worker", "--app", "jobs:app") as worker:
         eventually(lambda: _states(cli) == ["alive"], "the node is there")
         (node,) = cli.ok("node", "ls", "--json").json
-        assert f"node '{node['id']}' drains, 0 running" in cli.ok("node", "drain", node["id"]).err
+        assert f"node '{node['id']}' is draining, 0 running" in cli.ok("node", "drain", node["id"]).err
         eventually(lambda: _states(cli) == ["draining"], "it drains")
         assert [told["id"] for told in cli.ok("node", "resume", "all", "--json").json] == [node["id"]]
         eventually(lambda: _states(cli) == ["alive"], "it takes work again")

@@ -91,8 +91,8 @@ def test_doctor_finds_folders_that_are_gone(cli: CommandLine) -> None:
     (finding,) = _found(cli, "projects")
     assert finding["status"] == "warn"
     assert str(cli.folder / "blog") in finding["text"]
-    assert finding["fix"] == "make it, or correct it with 'ostinato project add blog FOLDER'"
-    assert "not there: /" in cli.ok("project", "ls").out
+    assert finding["fix"] == "create it, or correct it with 'ostinato project add blog FOLDER'"
+    assert "missing: /" in cli.ok("project", "ls").out
 
 
 def test_doctor_finds_agents_that_are_not_set_or_not_installed(cli: CommandLine) -> None:
@@ -103,8 +103,8 @@ def test_doctor_finds_agents_that_are_not_set_or_not_installed(cli: CommandLine)
         cli.ok("schedule", "add", name, "daily 03:00", "--agent", "hi", "--cli", name)
     findings = _found(cli, "agents")
     assert [(one["status"], one["text"]) for one in findings] == [
-        ("warn", "shy want 'shy', whose program 'no-such-program' is not in PATH here"),
-        ("warn", "unset want 'unset', which is not set"),
+        ("warn", "'shy', used by shy: its program 'no-such-program' is not in PATH here"),
+        ("warn", "'unset', used by unset, is not configured"),
     ]
     for name in ("shy", "unset"):
         cli.ok("schedule", "disable", name)
@@ -126,6 +126,6 @@ def test_doctor_finds_schedules_that_sleep_because_the_clock_was_set_back(cli: C
     ahead.schedules.add("asleep", "every 5m", "job")
     ahead.stop()
     _, found = _found(cli, "clock")
-    assert (found["status"], found["fix"]) == ("warn", "start an engine, or restart it: it plans them anew")
+    assert (found["status"], found["fix"]) == ("warn", "start an engine, or restart it: it plans them again")
     assert "asleep" in found["text"]
     assert "right" not in found["text"]

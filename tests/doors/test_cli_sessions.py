@@ -220,7 +220,7 @@ def test_stop_and_stop_all_say_how_many_they_cancelled_and_dropped(cli: CommandL
     assert cli.ok("session", "stop-all", "dm:1", "--json").json == {"key": "dm:1", "cancelled": 0, "dropped": 2}
     assert cli.ok("session", "stop-all", "dm:1").err == "nothing to stop in session 'dm:1': 0 cancelled, 0 dropped\n"
     assert _states(cli) == ["cancelled"] * 3
-    assert "nothing sent before it starts" in cli.ok("session", "show", "dm:1").out
+    assert "earlier messages do not start" in cli.ok("session", "show", "dm:1").out
 
 
 def test_events_are_one_object_a_line_after_a_number(cli: CommandLine) -> None:

@@ -140,13 +140,13 @@ CERT, PRIVATE = str(CERTIFICATE), str(KEY)
         ("missing", PRIVATE, "--tls-cert missing: it cannot be read: No such file or directory"),
         (CERT, "missing", "--tls-key missing: it cannot be read: No such file or directory"),
         (".", PRIVATE, "--tls-cert .: it cannot be read: Is a directory"),
-        ("nonsense", PRIVATE, "--tls-cert nonsense: there is no certificate in PEM in it; from DER: openssl x509"),
-        (PRIVATE, CERT, f"--tls-cert {PRIVATE}: there is no certificate in PEM in it"),
-        (CERT, CERT, f"--tls-key {CERT}: there is no private key in PEM in it"),
+        ("nonsense", PRIVATE, "--tls-cert nonsense: it has no PEM certificate; from DER: openssl x509"),
+        (PRIVATE, CERT, f"--tls-cert {PRIVATE}: it has no PEM certificate"),
+        (CERT, CERT, f"--tls-key {CERT}: it has no PEM private key"),
         ("damaged.crt", PRIVATE, "--tls-cert damaged.crt: it is damaged"),
         (CERT, "damaged.key", "--tls-key damaged.key: it is damaged"),
-        (CERT, "locked.key", "--tls-key locked.key: the key has a password; write it without: openssl pkey"),
-        (CERT, str(DATA / "other.key"), f"other.key: the key is not that of the certificate in --tls-cert {CERT}"),
+        (CERT, "locked.key", "--tls-key locked.key: the key has a password; remove it: openssl pkey"),
+        (CERT, str(DATA / "other.key"), f"other.key: the key does not belong to the certificate in --tls-cert {CERT}"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_with_its_option_and_why(

@@ -14,7 +14,7 @@ def test_a_token_is_made_listed_and_removed(cli: CommandLine) -> None:
     added = cli.ok("token", "add", "ci", "--role", "operator", "--expires", "90d")
     secret = added.out.strip()
     assert secret.startswith("ost_")
-    assert "the only time that it is shown" in added.err
+    assert "its secret is shown only this once" in added.err
     listed = cli.ok("token", "ls")
     for part in ("ci", "operator", "never", "in "):
         assert part in listed.out

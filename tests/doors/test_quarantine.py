@@ -27,7 +27,7 @@ def rows_of(cli: CommandLine) -> list[tuple[str, str]]:
 
 def test_doctor_tells_of_a_bad_row_and_then_of_what_became_of_it(cli: CommandLine, tmp_path: Path) -> None:
     cli("schedule", "add", "hello", "every 1h", "--shell", "true")
-    assert rows_of(cli) == [("ok", "every row keeps the rules, none is quarantined")]
+    assert rows_of(cli) == [("ok", "every row follows the rules, and none is quarantined")]
     past_the_checks(tmp_path / "ostinato.db", "INSERT INTO lanes (name, max_running, rate_count) VALUES ('slow', 3, 0)")
     assert rows_of(cli) == [("warn", "lanes slow: its rate is not a rate")]
     listed = {lane["name"]: lane for lane in cli("lane", "ls", "--json").json}

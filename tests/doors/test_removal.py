@@ -289,7 +289,7 @@ def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
         assert f"given up: its code still runs on node {node}" in " ".join(shown.split())
 
         removed = cli.ok("schedule", "rm", "nightly", "--yes", "--force", "--app", "stubborn:app", *database)
-        assert f"the work of run {run} was told to stop and goes on" in " ".join(removed.err.split())
+        assert f"the work of run {run} was told to stop and is still running" in " ".join(removed.err.split())
         reader.schedules.add("nightly", "every 1h", "body", overlap="queue_all")
         waiting = reader.schedules.trigger("nightly").id
         assert goes_on in " ".join(cli.ok("why", "nightly", *database).out.split())

@@ -324,7 +324,7 @@ def test_a_server_that_is_killed_is_started_again_at_its_port(app: Ostinato, cap
             assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
 
     asyncio.run(all_of_it())
-    assert [text for text in caplog.messages if "the server has ended by itself: it was killed by SIGKILL" in text]
+    assert [text for text in caplog.messages if "the server has ended unexpectedly: it was killed by SIGKILL" in text]
     assert no_server_is_left()
 
 

@@ -179,7 +179,7 @@ def test_doctor_tells_what_is_trusted(cli: CommandLine, monkeypatch: pytest.Monk
         (found,) = [one for one in cli.ok("doctor", "--json").json if one["check"] == "trust"]
         return found["status"], found["text"]
 
-    assert trust() == ("ok", "files of root and of this user that nobody else may write")
+    assert trust() == ("ok", "only files of root and of this user that nobody else may write to")
     monkeypatch.setenv(VARIABLE, "/srv/jobs")
     assert trust()[1].endswith("and what is in /srv/jobs")
     monkeypatch.setenv(VARIABLE, "*")

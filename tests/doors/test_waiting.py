@@ -57,7 +57,7 @@ def test_a_queued_run_says_what_it_waits_for_and_that_changes_with_the_cause(web
     admin.post("/api/nodes/one/resume")
     admin.post(f"/api/lanes/{lane}/resume")
     beat(web)
-    assert reason(admin, id) == "nothing holds it up: it is about to start"
+    assert reason(admin, id) == "nothing delays it: it is about to start"
     assert claim(web) == [id]
     assert reason(admin, id) is None
 
@@ -107,7 +107,7 @@ def test_what_is_late_says_why(web: Web, admin: Client) -> None:
     assert {run["reason"] for run in admin.get("/api/overview").json()["late"]} == {NO_ENGINE}
     beat(web)
     assert [run["reason"] for run in admin.get("/api/overview").json()["late"]] == [
-        "nothing holds it up: it is about to start",
+        "nothing delays it: it is about to start",
         "its lane 'narrow' is paused (disk swap): 'ostinato lane resume narrow' starts its runs again",
     ]
 

@@ -65,7 +65,7 @@ def test_why_it_was_missed(app: Ostinato, clock: FakeClock) -> None:
 def test_why_it_did_not_run_before_it_was_made(app: Ostinato) -> None:
     hourly(app)
     answer = app.why("job", at=datetime(2025, 12, 31, 23, tzinfo=UTC)).answer
-    assert "the schedule was made at 2026-01-01 00:00:00 UTC" in answer
+    assert "the schedule was created at 2026-01-01 00:00:00 UTC" in answer
 
 
 def test_why_it_did_not_run_before_it_was_made_though_it_is_not_due_now(app: Ostinato) -> None:
@@ -73,7 +73,7 @@ def test_why_it_did_not_run_before_it_was_made_though_it_is_not_due_now(app: Ost
     app.schedules.disable("job", note="holiday")
     answer = app.why("job", at=datetime(2025, 12, 31, 23, tzinfo=UTC)).answer
     assert answer == (
-        "It was not due at 2025-12-31 23:00:00 UTC: the schedule was made at 2026-01-01 00:00:00 UTC. "
+        "It was not due at 2025-12-31 23:00:00 UTC: the schedule was created at 2026-01-01 00:00:00 UTC. "
         "It is not due: disabled: holiday."
     )
 

@@ -119,7 +119,7 @@ def test_what_others_have_reserved_is_waited_for(app: Ostinato, gate: Gate, fake
     waits = app.runs.get(second.id)
     assert (waits.state, waits.reason) == (
         RunState.QUEUED,
-        "budget: $0.00 of $1.00 spent today, $1.00 more reserved by what runs",
+        "budget: $0.00 of $1.00 spent today, $1.00 more reserved by active runs",
     )
     gate.open()
     app.runs.wait(first.id, timeout="60s")

@@ -100,7 +100,7 @@ def test_a_started_node_notices_tells_and_plans_anew(
     eventually(lambda: app.schedules.get("job").next_run_at == due)
     assert app.health()["clock_jump"]["by"] == -3630
     assert "the clock was set back by 3630.0 s" in caplog.text
-    assert "planned 1 schedule anew" in caplog.text
+    assert "planned 1 schedule again" in caplog.text
 
 
 async def _beat(engine: Engine) -> None:

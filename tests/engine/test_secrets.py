@@ -115,7 +115,7 @@ def test_a_disk_that_does_not_answer_holds_up_nobody_else(
         hasty = make_app("sqlite://:memory:", tuning=Tuning(folder_seconds=0.05)).start()
         late = hasty.enqueue(Shell("true", folder=str(far)), retry=0).wait(timeout=60)
         assert late.state is RunState.FAILED
-        assert f"nothing was heard of {far}" in (late.reason or "")
+        assert f"{far}, or a file: of its secrets, did not answer" in (late.reason or "")
     finally:
         answers.set()
 

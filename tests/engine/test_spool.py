@@ -96,7 +96,7 @@ def test_finishes_are_spooled_and_the_next_start_writes_them(
     id = ended_during_an_outage(make_app(shared_db), gate)
     (path,) = files_of(shared_db)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert f"spooled 1 finish to {path}, for the next start here to write: " in caplog.text
+    assert f"spooled 1 finish to {path}; the next start here reads it: " in caplog.text
 
     other = make_app(shared_db)
     assert other.runs.get(id).state is RunState.RUNNING

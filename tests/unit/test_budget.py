@@ -51,7 +51,7 @@ def test_what_is_used_up_refuses_for_the_rest_of_the_day(budget: Budget, day: Sp
 def test_what_is_only_reserved_by_others_is_waited_for() -> None:
     day = Spending(runs=1, spent=MICRO, reserved=4 * MICRO)
     answer = grant(Budget(per_day_usd=5), day, counted=False)
-    assert answer.refusal == "$1.00 of $5.00 spent today, $4.00 more reserved by what runs"
+    assert answer.refusal == "$1.00 of $5.00 spent today, $4.00 more reserved by active runs"
     assert not answer.is_final
     assert spent_up(Budget(per_day_usd=5), day) is None
 

@@ -52,7 +52,7 @@ def test_a_full_lane_says_how_full_it_is() -> None:
 
 def test_another_lane_that_is_paused_or_full_holds_nothing_up_here() -> None:
     others = [lane(name="main", paused=True), lane(name="team", limit=1, used=1), lane()]
-    assert why_waiting(run(), others, [node()], NOW) == "nothing holds it up: it is about to start"
+    assert why_waiting(run(), others, [node()], NOW) == "nothing delays it: it is about to start"
 
 
 def test_a_rate_that_is_used_up_says_when_the_next_one_starts() -> None:
@@ -85,7 +85,7 @@ def test_nodes_that_shut_down_cannot_be_resumed() -> None:
 
 def test_one_node_that_takes_work_is_enough() -> None:
     nodes = [node("one", drain=True), node("two")]
-    assert why_waiting(run(), [lane()], nodes, NOW) == "nothing holds it up: it is about to start"
+    assert why_waiting(run(), [lane()], nodes, NOW) == "nothing delays it: it is about to start"
 
 
 def test_a_task_that_no_running_node_knows_is_named() -> None:

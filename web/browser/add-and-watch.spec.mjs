@@ -34,9 +34,9 @@ await scenario(async ({ page, logIn, cli, touch }) => {
   await page.getByText(/in 4 m \d\d s|in 5 m 00 s/).first().waitFor();
 
   await page.getByRole("button", { name: "Run now" }).click();
-  await page.getByRole("button", { name: "Watch it" }).click();
+  await page.getByRole("button", { name: "Show run" }).click();
   await page.getByRole("heading", { level: 1, name: /^Run \d+/ }).waitFor();
-  const output = page.getByRole("log", { name: "Lines of output" });
+  const output = page.getByRole("log", { name: "Output lines" });
   await output.getByText("reading the list <b>now</b>").waitFor(); // colours are drawn, HTML is text
   const bar = page.getByRole("progressbar");
   await eventually("a quarter is done", async () => (await bar.getAttribute("aria-valuenow")) === "25");

@@ -10,12 +10,12 @@ await scenario(async ({ page, logIn, cli, touch }) => {
   await page.getByText("endless").first().waitFor(); // on the overview, without a reload
   await page.getByRole("progressbar", { name: /Progress of run/ }).waitFor();
   await page.goto("/runs/1");
-  await page.getByRole("log", { name: "Lines of output" }).getByText("begun").waitFor();
+  await page.getByRole("log", { name: "Output lines" }).getByText("begun").waitFor();
 
   await page.getByRole("button", { name: "Cancel" }).click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel(/Reason/).fill("it never ends");
-  await dialog.getByRole("button", { name: "Cancel the run" }).click();
+  await dialog.getByRole("button", { name: "Cancel run" }).click();
   await page.getByRole("heading", { level: 1, name: /cancelling…/ }).waitFor();
   const told = page.getByRole("button", { name: "Cancelling…" });
   expect((await told.getAttribute("aria-disabled")) === "true", "it cannot be told twice");
@@ -32,6 +32,6 @@ await scenario(async ({ page, logIn, cli, touch }) => {
   await page.getByRole("heading", { level: 1, name: /^Run 2/ }).waitFor();
   await page.getByRole("heading", { level: 1, name: /running/ }).waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  await dialog.getByRole("button", { name: "Cancel the run" }).click();
+  await dialog.getByRole("button", { name: "Cancel run" }).click();
   await page.getByRole("heading", { level: 1, name: /cancelled/ }).waitFor();
 });

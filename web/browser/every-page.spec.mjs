@@ -32,7 +32,7 @@ const OVER = [
   ["/schedules/reindex-search", "More actions", "Why didn’t it run?"],
   ["/schedules/reindex-search", "More actions", "Remove"],
   ["/lanes", "Pause"],
-  ["/lanes", "More for lane cron", "Set the rate…"],
+  ["/lanes", "More actions for lane cron", "Set rate…"],
   ["/sessions", "Send a message"],
   ["/nodes", "Drain"],
   ["/settings?tab=tokens", "New token"],

@@ -59,7 +59,7 @@ await scenario(async ({ page, logIn, cli }) => {
 
   // Whoever speaks to the computer switches keys off that are a character.
   await page.goto("/settings");
-  await page.getByRole("switch", { name: "Keys that are a single character" }).press("Space");
+  await page.getByRole("switch", { name: "Single-character shortcuts" }).press("Space");
   await page.keyboard.press("g");
   await page.keyboard.press("s");
   await page.keyboard.press("n");
@@ -67,12 +67,12 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.keyboard.press("Control+k");
   await palette.waitFor();
   await page.keyboard.press("Escape");
-  await page.getByRole("switch", { name: "Keys that are a single character" }).press("Space");
+  await page.getByRole("switch", { name: "Single-character shortcuts" }).press("Space");
 
   await page.goto("/lanes");
   await page.getByRole("heading", { level: 1, name: "Lanes" }).waitFor();
   await page.keyboard.press("Tab");
-  expect((await focused(page)).text === "Skip to the page", "the first stop of Tab leads past the navigation");
+  expect((await focused(page)).text === "Skip to content", "the first stop of Tab leads past the navigation");
   const seen = new Set();
   for (let step = 0; step < 12; step += 1) {
     await page.keyboard.press("Tab");

@@ -22,7 +22,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await selected.getByText("2 selected").waitFor();
   await selected.getByRole("button", { name: "Run now" }).click();
   await dialog.getByText("Run 2 schedules now?").waitFor(); // a slip of the hand starts nothing
-  await dialog.getByRole("button", { name: "Keep as it is" }).click();
+  await dialog.getByRole("button", { name: "Go back" }).click();
   await selected.getByRole("button", { name: "Pause" }).click();
   await dialog.getByLabel(/Reason/).fill("the disk moves");
   await dialog.getByRole("button", { name: "Pause" }).click();
@@ -59,7 +59,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   await conflict.waitFor();
   await isInSight(page, conflict, "what somebody else changed");
   expect((await schedule("backup-mail")).timing === "daily 03:00", "nothing was overwritten unseen");
-  await page.getByRole("button", { name: "Save over it" }).click();
+  await page.getByRole("button", { name: "Save mine" }).click();
   await eventually("both changes are there", async () => {
     const { timing, policy } = await schedule("backup-mail");
     return timing === "daily 04:30" && String(policy.timeout).startsWith("7m");
@@ -72,7 +72,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   const loginEnded = dialog.getByText(/Your login has ended/);
   const stay = async () => {
     await loginEnded.waitFor();
-    await dialog.getByRole("button", { name: "Keep as it is" }).click();
+    await dialog.getByRole("button", { name: "Go back" }).click();
     await loginEnded.waitFor({ state: "hidden" });
   };
   await context.clearCookies();

@@ -9,7 +9,7 @@ await scenario(async ({ page, logIn, cli }) => {
 
   // What another process executes comes through the database, live.
   await page.goto("/schedules");
-  await page.getByText("never ran").waitFor();
+  await page.getByText("has not run").waitFor();
   await page.goto("/");
   await page.getByText("Nothing is running.").waitFor();
   const finished = cli("exec", "--shell", "echo begun; sleep 2");

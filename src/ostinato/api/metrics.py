@@ -120,7 +120,7 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     lateness = Family(
         "scheduler_start_lateness_seconds", "histogram", "The time from when a run was ready until it started."
     )
-    batches = Family("scheduler_commit_batch_size", "histogram", "Runs that one transaction finished.")
+    batches = Family("scheduler_commit_batch_size", "histogram", "How many runs one transaction finished.")
     for node, counted in statistics.items():
         bounds = counted.get("bounds", {})
         for task, states in counted.get("runs", {}).items():
@@ -138,9 +138,9 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
 
 
 def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
-    depth = Family("scheduler_queue_depth", "gauge", "Queued runs of a lane.")
-    used = Family("scheduler_lane_used", "gauge", "Runs of a lane that are under way, on all nodes.")
-    limit = Family("scheduler_lane_limit", "gauge", "How many runs of a lane may be under way, on all nodes.")
+    depth = Family("scheduler_queue_depth", "gauge", "Runs that are queued in a lane.")
+    used = Family("scheduler_lane_used", "gauge", "Runs that are under way in a lane, on all nodes.")
+    limit = Family("scheduler_lane_limit", "gauge", "How many runs may be under way in a lane, on all nodes.")
     paused = Family("scheduler_lane_paused", "gauge", "1 while the lane is paused.")
     for lane in lanes:
         depth.add(lane.queued, lane=lane.name)
@@ -152,9 +152,9 @@ def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:
 
 def _of_nodes(nodes: Iterable[Node]) -> Iterator[Family]:
     states = {"alive": 0, "draining": 0, "lost": 0}
-    up = Family("scheduler_engine_service_up", "gauge", "1 while a service of a node's engine runs.")
+    up = Family("scheduler_engine_service_up", "gauge", "1 while an engine service of the node is up.")
     restarts = Family(
-        "scheduler_engine_service_restarts_total", "counter", "How often a service died and was restarted."
+        "scheduler_engine_service_restarts_total", "counter", "How often an engine service died and was restarted."
     )
     for node in nodes:
         states[node.state] = states.get(node.state, 0) + 1
@@ -181,11 +181,11 @@ def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
 
 
 def _of_connections(connections: ConnectionCounts) -> Iterator[Family]:
-    open_now = Family("scheduler_http_connections", "gauge", "Connections that this server holds.")
+    open_now = Family("scheduler_http_connections", "gauge", "Open connections of this server.")
     refused = Family(
         "scheduler_http_connections_refused_total",
         "counter",
-        "Connections that were turned away, or dropped for others.",
+        "Connections that were refused, or closed to make room for others.",
     )
     open_now.add(len(connections))
     refused.add(connections.refused)

@@ -85,7 +85,7 @@ class SecurityMiddleware:
             )
             return problem(421, "wrong-host", detail)
         if _is_in_the_clear(scope, settings):
-            detail = "tokens and logins would cross the network in the clear: use https, through the proxy"
+            detail = "tokens and logins would cross the network unencrypted: use https, through the proxy"
             return problem(403, "not-private", detail)
         origin = headers.get("origin")
         writes = scope["type"] == "websocket" or scope["method"] not in SAFE_METHODS

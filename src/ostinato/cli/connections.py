@@ -139,7 +139,7 @@ class Connections:
         if self._told_at is None or now - self._told_at >= _TELL_SECONDS:
             self._told_at = now
             log.warning(
-                "%d connections are open, %d of them from %s: idle ones are dropped, or new ones turned away",
+                "%d connections are open, %d of them from %s: idle ones are closed, or new ones refused",
                 len(self._open),
                 self._of_address[address],
                 address,

@@ -25,7 +25,7 @@ app = App(name="db", help="The database: migrate, status, check, backup, prune, 
 
 @app.command
 def migrate(*, common: Common = NO_COMMON) -> None:
-    """Make the database, or bring it to the version of this program. Doing it twice changes nothing."""
+    """Create the database, or migrate it to the version of this program. Doing it twice changes nothing."""
     with opened(common) as database:
         status = _shape(database.ask(database.services.upkeep.migrated()))
     tell(status, f"{status['url']} is at version {status['version']}, the latest", as_json=common.json)
@@ -55,7 +55,7 @@ def status(*, common: Common = NO_COMMON) -> None:
 def check(*, common: Common = NO_COMMON) -> int:
     """Look for damage, and for rows that break a rule. Exit code 1 if something is found.
 
-    A database of an older version, such as an old copy, is migrated first, as by every command.
+    A database of an older version, such as an old copy, is migrated first, as with every command.
     """
     _require_file(common)
     with opened(common) as database:
@@ -72,7 +72,7 @@ def check(*, common: Common = NO_COMMON) -> int:
 
 @app.command
 def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> None:
-    """Write a whole copy of an SQLite database to a file, while everything runs.
+    """Write a complete copy of an SQLite database to a file, while everything runs.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def backup(file: str, /, *, force: bool = False, common: Common = NO_COMMON) -> 
 
 @app.command
 def prune(*, common: Common = NO_COMMON) -> None:
-    """Remove ended runs past what their schedules keep. The engine does this by itself from time to time."""
+    """Remove ended runs that their schedules no longer keep. The engine does this on its own from time to time."""
     with opened(common) as database:
         removed = database.ask(database.services.upkeep.prune())
     tell({"removed": removed}, f"removed {counted(removed, 'run')}", as_json=common.json)

@@ -109,7 +109,7 @@ def _trust(path: Path | None) -> Finding:
         fix = f"name the folders instead: {VARIABLE}=/srv/jobs"
         return Finding("trust", "warn", f"{VARIABLE}=* trusts the files of everybody", fix)
     also = f", and what is in {named(places)}" if places else ""
-    return Finding("trust", "ok", f"files of root and of this user that nobody else may write{also}")
+    return Finding("trust", "ok", f"only files of root and of this user that nobody else may write to{also}")
 
 
 def _processes() -> Finding:
@@ -117,7 +117,7 @@ def _processes() -> Finding:
 
     if has_subreaper():
         return Finding("processes", "ok", "everything that a command started ends with it")
-    text = f"{sys.platform} has no child subreaper: what a command starts in a session of its own outlives it"
+    text = f"{sys.platform} has no child subreaper: what a command starts in its own session outlives it"
     return Finding("processes", "warn", text, "run commands on Linux, or let them start no daemons")
 
 
@@ -161,7 +161,7 @@ def _rows(database: OpenDatabase) -> Iterator[Finding]:
     found = [(f"{row.table} {row.row} is quarantined: {row.reason}", fix) for row in quarantined]
     yield from _warnings("rows", found, ("more is quarantined", "more are quarantined"), "ostinato db quarantine")
     if not bad and not quarantined:
-        yield Finding("rows", "ok", "every row keeps the rules, none is quarantined")
+        yield Finding("rows", "ok", "every row follows the rules, and none is quarantined")
 
 
 def _warnings(check: str, found: Sequence[tuple[str, str]], more: tuple[str, str], fix: str) -> Iterator[Finding]:
@@ -199,7 +199,7 @@ def _given_up(database: OpenDatabase) -> Iterator[Finding]:
     fix = "restart that node to end it; let the task check run.cancelled, or give it isolation='process'"
     given_up = database.ask(database.services.runs.given_up())
     found = [(f"{one.name!r}: {one.sentence}, since {one.at:%Y-%m-%d %H:%M:%S} UTC", fix) for one in given_up]
-    more = ("more run was given up and goes on", "more runs were given up and go on")
+    more = ("more given-up run goes on", "more given-up runs go on")
     yield from _warnings("work", found, more, "restart their nodes")
 
 
@@ -235,7 +235,7 @@ def _asleep(now: datetime, schedules: Sequence[Schedule]) -> Iterator[Finding]:
     late = [schedule.name for schedule in schedules if _sleeps(schedule, now)]
     if late:
         text = f"it was set back: {named(late)} would wait beyond the next due time"
-        yield Finding("clock", "warn", text, "start an engine, or restart it: it plans them anew")
+        yield Finding("clock", "warn", text, "start an engine, or restart it: it plans them again")
 
 
 def _sleeps(schedule: Schedule, now: datetime) -> bool:

@@ -63,10 +63,11 @@ def _projects(database: OpenDatabase) -> Iterator[Finding]:
     projects = database.ask(database.services.projects.list())
     missing = [project for project in projects if not os.path.isdir(project.folder)]
     for project in missing:
-        fix = f"make it, or correct it with 'ostinato project add {project.name} FOLDER'"
-        yield Finding("projects", "warn", f"the folder of {project.name!r}, {project.folder}, is not here", fix)
+        fix = f"create it, or correct it with 'ostinato project add {project.name} FOLDER'"
+        text = f"the folder of {project.name!r}, {project.folder}, does not exist on this machine"
+        yield Finding("projects", "warn", text, fix)
     if projects and not missing:
-        yield Finding("projects", "ok", f"{len(projects)}, all of their folders are here")
+        yield Finding("projects", "ok", f"{len(projects)}, all of their folders exist")
 
 
 def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Finding]:
@@ -82,10 +83,10 @@ def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Findi
         cli = settings.agent_clis.get(name)
         if cli is None:
             fix = f"write [agents.{name}] with its command into ostinato.toml, or edit the schedules"
-            yield Finding("agents", "warn", f"{named(users)} want {name!r}, which is not set", fix)
+            yield Finding("agents", "warn", f"{name!r}, used by {named(users)}, is not configured", fix)
         elif shutil.which(cli.command[0]) is None:
-            fix = f"install it, or set its whole path as command of [agents.{name}] in ostinato.toml"
-            text = f"{named(users)} want {name!r}, whose program {cli.command[0]!r} is not in PATH here"
+            fix = f"install it, or set its full path as the command of [agents.{name}] in ostinato.toml"
+            text = f"{name!r}, used by {named(users)}: its program {cli.command[0]!r} is not in PATH here"
             yield Finding("agents", "warn", text, fix)
         else:
             good += 1

@@ -72,7 +72,7 @@ class ForegroundRun:
             return
         if line.number is None and not self._has_cuts:
             self._has_cuts = True
-            warn("it prints more than output_cap of the settings: what is not recorded is not printed here either")
+            warn("it prints more than the setting output_cap: what is not recorded is not printed here either")
         try:
             await self._voice.say(line)
         except BrokenPipeError:

@@ -56,14 +56,14 @@ def _row(lane: Lane, now: datetime) -> list[Cell]:
 def set_lane(
     name: LaneName, limit: int | None = None, /, *, rate: str | None = None, common: Common = NO_COMMON
 ) -> None:
-    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a lane that does not exist is made.
+    """Set the limit or the rate of a lane, on all nodes at once. With a limit, a missing lane is created.
 
     Parameters
     ----------
     limit
         How many of its runs may be under way, such as 10. Active runs go on, even above a smaller limit.
     rate
-        How many of its runs may start in a time, such as 10/m or 3/10s; 'none' removes the rate.
+        How many of its runs may start in a period, such as 10/m or 3/10s; 'none' removes the rate.
     """
     with opened(common) as database:
         lane = database.ask(database.services.lanes.set(name, limit, rate=rate))

@@ -69,5 +69,5 @@ def logout(who: str, /, *, common: Common = NO_COMMON) -> None:
         there = ", ".join(map(repr, names)) or "nobody"
         raise NotFound(f"{who!r} is not logged in and has no unused link; logged in: {there}")
     whose = "everybody" if who == ALL else repr(who)
-    text = f"ended: {counted(ended, 'login')} of {whose}, and every link not yet used"
+    text = f"ended: {counted(ended, 'login')} of {whose}, and all unused links"
     tell({"who": who, "ended": ended}, text, as_json=common.json)

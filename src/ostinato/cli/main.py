@@ -34,7 +34,7 @@ def _version() -> str:
     return version("ostinato")
 
 
-_EXEC = """Run something once, here and now, with live output and its exit code.
+_EXEC = """Run something once, right here, with live output and its exit code.
 
 It is recorded like every run, but needs no engine and waits for no lane. Ctrl-C cancels it, a second one forces it.
 The exit code is the command's own; 1 for other failures, 130 when it was interrupted."""
@@ -50,9 +50,9 @@ app = App(
 
 for _order, (_name, _target, _help) in enumerate(
     (
-        ("up", "up:up", "Start engine, API and page, and show what they do."),
-        ("web", "web:web", "Serve API and page without an engine."),
-        ("worker", "up:worker", "Start the engine alone, for a service manager: plain log lines."),
+        ("up", "up:up", "Start the engine, the API and the page, and show each run."),
+        ("web", "web:web", "Serve the API and the page without an engine."),
+        ("worker", "up:worker", "Start only the engine, for a service manager, with plain log lines."),
         ("schedule", "schedule.commands:app", "Add, list, change, trigger and remove schedules."),
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
         ("exec", "execute:execute", _EXEC),

@@ -50,13 +50,13 @@ def ls(*, common: Common = NO_COMMON) -> None:
 
 @app.command
 def drain(id: NodeName, /, *, common: Common = NO_COMMON) -> None:
-    """Stop a node from taking work: its active runs end, other nodes go on, and its process stays.
+    """Stop a node from taking work: its active runs may end, other nodes go on, and its process stays.
 
     It takes effect at once, and lasts until the node restarts.
     """
     with opened(common) as database:
         drained = [database.ask(database.services.nodes.drain(one)) for one in _meant(database, id)]
-    _tell(drained, "drains", common)
+    _tell(drained, "is draining", common)
 
 
 @app.command

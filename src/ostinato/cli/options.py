@@ -74,11 +74,11 @@ WaitTime = Annotated[str | None, Parameter(help="Wait at most this long, such as
 ListenHost = Annotated[
     str | None,
     Parameter(
-        help="The address to listen at; any other than loopback needs a token, and TLS or a trusted proxy. "
+        help="The address to listen on; any other than loopback needs a token, and TLS or a trusted proxy. "
         "[default: 127.0.0.1]"
     ),
 ]
-ListenPort = Annotated[int | None, Parameter(help="The port to listen at; 0 for a free one. [default: 8321]")]
+ListenPort = Annotated[int | None, Parameter(help="The port to listen on; 0 for any free port. [default: 8321]")]
 
 
 @Parameter(name="*", group=_COMMON)

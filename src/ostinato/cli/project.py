@@ -61,7 +61,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
 def _folder(project: Project) -> Cell:
     from pathlib import Path
 
-    return project.folder if Path(project.folder).is_dir() else Styled(f"not there: {project.folder}", "red")
+    return project.folder if Path(project.folder).is_dir() else Styled(f"missing: {project.folder}", "red")
 
 
 @app.command
@@ -89,7 +89,7 @@ def rm(name: ProjectName, /, *, common: Common = NO_COMMON) -> None:
     """Remove a project; its folder stays. Refused while schedules belong to it."""
     with opened(common) as database:
         database.ask(database.services.projects.remove(name))
-    text = f"removed: project {name!r}; its folder is as it was"
+    text = f"removed: project {name!r}; its folder stays"
     tell({"name": name, "removed": True}, text, as_json=common.json)
 
 

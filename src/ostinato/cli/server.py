@@ -97,8 +97,8 @@ def lasting(server: asyncio.Future[None]) -> Iterator[None]:
         error = server.exception()
         if isinstance(error, OstinatoError):
             raise error from None
-        _log.error("the server has ended by itself", exc_info=error)
-        raise OstinatoError(f"the server has ended by itself: {error or 'there was no error'}") from error
+        _log.error("the server has ended unexpectedly", exc_info=error)
+        raise OstinatoError(f"the server has ended unexpectedly: {error or 'there was no error'}") from error
     finally:
         server.remove_done_callback(leave)
 
@@ -245,8 +245,8 @@ async def _check_open(container: ApiContainer) -> None:
     missing = []
     if not (settings.tls_cert or settings.trusted_proxies):
         missing.append(
-            "without TLS, tokens and logins cross the network for everybody to read: give --tls-cert FILE and "
-            "--tls-key FILE; or, if a proxy before it speaks TLS, put the proxy's address into the setting "
+            "without TLS, anybody on the network can read tokens and logins: give --tls-cert FILE and "
+            "--tls-key FILE; or, if a proxy in front of it speaks TLS, put the proxy's address into the setting "
             'trusted_proxies (trusted_proxies = ["10.0.0.5"])'
         )
     if not await container.services.access.has_tokens():

@@ -165,7 +165,7 @@ class ServerProcess:
                 return
             if time.monotonic() - begun > longest:
                 pause = first
-            log.error("the server has ended by itself: it %s; it is started again in %g s", ending, pause)
+            log.error("the server has ended unexpectedly: it %s; it will be started again in %g s", ending, pause)
             if self._stopped.wait(pause):
                 return
             pause = min(pause * 2, longest)

@@ -130,7 +130,7 @@ async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], No
     talk(f"schedules  {many}, {on} on" + _next_due(schedules[0].next_run_at if schedules else None, settings.tz, now))
     talk("Ctrl-C to stop")
     if not tasks and needs_tasks:
-        warn("this node knows no tasks: it records when they are due, and others must run them")
+        warn("this node knows no tasks: it records their due times, and other nodes must run them")
 
 
 def _next_due(due: datetime | None, zone: str, now: datetime) -> str:

@@ -24,7 +24,7 @@ def timing(
     after: str | None = None,
     json: bool = False,
 ) -> None:
-    """Explain a timing: a sentence, its next times, and how clock changes affect them.
+    """Explain a timing: a sentence, its next due times, and how clock changes affect them.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def timing(
     count
         How many times to show.
     after
-        Show the times after this time, not after now.
+        Show the due times after this time instead of after now.
     json
         Print JSON.
     """

@@ -29,11 +29,11 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
     chain, locked = _read("tls_cert", certificate), _read("tls_key", key)
     if not _CERTIFICATE.search(chain):
         fix = f"openssl x509 -inform der -in {shlex.quote(certificate)}"
-        raise _wrong("tls_cert", certificate, "there is no certificate in PEM in it", f"from DER: {fix}")
+        raise _wrong("tls_cert", certificate, "it has no PEM certificate", f"from DER: {fix}")
     if _LOCKED.search(locked):
-        raise _wrong("tls_key", key, "the key has a password", f"write it without: openssl pkey -in {shlex.quote(key)}")
+        raise _wrong("tls_key", key, "the key has a password", f"remove it: openssl pkey -in {shlex.quote(key)}")
     if not _KEY.search(locked):
-        raise _wrong("tls_key", key, "there is no private key in PEM in it", "give the key that the certificate is for")
+        raise _wrong("tls_key", key, "it has no PEM private key", "give the key that the certificate is for")
     return _loaded(certificate, key, chain)
 
 
@@ -45,12 +45,12 @@ def _loaded(certificate: str, key: str, chain: bytes) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password=lambda: "")
     except ssl.SSLError as error:
         if error.reason in _NOT_ITS_KEY:
-            why = f"the key is not that of the certificate in --tls-cert {certificate}"
+            why = f"the key does not belong to the certificate in --tls-cert {certificate}"
             raise _wrong(
                 "tls_key", key, why, "give the two that belong together, the server's certificate first"
             ) from None
         name, file = ("tls_key", key) if _is_readable(chain) else ("tls_cert", certificate)
-        raise _wrong(name, file, f"it is damaged ({error.reason or error})", "copy it again, whole") from None
+        raise _wrong(name, file, f"it is damaged ({error.reason or error})", "copy the whole file again") from None
     return context
 
 

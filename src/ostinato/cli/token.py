@@ -23,7 +23,7 @@ app = App(name="token", help="Add, list and remove tokens for scripts and other 
 
 @app.command
 def add(name: str, /, *, role: str, expires: str | None = None, common: Common = NO_COMMON) -> None:
-    """Make a token and print its secret, which is shown only once.
+    """Create a token and print its secret, which is shown only once.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ def add(name: str, /, *, role: str, expires: str | None = None, common: Common =
             return
         emit(secret)
         until = "" if made.expires_at is None else f", until {full(made.expires_at, database.zone)}"
-        say(f"added: token {name!r}, {made.role}{until}; this is the only time that it is shown")
+        say(f"added: token {name!r}, {made.role}{until}; its secret is shown only this once")
 
 
 @app.command
 def ls(*, common: Common = NO_COMMON) -> None:
-    """List tokens: who made them, when they were last used, when they expire."""
+    """List tokens: who created them, when they were last used, when they expire."""
     with opened(common) as database:
         tokens = database.ask(database.services.access.tokens())
         if common.json:
@@ -55,7 +55,7 @@ def ls(*, common: Common = NO_COMMON) -> None:
         now = database.now
     titles = ("ROLE", "OWNER", "USED", "EXPIRES")
     columns = [Column("ID"), Column("NAME", flexible=True), *(Column(title) for title in titles)]
-    none = "no tokens: make one with 'ostinato token add NAME --role viewer'"
+    none = "no tokens: create one with 'ostinato token add NAME --role viewer'"
     table(columns, [_row(token, now) for token in tokens], otherwise=none)
 
 

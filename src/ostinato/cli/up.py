@@ -41,7 +41,10 @@ def up(
     engine: EngineFlags = NO_ENGINE,
     common: Common = NO_COMMON,
 ) -> int:
-    """Start engine, API and page, and show what they do. Ctrl-C drains the engine, a second Ctrl-C forces it."""
+    """Start the engine, the API and the page, and show each run.
+
+    Ctrl-C drains the engine, a second Ctrl-C forces it.
+    """
     keep_streams()
     set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())
     app = _load(engine, common, host=host, port=port, tls=tls)
@@ -49,7 +52,7 @@ def up(
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
-    """Start the engine alone, for a service manager: plain log lines of starts, stops and what went wrong."""
+    """Start only the engine, for a service manager. It writes plain log lines: starts, stops and errors."""
     keep_streams()
     set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s", stderr())
     return _serve(_load(engine, common), common, _tell_log, log.info, page=False)

@@ -20,7 +20,7 @@ __all__ = ["web"]
 
 
 def web(*, host: ListenHost = None, port: ListenPort = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
-    """Serve API and page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
+    """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
     import asyncio
 
     set_up(logging.WARNING, "%(levelname)s: %(message)s")

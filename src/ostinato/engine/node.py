@@ -195,7 +195,7 @@ class Engine:
             claimed = await self.store.runs.start_run(run, node, self.clock.now())
             await self.fence.wait()
             if node != self.id:
-                raise Conflict(f"run {claimed.id} was not begun: its node lost its lease, and other nodes took over")
+                raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
             self.runner.start(self.runner.load(claimed))
             self.announcer.started((claimed,))
         finally:
@@ -227,7 +227,7 @@ class Engine:
                 async with asyncio.timeout(self._patience(until)):
                     await self._leave()
         except (StoreError, TimeoutError) as error:
-            log.error("node %s could not record that it left: others will find it lost (%s)", self.id, self._why(error))
+            log.error("node %s could not record its stop: others will declare it lost (%s)", self.id, self._why(error))
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
@@ -272,13 +272,13 @@ class Engine:
         try:
             path = self.spool.keep(self.id, self.recorder.unwritten)
         except OSError:
-            log.exception("%s could be neither written nor spooled: others will rescue the runs", finishes)
+            log.exception("%s could be neither written nor spooled: other nodes will rescue the runs", finishes)
             return
         if path is None:
             log.error("%s could not be written: %s", finishes, self._why(error))
             return
         self.recorder.spooled()
-        log.error("spooled %s to %s, for the next start here to write: %s", finishes, path, self._why(error))
+        log.error("spooled %s to %s; the next start here reads it: %s", finishes, path, self._why(error))
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -409,7 +409,7 @@ class Engine:
         """Others declared this node lost: what it runs is theirs now. Go on under a new name."""
         held = self.dispatcher.forget_claimed()
         lost = self.runner.abandon()
-        log.error("node %s lost its lease; gave up %s to others", self.id, counted(len(lost) + held, "run"))
+        log.error("node %s lost its lease; gave up %s to other nodes", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database
         self.id = self.dispatcher.node = new_node_id()
         self.statistics.begin()
@@ -424,7 +424,7 @@ class Engine:
         self._stopped_runs += stopped
         log.error(
             "node %s could not renew its lease for %.0f s: it starts nothing, stops %s, and lets %d go on "
-            "whose on_lost_lease is continue",
+            "(on_lost_lease is continue)",
             *(self.id, seconds, counted(stopped, "run"), self.runner.running - stopped),
         )
 

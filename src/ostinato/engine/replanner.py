@@ -53,7 +53,7 @@ class Replanner:
             if plans:
                 count += len(await self._schedules.replan_schedules(plans, now))
         if count:
-            log.warning("the clock went back: planned %s anew", counted(count, "schedule"))
+            log.warning("the clock went back: planned %s again", counted(count, "schedule"))
             self._planned()
         return count
 
@@ -62,5 +62,5 @@ def _replan(schedule: DueSchedule, now: Micros) -> Replan | None:
     try:
         return replan(schedule, now)
     except Exception as error:  # the ticker breaks it when it is due, and says why; the others go on
-        log.warning("schedule %r cannot be planned anew: %s", schedule.name, error)
+        log.warning("schedule %r cannot be planned again: %s", schedule.name, error)
         return None

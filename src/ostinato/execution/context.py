@@ -29,7 +29,7 @@ current_context: contextvars.ContextVar[RunContext] = contextvars.ContextVar("os
 
 
 def current_run() -> RunContext:
-    """The run that the calling code is part of; NotRunning outside of one."""
+    """The run that the calling code is part of; raises NotRunning outside a run."""
     try:
         return current_context.get()
     except LookupError:
@@ -98,7 +98,7 @@ class RunContext:
 
     @classmethod
     def detached(cls) -> RunContext:
-        """A context of no run, for plain calls of a task in tests: it takes reports and tells nobody."""
+        """A context without a run, for plain calls of a task in tests: it accepts reports and drops them."""
         claimed = ClaimedRun(
             RunId(0), 0, "function", None, "", "{}", Trigger.API, 0, 0, 1, None, None, None, "detached"
         )
@@ -111,7 +111,7 @@ class RunContext:
 
     @property
     def schedule(self) -> str | None:
-        """The name of the schedule that it is a run of."""
+        """The name of its schedule."""
         return self._claimed.schedule
 
     @property
@@ -121,22 +121,22 @@ class RunContext:
 
     @property
     def attempt(self) -> int:
-        """1 for the first try."""
+        """1 for the first attempt."""
         return self._claimed.attempt
 
     @property
     def key(self) -> str:
-        """The same over all attempts of a run: hand it to others as an idempotency key."""
+        """The same for all attempts of a run: pass it to other services as an idempotency key."""
         return self._claimed.key or f"run-{self._claimed.id}"
 
     @property
     def cancelled(self) -> bool:
-        """Whether somebody wants it to stop; look at it in long loops, and return."""
+        """Whether it should stop; check it in long loops, and return."""
         self.saw_cancel = self.saw_cancel or self._cancelled
         return self._cancelled
 
     def progress(self, done: float, total: float | None = None, text: str = "") -> None:
-        """Say how far it is."""
+        """Report how far it has got."""
         # Told here, where the work can see it, and not when it is recorded.
         self._progress = Progress(
             finite("progress.done", done),
@@ -154,7 +154,7 @@ class RunContext:
         self._mark()
 
     def set_total(self, name: str, value: float) -> None:
-        """Say what one of the run's totals is, whatever was counted before."""
+        """Set one of the run's totals, whatever was counted before."""
         name, value = checked_total(name, value)
         if self._totals is None:
             self._totals = {}

@@ -129,8 +129,8 @@ class Preparation:
         except TimeoutError:
             return Outcome(
                 OutcomeKind.FAILED,
-                f"nothing was heard of {folder}, or of a file: of its secrets, in "
-                f"{self._folder_seconds:g}s: look at the file system that it is on",
+                f"{folder}, or a file: of its secrets, did not answer within {self._folder_seconds:g}s: "
+                "check its file system",
                 cause=Cause.NOT_STARTED,
             )
         if isinstance(found, Outcome):

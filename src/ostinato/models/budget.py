@@ -74,7 +74,7 @@ def grant(budget: Budget, day: Spending, *, counted: bool) -> Grant:
     left = _micro(budget.per_day_usd) - day.spent - day.reserved
     wanted = left if budget.per_run_usd is None else _micro(budget.per_run_usd)
     if left <= 0 or wanted > left:
-        return Grant(refusal=f"{_spent(budget, day)}, {dollars(day.reserved)} more reserved by what runs")
+        return Grant(refusal=f"{_spent(budget, day)}, {dollars(day.reserved)} more reserved by active runs")
     return Grant(wanted)
 
 

@@ -76,7 +76,7 @@ def parse_rate(value: Any, field: str = "rate") -> Rate:
             count = per = 0
         if 0 < count <= _MOST_STARTS and 0 < per <= _LONGEST:
             return Rate(count, per)
-    raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="write starts for a time, as in 10/m or 3/10s")
+    raise InvalidInput(f"{field} cannot be {value!r}", field=field, hint="write starts per period, as in 10/m or 3/10s")
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Policy:
         CatchUp,
         About(
             "Catch-up",
-            "Which due times of a downtime are run afterwards.",
+            "Which due times from downtime are run afterwards.",
             Group.DUE,
             choices={"none": "record them as missed", "latest": "only the last one", "all": "every one, oldest first"},
         ),
@@ -61,7 +61,7 @@ class Policy:
         timedelta(hours=24)
     )
     catch_up_cap: Annotated[
-        int, About("Catch-up cap", "The most due times that “all” runs; the newest ones.", Group.DUE)
+        int, About("Catch-up cap", "How many due times “all” runs at most; the newest ones.", Group.DUE)
     ] = 1000
     retry: Annotated[
         Retry,
@@ -158,7 +158,7 @@ class Policy:
             "Notify",
             "The channels to notify, by name.",
             None,
-            says={(): "No channel is notified.", ...: "Told: {}."},
+            says={(): "No channel is notified.", ...: "Channels: {}."},
         ),
     ] = ()
     keep: Annotated[
@@ -189,11 +189,11 @@ class Policy:
             "Lost lease",
             "What running work does when its node cannot renew its lease.",
             Group.FAILURE,
-            choices={"stop": "another node may start it anew", "continue": "two attempts may overlap"},
+            choices={"stop": "another node may start it again", "continue": "two attempts may overlap"},
             says={
                 "stop": "A run is stopped when its node cannot renew its lease.",
                 "continue": (
-                    "A run goes on when its node cannot renew its lease, though another node may start it anew."
+                    "A run goes on when its node cannot renew its lease, though another node may start it again."
                 ),
             },
         ),

@@ -85,7 +85,7 @@ class Shell:
         nice = self.nice
         if nice is not None and (isinstance(nice, bool) or not isinstance(nice, int) or not -20 <= nice <= 19):
             raise InvalidInput(
-                f"nice cannot be {self.nice!r}", field="nice", hint="give -20 to 19; 10 is kind to others"
+                f"nice cannot be {self.nice!r}", field="nice", hint="give -20 to 19; 10 is a low priority"
             )
         if self.memory is not None:
             object.__setattr__(self, "memory", parse_size(self.memory, "memory"))

@@ -51,7 +51,7 @@ class LaneService:
         raise NotFound(f"there is no lane {name!r}; 'ostinato lane ls' lists them")
 
     async def get_or_create(self, name: str, limit: int, *, rate: str | None = None) -> Lane:
-        """The lane of this name, made with this limit and rate if there is none."""
+        """The lane of this name; created with this limit and rate if it does not exist."""
         _check(name, limit)
         if name not in {lane.name for lane in await self._store.lanes.list_lanes()}:
             rates = {} if rate is None else {name: parse_rate(rate)}
@@ -60,9 +60,9 @@ class LaneService:
 
     @audited("lane.set")
     async def set(self, name: str, limit: int | None = None, *, rate: str | None = None) -> Lane:
-        """Change a lane's limit or rate, on all nodes at once; one that does not exist is made with its limit.
+        """Change a lane's limit or rate, on all nodes at once; a missing lane is created with the limit.
 
-        `rate` is text such as `10/m`; `none` takes it away. Active runs go on, even above a smaller limit.
+        `rate` is text such as `10/m`; `none` removes it. Active runs go on, even above a smaller limit.
         """
         _check(name, 1 if limit is None else limit)
         if limit is None and rate is None:
@@ -75,7 +75,7 @@ class LaneService:
 
     @audited("lane.pause")
     async def pause(self, name: str, *, note: str | None = None) -> Lane:
-        """Start nothing more in this lane, on any node, until it is resumed; what runs goes on."""
+        """Start nothing more in this lane, on any node, until it is resumed; active runs go on."""
         lane = await self._switch(name, True, note)
         if AppEventKind.LANE_PAUSED in self._listeners.wanted:
             at = from_micros(self._clock.now())
@@ -94,7 +94,7 @@ class LaneService:
 
     @audited("lane.clear", answers="cleared")
     async def clear(self, name: str) -> int:
-        """End everything that is queued in the lane as cancelled; answers how many. What runs goes on."""
+        """End everything that is queued in the lane as cancelled; returns how many. Active runs go on."""
         await self.get(name)
         total = 0
         until: RunId | None = None

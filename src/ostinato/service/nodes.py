@@ -23,7 +23,7 @@ class NodeService:
         self._clock = clock
 
     async def list(self) -> Sequence[Node]:
-        """Every node, alive or lately lost, the oldest first."""
+        """Every node, alive or recently lost, the oldest first."""
         return await self._store.nodes.list_nodes(self._clock.now())
 
     async def statistics(self) -> Mapping[NodeId, Mapping[str, Any]]:
@@ -52,7 +52,7 @@ class NodeService:
     async def _ask(self, id: str, *, drain: bool) -> Node:
         node = await self.get(id)
         if node.state == "lost":
-            raise Conflict(f"node {id!r} was lost: it takes no work, and what it ran belongs to others")
+            raise Conflict(f"node {id!r} was lost: it takes no work, and other nodes took over its runs")
         if not await self._store.nodes.ask_drain(NodeId(id), drain):
-            raise NotFound(f"node {id!r} has left in the meantime; 'ostinato node ls' lists the others")
+            raise NotFound(f"node {id!r} has stopped in the meantime; 'ostinato node ls' lists the others")
         return await self.get(id)

@@ -53,7 +53,7 @@ class ProjectService:
         return found
 
     async def list(self) -> Sequence[Project]:
-        """All projects, by name."""
+        """All projects, sorted by name."""
         return await self._store.projects.list_projects()
 
     @audited("project.remove")

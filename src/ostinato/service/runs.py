@@ -105,7 +105,7 @@ class RunService:
     async def enqueue(
         self, spec: EnqueueSpec, calls: Iterable[tuple[Sequence[Any], Mapping[str, Any]]]
     ) -> Sequence[RunId]:
-        """One run for each call, all in one transaction. A key that is active already answers its run."""
+        """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = [Function(spec.task, list(args), dict(kwargs)) for args, kwargs in calls]
         return await self._enqueue(spec, works, await self._lanes.settle(policy_for_enqueue(spec.options)))
 
@@ -188,7 +188,7 @@ class RunService:
         return await self._store.runs.list_given_up()
 
     async def list(self, *, before: int | None = None, limit: int = 50, **wanted: Unpack[RunsWanted]) -> Sequence[Run]:
-        """Runs, newest first; `since` and `until` bound their due times."""
+        """Runs, newest first; `since` and `until` limit their due times."""
         before_id = None if before is None else RunId(before)
         found = await self._filter(wanted)
         return await self._store.runs.list_runs(replace(found, before_id=before_id, limit=check_limit(limit)))
@@ -229,12 +229,12 @@ class RunService:
         )
 
     async def output(self, id: int, *, stamps: bool = False) -> str:
-        """What the run has logged or printed so far; with stamps, each line says when it came."""
+        """What the run has logged or printed so far; with stamps, each line shows when it arrived."""
         # In a thread: a megabyte of short lines takes seconds, and the engine's loop must turn meanwhile.
         return await asyncio.to_thread(output_text, await self._parts(id), stamps=stamps)
 
     async def lines(self, id: int, *, after: int = 0) -> Sequence[OutputLine]:
-        """The same as lines, behind the first `after` ones: ask again with the last number to follow it."""
+        """The same as lines, after line number `after`: ask again with the last number to follow it."""
         parts = await self._parts(id)
         return await asyncio.to_thread(lambda: list(output_lines(parts, after)))
 
@@ -271,7 +271,7 @@ class RunService:
 
     @audited("run.cancel")
     async def cancel(self, id: int, *, reason: str = "cancelled by a person") -> Run:
-        """End it if it is queued, ask its node to stop it if it runs; a Conflict if it has ended."""
+        """End it if it is queued, ask its node to stop it if it is running; a Conflict if it has ended."""
         run = await self.get(id)
         if not run.ended:
             ending = Ending(Cause.CANCELLED, reason)
@@ -310,7 +310,7 @@ class RunService:
         return run
 
     async def wait_idle(self, *, timeout: Duration | None = None) -> None:
-        """Wait until nothing is queued and ready, or running; WaitTimeout if that takes too long."""
+        """Wait until no run is running, or queued and ready; WaitTimeout if that takes too long."""
         deadline = _deadline(timeout)
         pause = _FIRST_LOOK
         while active := await self._store.runs.count_active(self._clock.now()):

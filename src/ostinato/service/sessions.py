@@ -132,7 +132,7 @@ class SessionService:
 
     @audited("session.stop_all")
     async def stop_all(self, key: str) -> Stopped:
-        """Cancel everything that runs and drop everything that is queued; no message sent until now will start."""
+        """Cancel what is running and drop what is queued; no message sent until now will start."""
         return await self._store.sessions.stop(check_session(key, "key"), everything=True, now=self._clock.now())
 
     async def get(self, key: str) -> Session:

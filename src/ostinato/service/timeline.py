@@ -75,7 +75,7 @@ class TimelineService:
         if start >= end:
             raise InvalidInput(f"from {start} is not before to {end}", field="from", hint="give the earlier time first")
         if end - start > LONGEST:
-            raise InvalidInput("the span is longer than 31 days", field="to", hint="give a shorter one")
+            raise InvalidInput("the period is longer than 31 days", field="to", hint="give a shorter one")
         now = self._clock.now()
         chosen = await self._chosen(schedule, project)
         cut = chosen is not None and len(chosen) > self._most_schedules

@@ -48,7 +48,7 @@ def why_waiting(
         or _of_nodes(run, running)
         or (None if lane is None else _of_lane(lane, now))
         or _of_slots(_able(run, running))
-        or "nothing holds it up: it is about to start"
+        or "nothing delays it: it is about to start"
     )
 
 

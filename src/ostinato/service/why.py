@@ -148,7 +148,7 @@ def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[No
         due_next = _due_next(schedule.next_run_at, now, nodes)
     if moment < schedule.created_at:
         made = f"{schedule.created_at:%Y-%m-%d %H:%M:%S} UTC"
-        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was made at {made}. It {due_next}."
+        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was created at {made}. It {due_next}."
     if schedule.next_run_at is None:
         return f"It {due_next}."
     return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."

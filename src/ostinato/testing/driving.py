@@ -26,10 +26,10 @@ PATIENCE = 30.0
 
 
 def drain(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
-    """Do all that is due or ready now, on an engine for the time being, and answer how many runs that were.
+    """Do everything that is due or ready now, on a temporary engine, and return how many runs that were.
 
     Tick, claim, execute, record, and again until nothing is left. A retry in the future stays queued until the clock
-    is moved. Work that does not end within `timeout` (real time) is a WaitTimeout. On a started app, its own engine
+    is moved. Work that does not end within `timeout` (real time) raises WaitTimeout. On a started app, its own engine
     does the same.
 
         task.enqueue("x")
@@ -50,9 +50,9 @@ def simulate(
     lasting: Duration | None = None,
     timeout: Duration = PATIENCE,
 ) -> int:
-    """Move the app's FakeClock from due time to due time, up to a moment, and drain at each; answers how many runs.
+    """Move the app's FakeClock from due time to due time, up to a moment, and drain at each; returns how many runs.
 
-    What happens over a week: `simulate(app, lasting="7d")`. The clock stands at the end of it afterwards.
+    What happens over a week: `simulate(app, lasting="7d")`. Afterwards the clock stands at the end of that time.
     """
     return app.with_engine(_bounded(_simulation(app, until, lasting), timeout))
 
@@ -71,7 +71,7 @@ async def asimulate(
 def settle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
     """On a started app: return when all that is due is recorded and all that is ready has started.
 
-    Unlike `drain` it does not wait for running work to end; answers how many runs it started itself.
+    Unlike `drain` it does not wait for running work to end; returns how many runs it started itself.
     """
     return app.with_engine(_bounded(_step, timeout))
 
@@ -83,7 +83,7 @@ async def asettle(app: Ostinato, *, timeout: Duration = PATIENCE) -> int:
 
 @contextmanager
 def rehearse(app: Ostinato, clock: Clock | None = None, *, db: str = "sqlite://:memory:") -> Iterator[Ostinato]:
-    """An app that exists, such as your project's, on another clock and database for a while.
+    """Put an existing app, such as your project's, on another clock and database for a while.
 
     @pytest.fixture
     def app(fake_clock):

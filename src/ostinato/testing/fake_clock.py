@@ -39,11 +39,11 @@ class FakeClock:
         return self._steady
 
     def now_utc(self) -> datetime:
-        """The moment it is, as people write it."""
+        """The current time as an aware datetime in UTC."""
         return from_micros(self._now)
 
     def advance(self, duration: Duration) -> datetime:
-        """Let time pass (a timedelta, seconds, or text such as `1h30m`); answers what time it is then."""
+        """Let time pass (a timedelta, seconds, or text such as `1h30m`); returns the new time."""
         length = micros_of(parse_duration(duration))
         with self._lock:
             return self._move(self._now + length)
@@ -54,7 +54,7 @@ class FakeClock:
             return self._move(_instant(moment))
 
     def jump_to(self, moment: datetime | str) -> datetime:
-        """Set the clock, forward or back, as somebody sets a wrong one: no time passes."""
+        """Set the clock, forward or back, as when somebody sets a wrong clock: no time passes."""
         with self._lock:
             jumped = _instant(moment) - self._now
             self._now += jumped

@@ -15,18 +15,18 @@ export const POLICIES = [
   {"name": "checks", "label": "Checks", "default": [], "says": {"[]": "No checks.", "else": "Must pass before each run: {}."}},
   {"name": "gate", "label": "Gate", "default": null, "says": {}},
   {"name": "budget", "label": "Budget", "default": null, "says": {}},
-  {"name": "notify", "label": "Notify", "default": [], "says": {"[]": "No channel is notified.", "else": "Told: {}."}},
+  {"name": "notify", "label": "Notify", "default": [], "says": {"[]": "No channel is notified.", "else": "Channels: {}."}},
   {"name": "keep", "label": "Keep", "default": {"age": "30d", "count": 1000}, "says": {}},
   {"name": "remaining", "label": "Runs left", "default": null, "says": {"null": "It runs as often as it is due.", "1": "It runs once.", "else": "It runs {} times."}},
   {"name": "delete_after_run", "label": "Delete after run", "default": false, "says": {"true": "It is removed when its last run has succeeded.", "false": "It stays when it has finished."}},
-  {"name": "on_lost_lease", "label": "Lost lease", "default": "stop", "says": {"\"stop\"": "A run is stopped when its node cannot renew its lease.", "\"continue\"": "A run goes on when its node cannot renew its lease, though another node may start it anew."}},
+  {"name": "on_lost_lease", "label": "Lost lease", "default": "stop", "says": {"\"stop\"": "A run is stopped when its node cannot renew its lease.", "\"continue\"": "A run goes on when its node cannot renew its lease, though another node may start it again."}},
 ] as const;
 
 export const POLICY_CONTROLS = [
   {"path": "overlap", "group": "When it is due", "label": "Overlap", "help": "What happens when it is due and a run of it is still active.", "standard": "skip", "type": "choice", "nullable": false, "choices": [{"value": "skip", "label": "skip: skip this one"}, {"value": "queue_one", "label": "queue_one: one may wait"}, {"value": "queue_all", "label": "queue_all: all wait their turn"}, {"value": "cancel_running", "label": "cancel_running: the new one replaces it"}, {"value": "allow", "label": "allow: run beside it"}]},
-  {"path": "catch_up", "group": "When it is due", "label": "Catch-up", "help": "Which due times of a downtime are run afterwards.", "standard": "latest", "type": "choice", "nullable": false, "choices": [{"value": "none", "label": "none: record them as missed"}, {"value": "latest", "label": "latest: only the last one"}, {"value": "all", "label": "all: every one, oldest first"}]},
+  {"path": "catch_up", "group": "When it is due", "label": "Catch-up", "help": "Which due times from downtime are run afterwards.", "standard": "latest", "type": "choice", "nullable": false, "choices": [{"value": "none", "label": "none: record them as missed"}, {"value": "latest", "label": "latest: only the last one"}, {"value": "all", "label": "all: every one, oldest first"}]},
   {"path": "catch_up_window", "group": "When it is due", "label": "Catch-up window", "help": "How far back catch-up looks.", "standard": "1d", "type": "text", "nullable": false},
-  {"path": "catch_up_cap", "group": "When it is due", "label": "Catch-up cap", "help": "The most due times that “all” runs; the newest ones.", "standard": "1000", "type": "whole", "nullable": false},
+  {"path": "catch_up_cap", "group": "When it is due", "label": "Catch-up cap", "help": "How many due times “all” runs at most; the newest ones.", "standard": "1000", "type": "whole", "nullable": false},
   {"path": "retry.max", "group": "When it fails", "label": "Retry", "help": "How many more attempts a failed run gets.", "standard": "3", "type": "whole", "nullable": false},
   {"path": "retry.base", "group": "When it fails", "label": "First delay", "help": "Before the second attempt; it doubles each time.", "standard": "2s", "type": "text", "nullable": false},
   {"path": "retry.longest", "group": "When it fails", "label": "Longest delay", "help": "The delay between attempts grows up to this.", "standard": "30s", "type": "text", "nullable": false},
@@ -46,5 +46,5 @@ export const POLICY_CONTROLS = [
   {"path": "keep.count", "group": "What stays", "label": "Keep at most", "help": "This many ended runs are kept.", "standard": "1000", "type": "whole", "nullable": true},
   {"path": "remaining", "group": "What stays", "label": "Runs left", "help": "It runs this many times, then it is finished.", "standard": "none", "type": "whole", "nullable": true},
   {"path": "delete_after_run", "group": "What stays", "label": "Delete after run", "help": "Remove the schedule when its last run has succeeded.", "standard": "off", "type": "flag", "nullable": false},
-  {"path": "on_lost_lease", "group": "When it fails", "label": "Lost lease", "help": "What running work does when its node cannot renew its lease.", "standard": "stop", "type": "choice", "nullable": false, "choices": [{"value": "stop", "label": "stop: another node may start it anew"}, {"value": "continue", "label": "continue: two attempts may overlap"}]},
+  {"path": "on_lost_lease", "group": "When it fails", "label": "Lost lease", "help": "What running work does when its node cannot renew its lease.", "standard": "stop", "type": "choice", "nullable": false, "choices": [{"value": "stop", "label": "stop: another node may start it again"}, {"value": "continue", "label": "continue: two attempts may overlap"}]},
 ] as const;

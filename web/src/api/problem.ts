@@ -35,7 +35,7 @@ export function unreachable(): ProblemError {
     title: "No answer",
     status: UNREACHABLE,
     detail: "The server does not answer.",
-    errors: [{ field: null, message: "", hint: "See whether 'ostinato up' or 'ostinato web' still runs." }],
+    errors: [{ field: null, message: "", hint: "Check whether 'ostinato up' or 'ostinato web' is still running." }],
   });
 }
 

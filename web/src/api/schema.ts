@@ -1715,14 +1715,14 @@ export interface components {
             budget?: components["schemas"]["NewBudget"] | null;
             /**
              * Catch Up
-             * @description Which due times of a downtime are run afterwards.
+             * @description Which due times from downtime are run afterwards.
              * @default latest
              * @enum {string}
              */
             catch_up?: "none" | "latest" | "all";
             /**
              * Catch Up Cap
-             * @description The most due times that “all” runs; the newest ones.
+             * @description How many due times “all” runs at most; the newest ones.
              * @default 1000
              */
             catch_up_cap?: number;
@@ -2099,11 +2099,11 @@ export interface components {
             /** @description What its runs may cost. */
             budget: components["schemas"]["Budget"] | null;
             /**
-             * @description Which due times of a downtime are run afterwards.
+             * @description Which due times from downtime are run afterwards.
              * @enum {string}
              */
             catch_up: "all" | "latest" | "none";
-            /** @description The most due times that “all” runs; the newest ones. */
+            /** @description How many due times “all” runs at most; the newest ones. */
             catch_up_cap: number;
             /** @description How far back catch-up looks. */
             catch_up_window: string;

@@ -50,7 +50,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
       description={text}
       footer={
         <>
-          <Button onClick={() => close(false)}>Keep as it is</Button>
+          <Button onClick={() => close(false)}>Go back</Button>
           <Button variant={danger ? "danger" : "primary"} busy={busy} why={why} onClick={() => void confirm()}>
             {action}
           </Button>

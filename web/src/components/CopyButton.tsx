@@ -30,7 +30,7 @@ export function CopyButton({ text, label = "Copy" }: CopyButtonProps) {
   const press = (): void => {
     copy(typeof text === "string" ? text : text()).then(
       () => setSaid("Copied"),
-      () => setSaid("Copying is not allowed here"),
+      () => setSaid("The browser does not allow copying here"),
     );
   };
   return (

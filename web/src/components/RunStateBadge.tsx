@@ -7,7 +7,7 @@ import { StateBadge } from "@/components/StateBadge";
 export function RunStateBadge({ run }: { run: Pick<Run, "state" | "reason" | "cancelling"> }) {
   if (run.cancelling !== null) {
     return (
-      <Badge tone="warn" icon="ban" title={`It was told to stop, and is ended if it does not: ${run.cancelling}`}>
+      <Badge tone="warn" icon="ban" title={`It was told to stop, and will be ended if it does not: ${run.cancelling}`}>
         cancelling…
       </Badge>
     );

@@ -21,7 +21,7 @@ const LOOKS: Record<RunState, StateLook> = {
     icon: "hourglass",
     tone: "wait",
     color: "var(--state-queued)",
-    meaning: "Waits for its time, its turn or room in its lane.",
+    meaning: "Waiting for its time, its turn or room in its lane.",
   },
   running: { label: "running", icon: "play", tone: "info", color: "var(--state-running)", meaning: "A node is running it." },
   succeeded: {
@@ -29,7 +29,7 @@ const LOOKS: Record<RunState, StateLook> = {
     icon: "check",
     tone: "good",
     color: "var(--state-succeeded)",
-    meaning: "The work returned.",
+    meaning: "The work ended without an error.",
   },
   failed: {
     label: "failed",
@@ -50,7 +50,7 @@ const LOOKS: Record<RunState, StateLook> = {
     icon: "skip",
     tone: "quiet",
     color: "var(--state-skipped)",
-    meaning: "Not executed: overlap, a check or a gate said no.",
+    meaning: "Not executed: overlap, a check, a gate or a budget said no.",
   },
   missed: {
     label: "missed",
@@ -64,7 +64,7 @@ const LOOKS: Record<RunState, StateLook> = {
     icon: "alert",
     tone: "warn",
     color: "var(--state-expired)",
-    meaning: "Waited longer than its max age.",
+    meaning: "It waited longer than its max age.",
   },
   superseded: {
     label: "superseded",

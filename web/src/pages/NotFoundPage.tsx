@@ -12,10 +12,10 @@ export function NotFoundPage() {
       <EmptyState
         icon="search"
         title="There is no such page"
-        text="The address may be mistyped, or from another version."
+        text="The address may be mistyped, or belong to another version."
         action={
           <Link to="/" className={buttonClass("primary")}>
-            To the overview
+            Go to the overview
           </Link>
         }
       />

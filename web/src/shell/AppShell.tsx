@@ -42,7 +42,7 @@ export function AppShell() {
     group: "Everywhere",
     always: true,
   });
-  useShortcut("?", () => setOver("keys"), { label: "Show these keys", group: "Everywhere" });
+  useShortcut("?", () => setOver("keys"), { label: "Show shortcuts", group: "Everywhere" });
 
   return (
     <div className="min-h-dvh md:pl-52">
@@ -50,7 +50,7 @@ export function AppShell() {
         href="#main"
         className="fixed top-2 left-2 z-60 -translate-y-16 rounded-md bg-accent px-3 py-1.5 text-sm text-accent-ink focus:translate-y-0"
       >
-        Skip to the page
+        Skip to content
       </a>
       <GoKeys />
       <Sidebar />

@@ -66,7 +66,7 @@ function ZoneMenu() {
 }
 
 export const THEME_LOOK: Record<Theme, { label: string; icon: IconName }> = {
-  system: { label: "As the system", icon: "monitor" },
+  system: { label: "Same as system", icon: "monitor" },
   light: { label: "Light", icon: "sun" },
   dark: { label: "Dark", icon: "moon" },
 };

@@ -14,8 +14,8 @@ export function KeysDialog({ open, onOpenChange }: KeysDialogProps) {
     <Dialog
       open={open}
       onOpenChange={onOpenChange}
-      title="Keys"
-      description={`Keys that are a single character are ${characterKeys.get()}; Settings has the switch.`}
+      title="Keyboard shortcuts"
+      description={`Single-character shortcuts are ${characterKeys.get()}; you can switch them in the settings.`}
       wide
     >
       {open && <Groups />}

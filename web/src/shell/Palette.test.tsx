@@ -83,6 +83,6 @@ it("a log out that fails is told, though the palette is closed", async () => {
   renderPage(Page);
   await userEvent.type(await screen.findByRole("combobox"), "log out{Enter}");
   await screen.findByText("closed");
-  expect(await screen.findByText("You are still logged in")).toBeDefined();
+  expect(await screen.findByText("You could not be logged out")).toBeDefined();
   expect(screen.getByText("the database is away")).toBeDefined();
 });

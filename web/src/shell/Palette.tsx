@@ -90,14 +90,14 @@ function useCommands(onKeys: () => void): Entry[] {
       icon: "clock" as const,
       run: () => zone.set(each),
     })),
-    { id: "keys", group: "Actions", label: "Show the keys", icon: "keyboard", keys: "?", run: onKeys },
+    { id: "keys", group: "Actions", label: "Show keyboard shortcuts", icon: "keyboard", keys: "?", run: onKeys },
     {
       id: "logout",
       group: "Actions",
       label: "Log out",
       icon: "logout",
       // The palette is closed before the answer comes: what follows must not hang on it.
-      run: () => void logout.mutateAsync().catch(problem("You are still logged in")),
+      run: () => void logout.mutateAsync().catch(problem("You could not be logged out")),
     },
   ];
 }
@@ -181,7 +181,7 @@ function Finder({ onDone, onKeys }: { onDone: () => void; onKeys: () => void }) 
           aria-controls="palette-list"
           aria-activedescendant={current === undefined ? undefined : `palette-${current.id}`}
           aria-label="Search and commands"
-          placeholder="A page, a schedule, a run's number, an action…"
+          placeholder="A page, a schedule, a run number, an action…"
           value={text}
           onChange={(event) => {
             setText(event.target.value);

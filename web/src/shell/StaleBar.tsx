@@ -15,7 +15,7 @@ export function StaleBar() {
   const { state, since } = useConnection();
   const oldSince = useOldSince();
   if (state === "stale" && since !== null) return <Stale since={since} why="The server does not answer" />;
-  if (oldSince !== null) return <Stale since={oldSince} why="The server cannot tell what is new" />;
+  if (oldSince !== null) return <Stale since={oldSince} why="The server cannot load new data" />;
   return null;
 }
 
@@ -30,8 +30,8 @@ function Stale({ since, why }: { since: number; why: string }) {
     >
       <Icon name="unplug" size={14} className="text-warn" />
       <span>
-        <span className="font-medium text-warn">Stale since {formatClock(since, resolve(), true)}.</span> {why}; what
-        you see stays, and is loaded anew when it is back.
+        <span className="font-medium text-warn">Stale since {formatClock(since, resolve(), true)}.</span> {why}. What
+        you see stays, and is updated as soon as the server answers again.
       </span>
     </div>
   );

@@ -25,7 +25,7 @@ def backfill(
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     common: Common = NO_COMMON,
 ) -> None:
-    """Run the due times of a span that has passed, the oldest first, 1,000 at most. Prints the numbers of the runs.
+    """Run the due times of a period in the past, the oldest first, 1,000 at most. Prints the numbers of the runs.
 
     Due times that have a succeeded or active run are left out. Runs go one after the other, unless the schedule's
     overlap policy is allow.
@@ -37,7 +37,7 @@ def backfill(
     until
         Up to this time, which is not in the future.
     all
-        Also those that have a succeeded or active run.
+        Include due times that have a succeeded or active run.
     dry_run
         Only print the due times.
     """

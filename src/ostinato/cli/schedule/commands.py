@@ -131,12 +131,12 @@ def trigger(
 
 @app.command
 def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: Common = NO_COMMON) -> int:
-    """Remove a schedule with its runs and their output. Active runs are told to stop and waited for; nothing starts.
+    """Remove a schedule with its runs and their output. It waits until active runs, told to stop, have ended.
 
     Parameters
     ----------
     force
-        Remove it even if a run does not stop, and say what goes on.
+        Remove it even if a run does not stop, and say what is still running.
     """
     with opened(common) as database:
         database.ask(database.services.schedules.get(name))
@@ -145,7 +145,7 @@ def rm(name: ScheduleName, /, *, yes: Yes = False, force: bool = False, common: 
             say("nothing was removed")
             return 1
         running = database.ask(database.services.schedules.remove(name, force=force))
-    going_on = "".join(f"; the work of run {id} was told to stop and goes on" for id in running)
+    going_on = "".join(f"; the work of run {id} was told to stop and is still running" for id in running)
     answer = {"name": name, "removed": True, "still_running": list(running)}
     tell(answer, f"removed: {name!r}{going_on}", as_json=common.json)
     return 0

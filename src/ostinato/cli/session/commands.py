@@ -51,9 +51,9 @@ def send(
     key
         The session, such as dm:42; the first message creates it.
     payload
-        What the task gets in its list 'payloads': JSON where it is JSON, else text; '-' reads standard input.
+        What the task gets in its list 'payloads': JSON if it is valid JSON, otherwise text; '-' reads standard input.
     task
-        The task that gets it, by its name.
+        The name of the task that gets it.
     """
     message = json_or_text(_from_stdin() if payload == "-" else payload)
     with opened(common) as database:
@@ -130,7 +130,7 @@ def stop(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
 
 @app.command
 def stop_all(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
-    """Cancel everything that runs in a session and drop everything that waits. Nothing sent before this will start."""
+    """Cancel what is running in a session and drop what waits. Nothing sent before this will start."""
     _stop(common, key, lambda database: database.ask(database.services.sessions.stop_all(key)))
 
 

@@ -85,9 +85,9 @@ def print_session(database: OpenDatabase, session: Session, *, as_json: bool) ->
             ("session", session.key),
             ("running", f"{session.running} of at most {session.max_concurrent}"),
             ("queued", f"{session.queued}{oldest}"),
-            ("throttled", Styled("one at a time: its window is nearly full", "yellow") if session.throttled else None),
+            ("throttled", Styled("one at a time: its context is nearly full", "yellow") if session.throttled else None),
             ("last sent", f"{full(session.sent_at, zone)}, {_age(session.sent_at, now)} ago"),
-            ("stopped", None if stopped is None else f"{full(stopped, zone)}: nothing sent before it starts"),
+            ("stopped", None if stopped is None else f"{full(stopped, zone)}: earlier messages do not start"),
         ]
     )
     if runs:

@@ -57,7 +57,7 @@ def _found(schedule: Schedule, start: datetime, until: datetime, now: datetime) 
             f"schedule {schedule.name!r} has {_how_often(timing, start, until)} due times from "
             f"{start:%Y-%m-%d %H:%M} to {until:%Y-%m-%d %H:%M} UTC, and a backfill takes {MOST:,} at most",
             field="from",
-            hint="give shorter spans, one after the other",
+            hint="split it into shorter periods",
         )
     return times
 

@@ -97,10 +97,10 @@ class ScheduleService:
         version: int | Revision | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> Schedule:
-        """Make the schedule of this name be so; doing it twice changes nothing.
+        """Add a schedule, or update the one of this name; doing it twice changes nothing.
 
         An existing one keeps a person's switch, and its due time when the timing did not change. `only_new`: a
-        VersionConflict if there is one; `version`: only instead of the one that has this version, or is this revision.
+        VersionConflict if it exists; `version`: only if it still has this version, or is this revision.
         """
         spec = ScheduleSpec(
             name, timing, work, tz, enabled=enabled, note=note, project=project, owner=owner, policy=policy
@@ -128,7 +128,7 @@ class ScheduleService:
         return await self._store.schedules.edit_schedule(draft, found.id, found.version, now) is not None
 
     async def add_many(self, specs: Iterable[ScheduleSpec]) -> int:
-        """Add many schedules, thousands in one transaction; answers how many."""
+        """Add many schedules, thousands in one transaction; returns how many."""
         now = self._clock.now()
         count = 0
         writing: asyncio.Future[Any] | None = None
@@ -305,7 +305,7 @@ class ScheduleService:
 
     @audited("schedule.disable")
     async def disable(self, name: str, *, note: str | None = None, version: int | Revision | None = None) -> Schedule:
-        """Switch it off; the note says why until it is switched on again, and its own stays. What runs goes on."""
+        """Switch it off; the note says why until it is switched on again, and its own stays. Active runs go on."""
 
         async def change(schedule: Schedule, _: Micros) -> ScheduleChange | None:
             if not schedule.enabled and (note is None or schedule.off_note == note):
@@ -409,8 +409,8 @@ class ScheduleService:
     async def remove(self, name: str, *, version: int | Revision | None = None, force: bool = False) -> Sequence[RunId]:
         """Delete it with its runs, attempts and output; with `version`, only if it still has that one.
 
-        What runs is told to stop and waited for: a Conflict if it does not end, and nothing is removed, unless forced.
-        Returns the runs whose work goes on.
+        Running work is told to stop, and this waits for it: a Conflict if it does not end, and nothing is removed,
+        unless forced. Returns the runs whose work is still running.
         """
         schedule = await self._stored(name, version)
         going_on = await self._removal.remove(schedule, is_expected=version is not None, force=force)

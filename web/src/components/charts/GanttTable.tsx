@@ -86,7 +86,7 @@ export function GanttTable({ rows, from, span, now, zone, nameOf, runLink }: Pro
       </table>
       {entries.length > MOST && (
         <p className="px-4 py-2 text-xs text-muted">
-          The first {MOST} of {entries.length.toLocaleString("en-US")}; choose a shorter span to see the rest.
+          The first {MOST} of {entries.length.toLocaleString("en-US")}; choose a shorter period to see the rest.
         </p>
       )}
     </div>

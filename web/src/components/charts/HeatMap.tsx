@@ -163,7 +163,7 @@ function Legend() {
           {label}
         </span>
       ))}
-      <span>the stronger, the more</span>
+      <span>the stronger, the more runs</span>
     </span>
   );
 }

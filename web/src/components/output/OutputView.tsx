@@ -89,7 +89,7 @@ export function OutputView(props: Props) {
         <div
           ref={view}
           role="log"
-          aria-label="Lines of output"
+          aria-label="Output lines"
           aria-live="off"
           tabIndex={0}
           onScroll={onScroll}
@@ -97,7 +97,7 @@ export function OutputView(props: Props) {
         >
           {store.count === 0 ? (
             <p className="px-4 py-6 font-sans text-sm text-muted">
-              {live ? "Nothing printed yet." : "It printed nothing."}
+              {live ? "Nothing printed yet." : "The run printed nothing."}
             </p>
           ) : (
             <div

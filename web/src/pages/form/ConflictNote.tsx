@@ -23,16 +23,16 @@ export function ConflictNote({ before, values, theirs, busy, onLoad, onSaveOver 
       title="Somebody else changed this schedule while you edited it"
       actions={
         <>
-          <Button onClick={onLoad}>Load theirs</Button>
+          <Button onClick={onLoad}>Discard mine and load theirs</Button>
           <Button variant="primary" busy={busy} onClick={onSaveOver}>
-            Save over it
+            Save mine
           </Button>
         </>
       }
     >
       <p>
         Saved <Time at={theirs.updated_at} zone={theirs.zone} seconds />.{" "}
-        {found.length === 0 ? "None of the fields here differs." : "They changed:"}
+        {found.length === 0 ? "No field here is different." : "They changed:"}
       </p>
       <ul className="mt-1.5 flex flex-col gap-1">
         {found.map((each) => (
@@ -43,7 +43,7 @@ export function ConflictNote({ before, values, theirs, busy, onLoad, onSaveOver 
           </li>
         ))}
       </ul>
-      <p className="mt-1.5 text-xs text-muted">Saving over it keeps their changes of fields that you did not touch.</p>
+      <p className="mt-1.5 text-xs text-muted">Saving keeps their changes to fields that you did not change.</p>
     </Banner>
   );
 }

@@ -7,8 +7,8 @@ import { brokenText } from "../schedules/scheduleState";
 export function FixBanner({ schedule }: { schedule: Schedule }) {
   const error = schedule.last_run?.error;
   return (
-    <Banner tone="bad" title={schedule.broken === null ? "It is on again already" : `Broken: ${brokenText(schedule)}`}>
-      <p className="mt-0.5">Put right what is wrong. Saving switches it on again.</p>
+    <Banner tone="bad" title={schedule.broken === null ? "This schedule is already on again" : `Broken: ${brokenText(schedule)}`}>
+      <p className="mt-0.5">Fix the problem and save: saving switches the schedule on again.</p>
       {error != null && <ErrorText text={error} />}
     </Banner>
   );

@@ -24,7 +24,7 @@ export function SaveBar({ action, why, busy, dirty, onCancel, children }: Props)
         <Button variant="ghost" onClick={onCancel}>
           Cancel
         </Button>
-        {dirty && <span className="ml-auto text-xs text-muted">Not saved yet</span>}
+        {dirty && <span className="ml-auto text-xs text-muted">Unsaved changes</span>}
       </div>
     </div>
   );

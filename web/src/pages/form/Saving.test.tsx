@@ -64,14 +64,14 @@ describe("saving", () => {
     // A list that is loaded behind the form finds it out first, and asks; another one does not ask again.
     void cache.invalidateQueries({ queryKey: keys.lanes });
     expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
-    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Go back"));
     await cache.invalidateQueries({ queryKey: keys.lanes });
     expect(navigate).toHaveBeenCalledOnce();
     // Whoever saves is asked again.
     await userEvent.click(screen.getByText("Save"));
     expect(await screen.findByText(/Your login has ended/)).toBeTruthy();
     expect(router.state.location.pathname).toBe("/schedules/backup/edit");
-    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Go back"));
     expect((await command()).value).toBe("true");
     token = "new";
     keepOriginKey(token); // made in another tab
@@ -118,7 +118,7 @@ describe("a broken schedule that is saved and cannot be switched on", () => {
     await write("false");
     await userEvent.click(screen.getByText("Save and re-enable"));
     expect(await screen.findByText("a check failed")).toBeTruthy();
-    expect(screen.queryByText("Not saved yet")).toBeNull();
+    expect(screen.queryByText("Unsaved changes")).toBeNull();
     // Back to what it was in the beginning: that is a change now.
     await write("pg_dump");
     await userEvent.click(screen.getByText("Save and re-enable"));
@@ -137,7 +137,7 @@ describe("a broken schedule that is saved and cannot be switched on", () => {
     });
     const { router } = edit("?fix=1");
     await userEvent.click(await screen.findByText("Off"));
-    expect(screen.getByText("It is saved switched off.")).toBeTruthy();
+    expect(screen.getByText("The schedule will be saved switched off.")).toBeTruthy();
     await userEvent.click(screen.getByText("Save"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(asked.some((each) => each.path.endsWith("/enable"))).toBe(false);

@@ -67,14 +67,14 @@ describe("the form of a new schedule", () => {
     for (const name of ["Cron", "At", "Daily, weekly, monthly", "Every"]) {
       await user.click(screen.getByRole("tab", { name }));
       expect(screen.getByRole("tab", { name }).getAttribute("aria-selected")).toBe("true");
-      expect(screen.getByText(/These fields do not show/).textContent).toContain("weekdays 09:30 except 12-25");
+      expect(screen.getByText(/These fields cannot show/).textContent).toContain("weekdays 09:30 except 12-25");
       expect(timing.value).toBe("weekdays 09:30 except 12-25");
     }
     await user.selectOptions(screen.getByLabelText("Unit"), "h");
     expect(timing.value).toBe("weekdays 09:30 except 12-25");
     await user.type(screen.getByLabelText("How many"), "12");
     expect(timing.value).toBe("every 12h");
-    expect(screen.queryByText(/These fields do not show/)).toBeNull();
+    expect(screen.queryByText(/These fields cannot show/)).toBeNull();
     await user.click(screen.getByRole("tab", { name: "Cron" }));
     await user.type(screen.getByLabelText("minute"), "5");
     expect(timing.value).toBe("5 * * * *");
@@ -167,7 +167,7 @@ describe("the form of a new schedule", () => {
     await user.click(await screen.findByText("1h"));
     fill(screen.getByLabelText("Command"), "x");
     await user.click(screen.getByText("Create schedule"));
-    expect(await screen.findByText("Give it a name, such as backup.")).toBeTruthy();
+    expect(await screen.findByText("Enter a name, such as backup.")).toBeTruthy();
     expect(asked.some((each) => each.method === "POST")).toBe(false);
     fill(screen.getByLabelText("Name"), "backup");
     await user.click(screen.getByText("Create schedule"));
@@ -219,7 +219,7 @@ describe("the form of a schedule that exists", () => {
     await user.click(screen.getByText("Save"));
     const note = await screen.findByText("Somebody else changed this schedule while you edited it");
     expect(within(note.closest('[role="alert"]')!).getByText(/you: every 12h/)).toBeTruthy();
-    await user.click(screen.getByText("Save over it"));
+    await user.click(screen.getByText("Save mine"));
     await waitFor(() => expect(router.state.location.pathname).toBe("/schedules/backup"));
     expect(asked.filter((each) => each.method === "PATCH").map((each) => each.headers.get("If-Match"))).toEqual([
       '"3.4"',

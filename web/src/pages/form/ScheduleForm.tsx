@@ -99,7 +99,7 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
         {fix && schedule !== null && <FixBanner schedule={schedule} />}
         {schedule?.owner === "code" && (
           <Banner title="The code declares this schedule">
-            It may set what you change here back when the app starts again.
+            Your changes may be undone when the app starts again.
           </Banner>
         )}
         <Card>
@@ -151,7 +151,7 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
             }}
           />
         </Card>
-        <Card title="Policies" aside="what is empty has its default">
+        <Card title="Policies" aside="empty fields have their default">
           <div className="-my-3">
             <PolicySection
               values={values.policy}

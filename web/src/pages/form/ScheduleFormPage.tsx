@@ -43,7 +43,7 @@ function Refused({ name, why }: { name: string | undefined; why: string }) {
         title={why}
         action={
           <Link to="/schedules" className={buttonClass()}>
-            To the schedules
+            Go to the schedules
           </Link>
         }
       />

@@ -61,7 +61,7 @@ export function EveryTab({ draft, onChange }: TabProps<"every">) {
           onChange={(event) => onChange({ ...draft, afterFinish: event.target.checked })}
           className="size-4 accent-accent"
         />
-        counted from the end of the last run
+        counting from the end of the last run
       </label>
     </Line>
   );
@@ -74,8 +74,8 @@ export function AtTab({ draft, onChange }: TabProps<"at">) {
         label="Once"
         value={draft.mode}
         options={[
-          { value: "at", label: "At a time" },
-          { value: "in", label: "In a while" },
+          { value: "at", label: "At a fixed time" },
+          { value: "in", label: "After a delay" },
         ]}
         onChange={(mode) =>
           onChange(

@@ -78,7 +78,7 @@ function NextTimes({ times, zone }: { times: readonly string[]; zone: string }) 
   const { resolve } = useZone();
   const now = useNow();
   const shown = resolve(zone);
-  if (times.length === 0) return <p className="mt-1 text-warn">It has no due time after now.</p>;
+  if (times.length === 0) return <p className="mt-1 text-warn">This timing has no due time in the future.</p>;
   return (
     <>
       <p className="mt-1.5 text-xs">
@@ -132,7 +132,7 @@ function Wrong({ text, problem, onUse }: { text: string; problem: FieldProblem; 
       {problem.hint && (
         <p className="mt-1 flex flex-wrap items-center gap-2 text-xs text-muted">
           <span>
-            Such as <code className="font-mono text-ink">{problem.hint}</code>
+            Try <code className="font-mono text-ink">{problem.hint}</code>
           </span>
           {draftOf(problem.hint) !== null && (
             <Button size="small" onClick={() => onUse(problem.hint ?? "")}>

@@ -59,7 +59,7 @@ export function TimingSection({ text, zone, enabled, onChange, errors }: Props) 
               />
             ))}
           </div>
-          {!enabled && <span className="text-xs text-warn">It is saved switched off.</span>}
+          {!enabled && <span className="text-xs text-warn">The schedule will be saved switched off.</span>}
         </div>
         <TimingTabs text={text} onText={setText} />
       </div>

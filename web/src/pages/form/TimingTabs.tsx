@@ -88,8 +88,8 @@ function Builder({ note, fields }: { note: ReactNode; fields: ReactNode }) {
 function Unshown({ text }: { text: string }) {
   return (
     <p role="status" className="text-xs text-muted">
-      These fields do not show <code className="font-mono text-ink">{text.trim()}</code>. It stays as it is until you fill
-      them in.
+      These fields cannot show <code className="font-mono text-ink">{text.trim()}</code>. The timing stays as it is
+      until you fill them in.
     </p>
   );
 }

@@ -93,7 +93,7 @@ function AdminNote({ what }: { what: string }) {
 }
 
 const ENVIRONMENT =
-  'One NAME=value on each line; several lines as NAME="one\\ntwo". Secrets as references: TOKEN=env:TOKEN or file:PATH.';
+  'One NAME=value on each line. Write several lines as NAME="one\\ntwo", and secrets as references: TOKEN=env:TOKEN or file:PATH.';
 
 function Shell({ bind, open }: { bind: Bind; open: boolean }) {
   return (
@@ -196,14 +196,14 @@ function Http({ work, bind, onChange, errors }: Props & { bind: Bind }) {
         <TextArea
           label="Headers"
           mono
-          hint="One Name: value on each line. Secrets as references: Authorization: Bearer env:TOKEN"
+          hint="One Name: value on each line. Write secrets as references: Authorization: Bearer env:TOKEN"
           className="sm:col-span-2"
           {...bind("headers")}
         />
         <TextField
           label="Expected status"
           placeholder="2xx"
-          hint="Others fail the run: 204, 2xx."
+          hint="Such as 204 or 2xx; any other status fails the run."
           {...bind("expect")}
         />
       </More>
@@ -216,10 +216,10 @@ function Task({ work, bind }: { work: WorkValues; bind: Bind }) {
   const known = tasks?.some((task) => task.name === work.task);
   const hint =
     tasks === undefined || work.task === ""
-      ? "A Python function that some node has registered."
+      ? "A Python function that a node has registered."
       : known === true
         ? undefined
-        : "No node knows this task now; its runs wait until one does.";
+        : "No node knows this task at the moment; its runs wait until one does.";
   return (
     <Column>
       <TextField

@@ -55,7 +55,7 @@ export function newRequest(values: FormValues): { body: NewSchedule; errors: Loc
     ...(values.note.trim() !== "" && { note: values.note.trim() }),
     ...(!values.enabled && { enabled: false }),
   };
-  if (body.name === "") errors["name"] = "Give it a name, such as backup.";
+  if (body.name === "") errors["name"] = "Enter a name, such as backup.";
   if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";
   return { body, errors };
 }

@@ -28,8 +28,8 @@ export function useLeaveGuard(dirty: boolean): LeaveGuard {
         title="Leave without saving?"
         text={
           isLoggedOut
-            ? "Your login has ended. To keep what you changed here, log in in another tab, come back and save."
-            : "What you changed here is lost."
+            ? "Your login has ended. To keep your changes, log in in another tab, come back and save."
+            : "Your changes here will be lost."
         }
         action="Leave"
         danger

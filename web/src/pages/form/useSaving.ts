@@ -91,7 +91,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
         name: {
           field: "name",
           message: "A schedule of this name already exists.",
-          hint: "Give another name, or edit that one.",
+          hint: "Choose another name, or edit that schedule.",
         },
       });
     } else if (error.status === 412 && schedule !== null) {

@@ -219,9 +219,9 @@ export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
     case "function": {
       const args = values.args.trim() === "" ? undefined : readJson(values.args, "work.args", errors);
       const kwargs = values.kwargs.trim() === "" ? undefined : readJson(values.kwargs, "work.kwargs", errors);
-      if (args !== undefined && !Array.isArray(args)) errors["work.args"] = 'Give a JSON list, such as [1, "two"].';
+      if (args !== undefined && !Array.isArray(args)) errors["work.args"] = 'Enter a JSON list, such as [1, "two"].';
       if (kwargs !== undefined && (kwargs === null || typeof kwargs !== "object" || Array.isArray(kwargs)))
-        errors["work.kwargs"] = 'Give a JSON object, such as {"name": "value"}.';
+        errors["work.kwargs"] = 'Enter a JSON object, such as {"name": "value"}.';
       return {
         kind: "function",
         task: values.task,

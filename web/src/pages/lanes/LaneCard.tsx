@@ -43,7 +43,7 @@ export function LaneCard({ lane }: { lane: Lane }) {
               size="small"
               icon="play"
               why={may.reason}
-              onClick={() => resume.mutate({ name: lane.name }, { onError: problem(`Lane ${lane.name} stays paused`) })}
+              onClick={() => resume.mutate({ name: lane.name }, { onError: problem(`Lane ${lane.name} could not be resumed`) })}
             >
               Resume
             </Button>
@@ -53,12 +53,12 @@ export function LaneCard({ lane }: { lane: Lane }) {
             </Button>
           )}
           <Menu
-            trigger={<IconButton icon="dots" label={`More for lane ${lane.name}`} />}
+            trigger={<IconButton icon="dots" label={`More actions for lane ${lane.name}`} />}
             items={[
-              { label: "Set the rate…", icon: "activity", why: may.reason, onSelect: () => setAsking("rate") },
+              { label: "Set rate…", icon: "activity", why: may.reason, onSelect: () => setAsking("rate") },
               "line",
               {
-                label: "Clear the queue…",
+                label: "Clear queue…",
                 icon: "trash",
                 danger: true,
                 why: may.reason ?? (lane.queued === 0 ? "Nothing is queued." : undefined),
@@ -87,7 +87,7 @@ export function LaneCard({ lane }: { lane: Lane }) {
             )}
           </dd>
           <dt className="text-muted">Rate</dt>
-          <dd className="tabular-nums">{lane.rate ?? <span className="text-muted">no bound</span>}</dd>
+          <dd className="tabular-nums">{lane.rate ?? <span className="text-muted">no limit</span>}</dd>
         </dl>
       </div>
       {lane.paused && lane.note !== null && lane.note !== "" && (
@@ -113,13 +113,13 @@ function PauseDialog({ lane, onClose }: AskProps) {
       open
       onOpenChange={onClose}
       title={`Pause lane ${lane.name}?`}
-      text="Nothing more starts in it, on any node, until it is resumed. Active runs go on."
-      action="Pause"
+      text="No run starts in this lane, on any node, until it is resumed. Active runs go on."
+      action="Pause lane"
       onConfirm={() => pause.mutateAsync({ name: lane.name, note: note.trim() })}
     >
       <TextField
         label="Note"
-        hint="Others see it beside the lane."
+        hint="Everybody sees it next to the lane."
         placeholder="The database moves tonight"
         value={note}
         onChange={(event) => setNote(event.target.value)}
@@ -137,7 +137,7 @@ function ClearDialog({ lane, onClose }: AskProps) {
       onOpenChange={onClose}
       title={`Clear the queue of lane ${lane.name}?`}
       text={`${counted(lane.queued, "queued run")} will end as cancelled. Active runs go on. This cannot be undone.`}
-      action="Clear the queue"
+      action="Clear queue"
       danger
       onConfirm={async () => {
         const { cleared } = await clear.mutateAsync({ name: lane.name });

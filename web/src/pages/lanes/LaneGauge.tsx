@@ -11,7 +11,7 @@ export function LaneGauge({ lane }: { lane: Lane }) {
   return (
     <div
       role="meter"
-      aria-label={`Used places of lane ${lane.name}`}
+      aria-label={`Runs under way in lane ${lane.name}`}
       aria-valuemin={0}
       aria-valuemax={lane.limit}
       aria-valuenow={lane.used}

@@ -32,15 +32,15 @@ export function LaneLimit({ lane }: { lane: Lane }) {
     resize.mutate(
       { name: lane.name, limit },
       {
-        onSuccess: () => say({ title: `Lane ${lane.name} has ${limit} places` }),
-        onError: problem(`The limit of lane ${lane.name} stays ${lane.limit}`),
+        onSuccess: () => say({ title: `The limit of lane ${lane.name} is now ${limit}` }),
+        onError: problem(`The limit of lane ${lane.name} could not be changed`),
       },
     );
   };
 
   if (text === null) {
     return (
-      <Tooltip text={may.reason ?? "Change the limit"}>
+      <Tooltip text={may.reason ?? "Change limit"}>
         <button
           ref={button}
           type="button"

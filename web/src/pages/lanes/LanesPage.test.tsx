@@ -32,7 +32,7 @@ it("pausing asks for a note and sends it", async () => {
   renderPage(LanesPage);
   await userEvent.click(await screen.findByRole("button", { name: "Pause" }));
   await userEvent.type(screen.getByLabelText("Note"), "tonight");
-  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause" }));
+  await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause lane" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
   expect(asked.find((one) => one.method === "POST")).toMatchObject({
     path: "/api/lanes/main/pause",
@@ -45,7 +45,7 @@ it("the limit is changed where it stands", async () => {
   renderPage(LanesPage);
   await userEvent.click(await screen.findByRole("button", { name: /Limit of lane main: 30/ }));
   await userEvent.keyboard("5{Enter}");
-  await screen.findByText("Lane main has 5 places");
+  await screen.findByText("The limit of lane main is now 5");
   expect(asked.find((one) => one.method === "PUT")?.body).toEqual({ limit: 5 });
   expect(document.activeElement?.getAttribute("aria-label")).toMatch(/^Limit of lane main/);
 });
@@ -62,10 +62,10 @@ it("a limit that the server refuses goes back, with the reason", async () => {
 it("clearing is confirmed first, and says how many went", async () => {
   const asked = stubServer({ ...lanes(lane()), "POST /api/lanes/main/clear": { cleared: 12 } });
   renderPage(LanesPage);
-  await userEvent.click(await screen.findByRole("button", { name: "More for lane main" }));
-  await userEvent.click(await screen.findByRole("menuitem", { name: "Clear the queue…" }));
+  await userEvent.click(await screen.findByRole("button", { name: "More actions for lane main" }));
+  await userEvent.click(await screen.findByRole("menuitem", { name: "Clear queue…" }));
   expect(asked.some((one) => one.method === "POST")).toBe(false);
-  await userEvent.click(await screen.findByRole("button", { name: "Clear the queue" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Clear queue" }));
   await screen.findByText("12 runs cancelled in lane main");
 });
 
@@ -99,8 +99,8 @@ it("what was typed and left is not there the next time, and the rate is that of 
   });
   const { cache } = renderPage(LanesPage);
   const setRate = async () => {
-    await userEvent.click(await screen.findByRole("button", { name: "More for lane main" }));
-    await userEvent.click(await screen.findByRole("menuitem", { name: "Set the rate…" }));
+    await userEvent.click(await screen.findByRole("button", { name: "More actions for lane main" }));
+    await userEvent.click(await screen.findByRole("menuitem", { name: "Set rate…" }));
     return screen.findByLabelText<HTMLInputElement>("Rate");
   };
   await userEvent.type(await setRate(), "abc{Enter}");

@@ -14,7 +14,7 @@ export function LanesPage() {
     <>
       <PageHeader
         title="Lanes"
-        description="A lane bounds how many runs are under way at once, on all nodes together."
+        description="A lane limits how many runs are under way at once, on all nodes together."
       />
       <QueryView query={lanes} skeleton={<SkeletonCards cards={4} />}>
         {({ items }) =>
@@ -23,8 +23,8 @@ export function LanesPage() {
               <EmptyState
                 icon="lanes"
                 title="There are no lanes yet"
-                text="They are made when the first engine starts, or by hand:"
-                command="ostinato lane set reports --limit 5"
+                text="They are created when the first engine starts, or with this command:"
+                command="ostinato lane set reports 5"
               />
             </Card>
           ) : (

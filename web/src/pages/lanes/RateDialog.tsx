@@ -40,7 +40,7 @@ export function RateDialog({ lane, onClose }: RateDialogProps) {
       open
       onOpenChange={onClose}
       title={`Rate of lane ${lane.name}`}
-      description="How many of its runs may start in a time, on all nodes together."
+      description="How many of its runs may start in a period, on all nodes together."
       footer={
         <>
           <Button onClick={onClose}>Cancel</Button>
@@ -53,7 +53,7 @@ export function RateDialog({ lane, onClose }: RateDialogProps) {
       <form id={form} onSubmit={save}>
         <TextField
           label="Rate"
-          hint="Such as 10/m or 100/h; empty for no bound."
+          hint="Such as 10/m or 100/h; leave it empty for no limit."
           placeholder="10/m"
           error={error}
           value={rate}

@@ -79,7 +79,7 @@ export function LoginPage() {
           Log in
         </Button>
         <div className="flex flex-col gap-2 border-t border-line pt-4 text-sm text-muted">
-          <span>or run this where Ostinato runs, for a link that logs you in:</span>
+          <span>Or run this command on Ostinato's machine to get a login link:</span>
           <span>
             <Command text={loginCommand(window.location.port)} />
           </span>

@@ -14,8 +14,8 @@ import { useProblemToast, useToast } from "@/components/Toast";
 import { counted } from "@/time/format";
 
 const LOOK: Record<Node["state"], { tone: BadgeTone; icon: IconName; meaning: string }> = {
-  alive: { tone: "good", icon: "check", meaning: "It renews its lease." },
-  draining: { tone: "warn", icon: "hourglass", meaning: "It takes no new work; active runs end." },
+  alive: { tone: "good", icon: "check", meaning: "It is running and renews its lease." },
+  draining: { tone: "warn", icon: "hourglass", meaning: "It takes no new work; active runs may end." },
   lost: { tone: "bad", icon: "unplug", meaning: "It stopped without notice; other nodes take over its runs." },
 };
 
@@ -93,11 +93,11 @@ function DrainButton({ node }: { node: Node }) {
         open={asking}
         onOpenChange={setAsking}
         title={`Drain node ${node.id}?`}
-        text="It takes no new work; active runs end. Its process stays, and can be resumed here."
-        action="Drain"
+        text="It takes no new work, and its active runs may end. Its process stays; you can resume it here."
+        action="Drain node"
         onConfirm={async () => {
           await drain.mutateAsync({ id: node.id });
-          say({ title: `Node ${node.id} drains` });
+          say({ title: `Node ${node.id} is draining` });
         }}
       />
     </>
@@ -120,7 +120,7 @@ function Slots({ node }: { node: Node }) {
 
 function Services({ services }: { services: Record<string, ServiceHealth> }) {
   const all = Object.entries(services);
-  if (all.length === 0) return <span className="text-muted">none told</span>;
+  if (all.length === 0) return <span className="text-muted">none reported</span>;
   return (
     <ul className="flex flex-wrap gap-1.5">
       {all.map(([name, service]) => (

@@ -21,7 +21,7 @@ export function NodesPage() {
               <EmptyState
                 icon="nodes"
                 title="No engine is running"
-                text="Nothing starts until there is one. In a terminal, or for a service manager:"
+                text="Nothing runs until one is started, in a terminal or by a service manager:"
                 command="ostinato up"
                 action={<Command text="ostinato worker" />}
               />

@@ -21,7 +21,7 @@ export function EngineBanner({ engine }: { engine: Overview["engine"] }) {
         title="No engine is running"
         actions={<Command text="ostinato worker" />}
       >
-        Nothing starts until there is one. Start it on any machine that has this database.
+        Nothing runs until one is started. Start it on any machine that can reach this database.
       </Banner>
     );
   }
@@ -29,8 +29,8 @@ export function EngineBanner({ engine }: { engine: Overview["engine"] }) {
   return (
     <>
       {here.length > 0 && here.every((node) => node.draining) && (
-        <Banner tone="warn" title="No node takes work: all are draining" actions={<ToNodes />}>
-          What runs goes on; what is due waits until a node is resumed or another is started.
+        <Banner tone="warn" title="No node takes new work: all are draining" actions={<ToNodes />}>
+          Active runs go on; new runs wait until a node is resumed or another one is started.
         </Banner>
       )}
       <Lost nodes={nodes.filter((node) => node.state === "lost")} />
@@ -47,8 +47,8 @@ function Lost({ nodes }: { nodes: Node[] }) {
   if (last === undefined) return null;
   const title =
     lately.length === 1
-      ? `Node ${last.id} was lost: its runs were taken over by others`
-      : `${lately.length} nodes were lost: their runs were taken over by others`;
+      ? `Node ${last.id} was lost; other nodes took over its runs`
+      : `${lately.length} nodes were lost; other nodes took over their runs`;
   const aside = (
     <>
       last seen <Ago at={last.seen_at} />
@@ -60,7 +60,7 @@ function Lost({ nodes }: { nodes: Node[] }) {
 function ToNodes() {
   return (
     <Link to="/nodes" className={buttonClass("secondary", "small")}>
-      Show the nodes
+      Show nodes
     </Link>
   );
 }

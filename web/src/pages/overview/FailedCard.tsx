@@ -14,7 +14,7 @@ import { RunName } from "@/pages/overview/RunName";
 export function FailedCard({ runs }: { runs: Run[] }) {
   if (runs.length === 0) return null;
   return (
-    <Card title="Failed lately" aside="within 24 hours" flush>
+    <Card title="Recently failed" aside="in the last 24 hours" flush>
       <ul className="divide-y divide-line">
         {runs.map((run) => (
           <FailedRow key={run.id} run={run} />

@@ -20,7 +20,7 @@ export function NextDay({ hours, estimated, zone: home }: NextDayProps) {
   const total = hours.reduce((sum, hour) => sum + hour.count, 0);
   return (
     <Card title="Next 24 hours" aside={`${estimated ? "at least " : ""}${counted(total, "due time")}`}>
-      <ol aria-label="Due times by the hour" className="flex h-20 items-end gap-0.5">
+      <ol aria-label="Due times by hour" className="flex h-20 items-end gap-0.5">
         {hours.map((hour) => {
           const words = `${formatClock(Date.parse(hour.at), zone)}: ${counted(hour.count, "due time")}`;
           return (

@@ -43,7 +43,7 @@ it("a running run shows how far it is, and is cancelled after a question", async
   expect((await screen.findByRole("progressbar")).getAttribute("aria-valuenow")).toBe("75");
   await userEvent.click(screen.getByRole("button", { name: "Cancel run 7" }));
   expect(asked.every((one) => one.method === "GET")).toBe(true);
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel run" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
   expect(asked.filter((one) => one.method === "POST").map((one) => one.path)).toEqual(["/api/runs/7/cancel"]);
 });
@@ -55,7 +55,7 @@ it("a cancel that the server refuses keeps the question open, with the reason", 
   });
   renderPage(OverviewPage);
   await userEvent.click(await screen.findByRole("button", { name: "Cancel run 7" }));
-  await userEvent.click(await screen.findByRole("button", { name: "Cancel the run" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Cancel run" }));
   await screen.findByText("run 7 has ended: succeeded");
   expect(screen.getByRole("dialog")).toBeDefined();
 });
@@ -134,9 +134,9 @@ it("a node that was lost minutes ago is told of, one of yesterday is not", async
   renderPage(OverviewPage);
   const alert = await screen.findByRole("alert");
   // What ticks is beside the alert: it is not read out again every minute.
-  expect(alert.textContent).toBe("Node shop-2 was lost: its runs were taken over by others");
+  expect(alert.textContent).toBe("Node shop-2 was lost; other nodes took over its runs");
   expect(alert.parentElement?.textContent).toContain("last seen 3 m ago");
-  expect(screen.getByRole("link", { name: "Show the nodes" }).getAttribute("href")).toBe("/nodes");
+  expect(screen.getByRole("link", { name: "Show nodes" }).getAttribute("href")).toBe("/nodes");
 });
 
 it("when every node that is there drains, nothing will start, and the page says so", async () => {
@@ -147,7 +147,7 @@ it("when every node that is there drains, nothing will start, and the page says 
     },
   });
   renderPage(OverviewPage);
-  expect((await screen.findByRole("alert")).textContent).toContain("No node takes work: all are draining");
+  expect((await screen.findByRole("alert")).textContent).toContain("No node takes new work: all are draining");
 });
 
 it("the numbers lead to the runs that they count", async () => {

@@ -114,7 +114,7 @@ function Welcome() {
       <EmptyState
         icon="calendar"
         title="Nothing is scheduled yet"
-        text="A schedule says when and what. Make the first one here, or from the command line:"
+        text="A schedule says what to run and when. Create the first one here, or on the command line:"
         command={'ostinato schedule add hello "every 1m" --shell "echo hello"'}
         action={<NewSchedule />}
       />

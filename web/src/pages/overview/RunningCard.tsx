@@ -37,8 +37,8 @@ export function RunningCard({ runs, total }: RunningCardProps) {
         open={stopping !== null}
         onOpenChange={(open) => !open && setStopping(null)}
         title={`Cancel run ${stopping?.id ?? ""} of ${name}?`}
-        text="It is told to stop, and ended after its grace. It is not retried."
-        action="Cancel the run"
+        text="The work is told to stop, and is ended if it does not. The run is not retried."
+        action="Cancel run"
         danger
         onConfirm={async () => {
           if (stopping !== null) await cancel.mutateAsync({ id: stopping.id });

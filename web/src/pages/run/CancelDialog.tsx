@@ -18,14 +18,14 @@ export function CancelDialog({ run, onClose }: CancelDialogProps) {
   const cancel = useCancelRun();
   const say = useToast();
   const ended = hasEnded(run.state) ? `Run ${run.id} has ended in the meantime: ${run.state}.` : undefined;
-  const words = run.state === "running" ? "The work is told to stop, and ended if it does not." : "It will not be started.";
+  const words = run.state === "running" ? "The work is told to stop, and is ended if it does not. The run is not retried." : "The run will not be started.";
   return (
     <ConfirmDialog
       open
       onOpenChange={onClose}
       title={`Cancel run ${run.id}?`}
       text={<span role="status">{ended ?? words}</span>}
-      action="Cancel the run"
+      action="Cancel run"
       danger
       why={ended}
       onConfirm={async () => {

@@ -25,7 +25,7 @@ export function RunActions({ run }: { run: Run }) {
           say({ title: `Run ${made.id} is queued`, text: `It does the work of run ${run.id} again.` });
           void navigate({ to: "/runs/$id", params: { id: String(made.id) } });
         },
-        onError: tell("Not retried"),
+        onError: tell("The run could not be retried"),
       },
     );
 
@@ -44,7 +44,7 @@ export function RunActions({ run }: { run: Run }) {
       ) : (
         <Button
           icon="stop"
-          why={may.reason ?? (isCancelling ? "It was told to stop." : undefined)}
+          why={may.reason ?? (isCancelling ? "It was already told to stop." : undefined)}
           onClick={() => setAsking(true)}
         >
           {isCancelling ? "Cancelling…" : "Cancel"}

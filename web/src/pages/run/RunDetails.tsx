@@ -6,8 +6,8 @@ import { causeText } from "@/pages/runs/causes";
 
 const TRIGGERS: Record<Run["trigger"], string> = {
   schedule: "its schedule",
-  manual: "somebody by hand",
-  catch_up: "catch-up after a downtime",
+  manual: "a person, by hand",
+  catch_up: "catch-up after downtime",
   api: "a request",
   message: "a message",
 };

@@ -147,7 +147,7 @@ describe("the page of a run", () => {
     expect(screen.getByText("GET https://example.com")).toBeTruthy();
     await userEvent.click(screen.getByText("Cancel"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "wrong shop");
-    await userEvent.click(screen.getByText("Cancel the run"));
+    await userEvent.click(screen.getByText("Cancel run"));
     await waitFor(() => expect(asked.find((each) => each.method === "POST")?.body).toEqual({ reason: "wrong shop" }));
   });
 
@@ -159,7 +159,7 @@ describe("the page of a run", () => {
     });
     const { cache } = open();
     await userEvent.click(await screen.findByText("Cancel"));
-    await userEvent.click(await screen.findByText("Cancel the run"));
+    await userEvent.click(await screen.findByText("Cancel run"));
     const button = await screen.findByRole("button", { name: "Cancelling…" });
     expect(button.getAttribute("aria-disabled")).toBe("true");
     expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Run 7 cancelling…");
@@ -181,7 +181,7 @@ describe("the page of a run", () => {
     await screen.findByText("Run 7 has ended in the meantime: succeeded.");
     await userEvent.keyboard("ng shop");
     expect(reason.value).toBe("wrong shop");
-    await userEvent.click(screen.getByRole("button", { name: "Cancel the run" }));
+    await userEvent.click(screen.getByRole("button", { name: "Cancel run" }));
     expect(asked.every((each) => each.method === "GET")).toBe(true);
     await userEvent.keyboard("{Escape}");
     await waitFor(() => expect(document.activeElement?.textContent).toBe("Retry"));

@@ -47,7 +47,7 @@ export function RunFilterBar({ filters, onChange }: Props) {
   ] as const;
   return (
     <div role="search" className="mb-3 flex flex-wrap items-center gap-2">
-      <SearchField label="Schedule: its whole name" value={filters.schedule} onChange={bySchedule} />
+      <SearchField label="Schedule (full name)" value={filters.schedule} onChange={bySchedule} />
       {choices.map(({ name, label, any, options }) => (
         <Select
           key={name}
@@ -60,7 +60,7 @@ export function RunFilterBar({ filters, onChange }: Props) {
         />
       ))}
       <div className={classes("w-full sm:w-auto", !showsAll && "max-sm:hidden")}>
-        <SearchField label="Session: its whole key" slash={false} value={filters.session} onChange={bySession} />
+        <SearchField label="Session (full key)" slash={false} value={filters.session} onChange={bySession} />
       </div>
       {!showsAll && (
         <Button variant="ghost" className="sm:hidden" onClick={() => setOpened(true)}>

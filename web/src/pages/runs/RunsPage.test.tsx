@@ -44,14 +44,14 @@ describe("the page of all runs", () => {
     await userEvent.selectOptions(screen.getByLabelText("Task"), "mail");
     await waitFor(() => expect(router.state.location.search).toEqual({ task: "mail" }));
     await waitFor(() => expect(asked.at(-1)?.query.get("task")).toBe("mail"));
-    await userEvent.click(await screen.findByText("Clear the filters"));
+    await userEvent.click(await screen.findByText("Clear filters"));
     await waitFor(() => expect(router.state.location.search).toEqual({}));
   });
 
   it("takes half a name of a schedule for one that has no runs, and not for an error", async () => {
     stubServer({ ...lists, "GET /api/runs": problem(404, "there is no schedule 'nigh'") });
     open("?schedule=nigh");
-    expect(await screen.findByText("No run fits these filters")).toBeTruthy();
+    expect(await screen.findByText("No run matches these filters")).toBeTruthy();
     expect(screen.queryByText("there is no schedule 'nigh'")).toBeNull();
   });
 

@@ -27,7 +27,7 @@ export function RunsPage() {
   const change = useCallback((changes: Partial<RunFilters>) => setSearch(changes), [setSearch]);
   return (
     <>
-      <PageHeader title="Runs" description="What was due, asked for or sent, the newest first." />
+      <PageHeader title="Runs" description="Everything that was due, triggered, enqueued or sent, newest first." />
       <RunFilterBar filters={filters} onChange={change} />
       <List filters={filters} onClear={() => change(NO_FILTERS)} />
     </>
@@ -95,7 +95,7 @@ function NoRuns() {
     <EmptyState
       icon="activity"
       title="Nothing has run yet"
-      text="Every due time of a schedule makes a run. To make one now:"
+      text="Every due time of a schedule becomes a run. To start one now:"
       command="ostinato schedule trigger NAME"
     />
   );
@@ -105,8 +105,8 @@ function NoMatch({ onClear }: { onClear: () => void }) {
   return (
     <EmptyState
       icon="search"
-      title="No run fits these filters"
-      action={<Button onClick={onClear}>Clear the filters</Button>}
+      title="No run matches these filters"
+      action={<Button onClick={onClear}>Clear filters</Button>}
     />
   );
 }

@@ -57,7 +57,7 @@ export function BackfillDialog({ schedule, onClose }: Props) {
       open
       onOpenChange={(open) => !open && onClose()}
       title={`Backfill ${schedule.name}`}
-      description="Runs the due times of a stretch of the past, oldest first."
+      description="Runs the due times of a period in the past, oldest first."
       footer={
         <>
           <Button onClick={onClose}>Close</Button>
@@ -65,7 +65,7 @@ export function BackfillDialog({ schedule, onClose }: Props) {
             <Button
               variant="primary"
               busy={backfill.isPending}
-              why={ready ? undefined : "Give both times."}
+              why={ready ? undefined : "Enter both times."}
               onClick={() => send(true)}
             >
               Preview
@@ -106,8 +106,8 @@ export function BackfillDialog({ schedule, onClose }: Props) {
             className="mt-1 size-4 accent-accent"
           />
           <span>
-            Also those that have succeeded or are active
-            <span className="block text-xs text-muted">Without it they are left out.</span>
+            Include due times that have succeeded or are active
+            <span className="block text-xs text-muted">They are left out otherwise.</span>
           </span>
         </label>
         {backfill.error !== null && <ProblemNote error={backfill.error} />}
@@ -122,7 +122,7 @@ function Preview({ answer, zone }: { answer: BackfillAnswer; zone: string }) {
   return (
     <div role="status" className="rounded-lg border border-line bg-sunken px-3 py-2.5 text-sm">
       <p className="font-medium">
-        {answer.due.length === 0 ? "No due times to run" : `${counted(answer.due.length, "due time")} would be run`}
+        {answer.due.length === 0 ? "There are no due times to run" : `${counted(answer.due.length, "due time")} will be run`}
         {answer.left_out > 0 && (
           <span className="font-normal text-muted">, {answer.left_out.toLocaleString("en-US")} left out</span>
         )}

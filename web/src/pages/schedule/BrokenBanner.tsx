@@ -40,11 +40,11 @@ export function BrokenBanner({ schedule, turning }: { schedule: Schedule; turnin
       {last !== null && (
         <>
           <p className="mt-0.5">
-            {last.error === null ? "Look at " : "The last error, of "}
+            {last.error === null ? "The last run was " : "The error of the last run, "}
             <Link to="/runs/$id" params={{ id: String(last.id) }} className="font-medium text-accent hover:underline">
               run {last.id}
             </Link>
-            {last.error === null ? ", the last one." : ":"}
+            {last.error === null ? "." : ":"}
           </p>
           {last.error !== null && <ErrorText text={last.error} />}
         </>

@@ -40,7 +40,7 @@ export function RecentRuns({ schedule, onAll }: { schedule: Schedule; onAll: () 
       )}
       {query.isPending && <SkeletonRows rows={SHOWN} />}
       {query.isSuccess && runs.length === 0 && (
-        <EmptyState icon="history" title="It has not run yet" command={`ostinato schedule trigger ${schedule.name}`} />
+        <EmptyState icon="history" title="No runs yet" command={`ostinato schedule trigger ${schedule.name}`} />
       )}
       <ul className="divide-y divide-line">
         {runs.map((run) => (

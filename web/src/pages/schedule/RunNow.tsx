@@ -21,7 +21,7 @@ export function RunNow({ schedule }: { schedule: Schedule }) {
     say({
       title: `Run ${run.id} is queued`,
       tone: "good",
-      action: { label: "Watch it", run: () => void navigate({ to: "/runs/$id", params: { id: String(run.id) } }) },
+      action: { label: "Show run", run: () => void navigate({ to: "/runs/$id", params: { id: String(run.id) } }) },
     });
   }
 
@@ -39,7 +39,7 @@ export function RunNow({ schedule }: { schedule: Schedule }) {
               onSuccess: started,
               onError: (error) => {
                 if (error instanceof ProblemError && error.status === 409) setRefused(error.message);
-                else tell("Not started")(error);
+                else tell(`${schedule.name} could not be run`)(error);
               },
             },
           )
@@ -50,7 +50,7 @@ export function RunNow({ schedule }: { schedule: Schedule }) {
       <ConfirmDialog
         open={refused !== null}
         onOpenChange={() => setRefused(null)}
-        title="Run it all the same?"
+        title={`Run ${schedule.name} anyway?`}
         text={refused ?? ""}
         action="Run anyway"
         onConfirm={async () => started(await trigger.mutateAsync({ ref: schedule.name, force: true }))}

@@ -35,7 +35,7 @@ export function RunsDialog({ schedule, open, onOpenChange }: Props) {
       onOpenChange={onOpenChange}
       wide
       title={`Runs of ${schedule}`}
-      description={`Times in ${browserZone()}, as this browser has them.`}
+      description={`Times are in this browser's zone, ${browserZone()}.`}
     >
       {open && <RunLog schedule={schedule} />}
     </Dialog>
@@ -93,7 +93,7 @@ function NoRuns({ schedule, state, onClear }: { schedule: string; state: string;
     <EmptyState
       icon="history"
       title="No runs yet"
-      text="Every due time makes a run. To make one now:"
+      text="Every due time becomes a run. To start one now:"
       command={`ostinato schedule trigger ${/^[\w.:-]+$/.test(schedule) ? schedule : `'${schedule}'`}`}
     />
   );

@@ -69,7 +69,7 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
             why: may.reason,
           },
           "line",
-          { label: "Remove", icon: "trash", danger: true, onSelect: () => setOpen("remove"), why: may.reason },
+          { label: "Remove…", icon: "trash", danger: true, onSelect: () => setOpen("remove"), why: may.reason },
         ]}
       />
       {open === "backfill" && <BackfillDialog schedule={schedule} onClose={close} />}
@@ -77,13 +77,13 @@ export function ScheduleActions({ schedule, turning, onRuns }: Props) {
       <ConfirmDialog
         open={open === "remove"}
         onOpenChange={close}
-        title={`Remove ${name}?`}
-        text="This cannot be undone. Its runs and their output are removed with it."
-        action="Remove"
+        title={`Remove schedule ${name}?`}
+        text="The schedule, its runs and their output will be removed. This cannot be undone."
+        action="Remove schedule"
         danger
         onConfirm={async () => {
           await remove.mutateAsync(name);
-          say({ title: `${name} is removed` });
+          say({ title: `${name} was removed` });
           void navigate({ to: "/schedules" });
         }}
       />

@@ -68,7 +68,7 @@ describe("the page of a schedule", () => {
     await userEvent.click(button);
     expect(await screen.findByText("Pause backup?")).toBeTruthy();
     await userEvent.type(screen.getByLabelText("Reason (optional)"), "moving house");
-    await userEvent.click(screen.getByRole("button", { name: "Pause" }));
+    await userEvent.click(screen.getByRole("button", { name: "Pause schedule" }));
     expect(await screen.findByText("backup is off")).toBeTruthy();
     expect(asked.find((each) => each.method === "POST")?.body).toEqual({ note: "moving house" });
   });
@@ -154,7 +154,7 @@ describe("the page of a schedule", () => {
     expect(colours).toHaveLength(12);
     const day = screen.getByLabelText("Mon 16 Nov 2026: 1 run, 1 succeeded").getAttribute("fill");
     expect(colours).toContain(day);
-    expect(legend.textContent).toBe("succeededsomething failedcancelled or not executedthe stronger, the more");
+    expect(legend.textContent).toBe("succeededsomething failedcancelled or not executedthe stronger, the more runs");
   });
 
   it("looks before it backfills", async () => {
@@ -170,7 +170,7 @@ describe("the page of a schedule", () => {
     await userEvent.click(await screen.findByRole("button", { name: "Backfill…" }));
     fireEvent.change(await screen.findByLabelText("From (your time)"), { target: { value: "2026-11-14T00:00" } });
     await userEvent.click(screen.getByText("Preview"));
-    expect(await screen.findByText("2 due times would be run")).toBeTruthy();
+    expect(await screen.findByText("2 due times will be run")).toBeTruthy();
     await userEvent.click(screen.getByText("Run 2 due times"));
     await waitFor(() =>
       expect(
@@ -199,7 +199,7 @@ describe("the page of a schedule", () => {
     expect(await screen.findByText("Broken: 3 scheduled runs failed in a row; the last: disk full")).toBeTruthy();
     expect(screen.getByText("Fix and re-enable").getAttribute("href")).toBe("/schedules/backup/edit?fix=1");
     await userEvent.click(screen.getByText("Re-enable"));
-    expect(await screen.findByText("backup stays off")).toBeTruthy();
+    expect(await screen.findByText("backup could not be enabled")).toBeTruthy();
     expect(asked.some((each) => each.path.endsWith("/enable"))).toBe(true);
   });
 });

@@ -114,7 +114,7 @@ function Held({ schedule, turning }: { schedule: Schedule; turning: Turning }) {
   if (schedule.broken !== null) return null;
   const state = schedule.state;
   if (state === "paused") return <Banner tone="warn" title={`Paused: ${reasonText(schedule.next_run_reason)}`} />;
-  if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares it, so it is not due." />;
+  if (state === "orphaned") return <Banner tone="warn" title="The code no longer declares this schedule, so it does not run." />;
   return state === "off" ? <OffBanner schedule={schedule} turning={turning} /> : null;
 }
 
@@ -122,7 +122,7 @@ function OffBanner({ schedule, turning }: { schedule: Schedule; turning: Turning
   const may = useMay("operator");
   return (
     <Banner
-      title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: it has no due times until somebody enables it."}
+      title={schedule.off_note ? `Off: ${schedule.off_note}` : "Off: this schedule has no due times until somebody enables it."}
       actions={
         <Button
           size="small"

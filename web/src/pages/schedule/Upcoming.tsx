@@ -12,9 +12,9 @@ const FEW = 5;
 const MANY = 20;
 
 function whyNone(schedule: Schedule, reason: string | null): string {
-  if (schedule.broken !== null) return "Not before it is fixed and enabled again.";
+  if (schedule.broken !== null) return "None until it is fixed and enabled again.";
   if (schedule.state === "off") return "None while it is off.";
-  return reasonText(reason ?? schedule.next_run_reason) || "It is not due any more.";
+  return reasonText(reason ?? schedule.next_run_reason) || "It is no longer due.";
 }
 
 /** The next due times, computed by the same code as the engine's. */
@@ -29,7 +29,7 @@ export function Upcoming({ schedule }: { schedule: Schedule }) {
       actions={
         rest && (
           <Button size="small" variant="ghost" onClick={() => setCount(count === FEW ? MANY : FEW)}>
-            {count === FEW ? `Next ${MANY}` : `Next ${FEW}`}
+            {count === FEW ? `Show ${MANY}` : `Show ${FEW}`}
           </Button>
         )
       }

@@ -32,7 +32,7 @@ export function WhyDialog({ schedule, onClose }: { schedule: Schedule; onClose: 
       <div className="flex flex-col gap-4">
         <TextField
           label="At (your time)"
-          hint="The due time at or just before it. Empty: the latest one."
+          hint="Shows the due time at or just before this. Leave it empty for the latest one."
           type="datetime-local"
           value={text}
           onChange={(event) => setText(event.target.value)}

@@ -32,7 +32,7 @@ describe("policyWords", () => {
       Timeout: "An attempt may take 5m.",
       "Break after": "Any failure switches it off.",
       "Runs left": "It runs once.",
-      "Lost lease": "A run goes on when its node cannot renew its lease, though another node may start it anew.",
+      "Lost lease": "A run goes on when its node cannot renew its lease, though another node may start it again.",
       Budget: "At most $1 a run, 20 runs a day; then it pauses.",
     });
   });

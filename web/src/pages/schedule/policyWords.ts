@@ -19,24 +19,24 @@ const shown = (count: number): string => count.toLocaleString("en-US");
 const many = (count: number, noun: string): string => `${shown(count)} ${noun}${count === 1 ? "" : "s"}`;
 
 function catchUp(policy: Policy): string {
-  if (policy.catch_up === "none") return "Due times of a downtime are recorded as missed.";
-  const window = `of the last ${policy.catch_up_window}`;
-  if (policy.catch_up === "latest") return `After a downtime, the latest due time ${window} is run.`;
-  return `After a downtime, all due times ${window} are run, oldest first, at most ${shown(policy.catch_up_cap)}.`;
+  if (policy.catch_up === "none") return "Due times during downtime are recorded as missed.";
+  const window = `within the last ${policy.catch_up_window}`;
+  if (policy.catch_up === "latest") return `After downtime, the latest due time ${window} is run.`;
+  return `After downtime, all due times ${window} are run, oldest first, at most ${shown(policy.catch_up_cap)}.`;
 }
 
 function retry({ max, base, longest }: Policy["retry"]): string {
   if (max === 0) return "A failed run is not tried again.";
-  return `A failed run is tried ${many(max, "more time")}, after ${base} at first and up to ${longest}.`;
+  return `A failed run is tried ${many(max, "more time")}, after delays from ${base} up to ${longest}.`;
 }
 
 function keep({ age, count }: Policy["keep"]): string {
-  if (age === null && count === null) return "Ended runs stay for ever.";
+  if (age === null && count === null) return "Ended runs are kept forever.";
   const parts = [
     age === null ? null : `for ${age}`,
     count === null ? null : `at most ${shown(count)} of them`,
   ];
-  return `Ended runs stay ${parts.filter(Boolean).join(", ")}.`;
+  return `Ended runs are kept ${parts.filter(Boolean).join(", ")}.`;
 }
 
 function budget(given: Policy["budget"]): string {
@@ -52,7 +52,7 @@ function budget(given: Policy["budget"]): string {
 function gate(given: Policy["gate"]): string {
   if (given === null) return "No gate.";
   const command = typeof given.command === "string" ? given.command : given.command.join(" ");
-  return `Before each run, ${command} says whether there is anything to do (${given.timeout} at most).`;
+  return `Before each run, ${command} decides whether there is anything to do (${given.timeout} at most).`;
 }
 
 /** Those that take more than their own value, or parts of it, to be told. */

@@ -29,7 +29,7 @@ export function BulkBar({ names, onClear, onDone }: Props) {
   const tell = useProblemToast();
   const [asking, setAsking] = useState<"trigger" | "disable" | "remove" | null>(null);
   const [answer, setAnswer] = useState<{ action: Action; answer: BulkAnswer } | null>(null);
-  const why = may.reason ?? (names.length > MOST ? `At most ${MOST} at once.` : undefined);
+  const why = may.reason ?? (names.length > MOST ? `You can change at most ${MOST} schedules at once.` : undefined);
   const many = counted(names.length, "schedule");
   const several = names.length !== 1;
 
@@ -60,7 +60,7 @@ export function BulkBar({ names, onClear, onDone }: Props) {
             icon="check"
             why={why}
             busy={bulk.isPending && bulk.variables.action === "enable"}
-            onClick={() => void act("enable").catch(tell("Nothing was done"))}
+            onClick={() => void act("enable").catch(tell("The schedules could not be enabled"))}
           >
             Enable
           </Button>
@@ -70,14 +70,14 @@ export function BulkBar({ names, onClear, onDone }: Props) {
           <Button size="small" icon="trash" why={why} onClick={() => setAsking("remove")}>
             Remove
           </Button>
-          <IconButton icon="cross" label="Clear the selection" onClick={onClear} />
+          <IconButton icon="cross" label="Clear selection" onClick={onClear} />
         </div>
       )}
       <ConfirmDialog
         open={asking === "trigger"}
         onOpenChange={close}
         title={`Run ${many} now?`}
-        text={`${several ? "Each" : "It"} gets a run beside its due times, as soon as there is room in its lane.`}
+        text={`${several ? "Each" : "It"} runs once, in addition to its due times, as soon as there is room in its lane.`}
         action={`Run ${many}`}
         onConfirm={() => act("trigger")}
       />
@@ -88,7 +88,7 @@ export function BulkBar({ names, onClear, onDone }: Props) {
         open={asking === "remove"}
         onOpenChange={close}
         title={`Remove ${many}?`}
-        text={`This cannot be undone. ${several ? "Their" : "Its"} runs and output are removed with ${several ? "them" : "it"}.`}
+        text={`The ${several ? "schedules, their" : "schedule, its"} runs and their output will be removed. This cannot be undone.`}
         action={`Remove ${many}`}
         danger
         onConfirm={() => act("remove")}

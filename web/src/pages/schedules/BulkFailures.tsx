@@ -30,7 +30,7 @@ export function BulkFailures({ action, answer, onClose }: Props) {
       description={
         answer.done.length > 0
           ? `${counted(answer.done.length, "other was", "others were")} ${DONE[action]}.`
-          : "None was."
+          : "No schedule was changed."
       }
       footer={<Button onClick={onClose}>Close</Button>}
     >

@@ -57,7 +57,7 @@ export function FilterBar({ filters, onChange }: Props) {
         options={
           SORTS.some((sort) => sort.value === filters.sort)
             ? SORTS
-            : [{ value: "", label: `By ${filters.sort.replace(/^-(.*)/, "$1, last first")}` }, ...SORTS]
+            : [{ value: "", label: `By ${filters.sort.replace(/^-(.*)/, "$1, descending")}` }, ...SORTS]
         }
         className="min-w-28 flex-1 sm:flex-none lg:hidden"
       />

@@ -41,7 +41,7 @@ export function ListHead({ sort, onSort, loaded, selected, onSelectAll }: Props)
     >
       <input
         type="checkbox"
-        aria-label="Select all that are loaded"
+        aria-label="Select all loaded schedules"
         checked={all}
         ref={(box) => {
           if (box !== null) box.indeterminate = selected > 0 && !all;

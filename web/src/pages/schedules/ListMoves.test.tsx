@@ -28,11 +28,11 @@ describe("a list that moves", () => {
   it("keeps the dialog and its text when the row of the switch is gone", async () => {
     stubServer(answers);
     const { cache } = open();
-    await userEvent.click(await screen.findByLabelText("backup on or off"));
+    await userEvent.click(await screen.findByLabelText("Switch backup on or off"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "the disk");
     listed = [report, mail];
     await cache.invalidateQueries();
-    await waitFor(() => expect(screen.queryByLabelText("backup on or off")).toBeNull());
+    await waitFor(() => expect(screen.queryByLabelText("Switch backup on or off")).toBeNull());
     expect(screen.getByLabelText<HTMLInputElement>("Reason (optional)").value).toBe("the disk");
   });
 

@@ -21,10 +21,10 @@ export function PauseDialog({ what, several = false, onClose, onPause }: Props) 
       title={`Pause ${what}?`}
       text={
         several
-          ? "They are off, without new due times, until somebody enables them again. Runs that are under way go on."
-          : "It is off, without new due times, until somebody enables it again. A run that is under way goes on."
+          ? "They will be off, without new due times, until somebody enables them again. Active runs go on."
+          : "It will be off, without new due times, until somebody enables it again. An active run goes on."
       }
-      action="Pause"
+      action={several ? "Pause schedules" : "Pause schedule"}
       onConfirm={() => onPause(note.trim() === "" ? undefined : note.trim())}
     >
       <TextField

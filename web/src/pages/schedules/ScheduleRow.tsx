@@ -141,7 +141,7 @@ function describer(zone: string): (run: RecentRun) => string {
 
 function LastRun({ schedule }: { schedule: Schedule }) {
   const run = schedule.last_run;
-  if (run === null) return <span className="text-muted">never ran</span>;
+  if (run === null) return <span className="text-muted">has not run</span>;
   return (
     <Link to="/runs/$id" params={{ id: String(run.id) }} className="flex flex-col items-start gap-0.5 hover:underline">
       <StateBadge state={run.state} reason={run.reason} />
@@ -160,7 +160,7 @@ function LastRun({ schedule }: { schedule: Schedule }) {
 
 function Next({ schedule }: { schedule: Schedule }) {
   if (schedule.next_run_at === null) {
-    const text = schedule.broken === null ? reasonText(schedule.next_run_reason) : "not before it is fixed";
+    const text = schedule.broken === null ? reasonText(schedule.next_run_reason) : "not until it is fixed";
     return (
       <span className="line-clamp-2 text-muted" title={reasonText(schedule.next_run_reason)}>
         {schedule.broken === null && !schedule.enabled

@@ -17,7 +17,7 @@ export function ScheduleSwitch({ schedule, why, turningOn, onTurn }: Props) {
     <Switch
       checked={turningOn || schedule.enabled}
       onChange={(next) => onTurn({ name: schedule.name, to: next ? "on" : "off" })}
-      label={`${schedule.name} on or off`}
+      label={`Switch ${schedule.name} on or off`}
       why={why}
     />
   );

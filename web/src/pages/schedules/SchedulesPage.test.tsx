@@ -43,7 +43,7 @@ describe("the list of schedules", () => {
     expect(screen.getAllByLabelText("Last 2 runs: 1 succeeded, 1 failed.")).toHaveLength(2);
     const broken = screen.getByText("3 failures in a row");
     expect(broken.parentElement?.textContent).toContain("Every 5 minutes (UTC).");
-    expect(screen.getByLabelText("report on or off").getAttribute("aria-checked")).toBe("false");
+    expect(screen.getByLabelText("Switch report on or off").getAttribute("aria-checked")).toBe("false");
     expect(screen.getByText("2 schedules")).toBeTruthy();
   });
 
@@ -71,7 +71,7 @@ describe("the list of schedules", () => {
     open();
     expect(await screen.findByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
     open("?q=nothing");
-    expect(await screen.findByText("No schedule fits these filters")).toBeTruthy();
+    expect(await screen.findByText("No schedule matches these filters")).toBeTruthy();
   });
 
   it("goes on with the next page when the end comes into sight", async () => {
@@ -107,7 +107,7 @@ describe("the list of schedules", () => {
       "POST /api/schedules/bulk": { done: ["backup"], failed },
     });
     open();
-    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    await userEvent.click(await screen.findByLabelText("Select all loaded schedules"));
     await userEvent.click(screen.getByText("Enable"));
     const dialog = await screen.findByRole("dialog");
     expect(within(dialog).getByText("1 schedule was not enabled")).toBeTruthy();
@@ -129,14 +129,14 @@ describe("the list of schedules", () => {
       "POST /api/schedules/report/enable": problem(409, "a check failed", { checks: { disk: "only 2 % free" } }),
     });
     open();
-    await userEvent.click(await screen.findByLabelText("backup on or off"));
+    await userEvent.click(await screen.findByLabelText("Switch backup on or off"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
     expect(screen.getByText("Pause backup?")).toBeTruthy();
-    await userEvent.click(screen.getByText("Pause"));
+    await userEvent.click(screen.getByText("Pause schedule"));
     await waitFor(() => expect(asked.find((each) => each.path.endsWith("/disable"))?.body).toEqual({ note: "moving" }));
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
-    await userEvent.click(screen.getByLabelText("report on or off"));
-    expect(await screen.findByText("report stays off")).toBeTruthy();
+    await userEvent.click(screen.getByLabelText("Switch report on or off"));
+    expect(await screen.findByText("report could not be enabled")).toBeTruthy();
     expect(screen.getByText("disk")).toBeTruthy();
   });
 
@@ -147,7 +147,7 @@ describe("the list of schedules", () => {
       "POST /api/schedules/bulk": () => new Promise(() => undefined),
     });
     open();
-    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    await userEvent.click(await screen.findByLabelText("Select all loaded schedules"));
     const button = screen.getByText("Enable");
     await userEvent.click(button);
     await waitFor(() => expect(button.getAttribute("aria-busy")).toBe("true"));
@@ -162,13 +162,13 @@ describe("the list of schedules", () => {
       "POST /api/schedules/bulk": { done: ["backup", "report"], failed: [] },
     });
     open();
-    await userEvent.click(await screen.findByLabelText("Select all that are loaded"));
+    await userEvent.click(await screen.findByLabelText("Select all loaded schedules"));
     await userEvent.click(screen.getByText("Pause"));
     await userEvent.type(await screen.findByLabelText("Reason (optional)"), "moving");
-    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Go back"));
     await userEvent.click(screen.getByText("Pause"));
     expect((await screen.findByLabelText<HTMLInputElement>("Reason (optional)")).value).toBe("");
-    await userEvent.click(screen.getByText("Keep as it is"));
+    await userEvent.click(screen.getByText("Go back"));
     await userEvent.click(screen.getByText("Run now"));
     expect(await screen.findByText("Run 2 schedules now?")).toBeTruthy();
     expect(asked.some((each) => each.method === "POST")).toBe(false);
@@ -189,17 +189,17 @@ describe("the list of schedules", () => {
     await userEvent.click(await screen.findByLabelText("Select backup"));
     await press("Pause");
     expect(screen.getByText("Pause 1 schedule?")).toBeTruthy();
-    expect(screen.getByText(/^It is off, .* until somebody enables it again/)).toBeTruthy();
-    await press("Keep as it is");
+    expect(screen.getByText(/^It will be off, .* until somebody enables it again/)).toBeTruthy();
+    await press("Go back");
     await press("Remove");
-    expect(screen.getByText(/Its runs and output are removed with it\./)).toBeTruthy();
-    await press("Keep as it is");
+    expect(screen.getByText(/^The schedule, its runs and their output will be removed\./)).toBeTruthy();
+    await press("Go back");
     await userEvent.click(screen.getByLabelText("Select report"));
     await press("Pause");
     expect(screen.getByText("Pause 2 schedules?")).toBeTruthy();
-    expect(screen.getByText(/^They are off, .* until somebody enables them again/)).toBeTruthy();
+    expect(screen.getByText(/^They will be off, .* until somebody enables them again/)).toBeTruthy();
     await userEvent.type(screen.getByLabelText("Reason (optional)"), " moving ");
-    await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause" }));
+    await userEvent.click(within(screen.getByRole("dialog")).getByRole("button", { name: "Pause schedules" }));
     expect(await screen.findByText("2 schedules paused")).toBeTruthy();
     const sent = asked.find((each) => each.method === "POST");
     expect(sent?.body).toEqual({ action: "disable", names: ["backup", "report"], note: "moving" });

@@ -178,7 +178,7 @@ function NoSchedules() {
     <EmptyState
       icon="calendar"
       title="No schedules yet"
-      text="A schedule says when, what, and how to treat it. Make one here, or type:"
+      text="A schedule says what to run, when, and by which policy. Create one here, or on the command line:"
       command={'ostinato schedule add hello "every 5m" --shell "echo hello"'}
       action={<NewButton />}
     />
@@ -189,8 +189,8 @@ function NoMatch({ onClear }: { onClear: () => void }) {
   return (
     <EmptyState
       icon="search"
-      title="No schedule fits these filters"
-      action={<Button onClick={onClear}>Clear the filters</Button>}
+      title="No schedule matches these filters"
+      action={<Button onClick={onClear}>Clear filters</Button>}
     />
   );
 }

@@ -29,8 +29,8 @@ export function TurnOn({ name, onDone }: { name: string; onDone: () => void }) {
     <Dialog
       open
       onOpenChange={(open) => !open && onDone()}
-      title={`${name} stays off`}
-      description={checks > 0 ? "These checks failed. Put them right, then enable it again." : undefined}
+      title={`${name} could not be enabled`}
+      description={checks > 0 ? "These checks failed. Fix the problems, then enable the schedule again." : undefined}
       footer={<Button onClick={onDone}>Close</Button>}
     >
       <ProblemNote error={error} />

@@ -5,9 +5,9 @@ import { PAGE_ROWS } from "./pages";
 
 export const STATES = ["on", "off", "running", "broken", "paused", "finished", "orphaned"] as const;
 export const SORTS = [
-  { value: "next", label: "Next first" },
+  { value: "next", label: "Next due" },
   { value: "name", label: "Name" },
-  { value: "-last", label: "Ran last" },
+  { value: "-last", label: "Last run" },
   { value: "-created", label: "Newest" },
 ] as const;
 

@@ -15,7 +15,7 @@ import { useToast } from "@/components/Toast";
 
 const MODES = [
   { value: "queue", label: "Queue: wait for its turn" },
-  { value: "followup", label: "Follow up: wait until nothing is under way, and go alone" },
+  { value: "followup", label: "Follow up: wait until nothing is under way, and run alone" },
   { value: "interrupt", label: "Interrupt: stop what is under way, and go next" },
 ] as const;
 
@@ -68,7 +68,7 @@ export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
         open={asking}
         onOpenChange={setAsking}
         title="Leave without sending?"
-        text="What you typed is lost."
+        text="Your message will be lost."
         action="Leave"
         danger
         onConfirm={close}
@@ -104,7 +104,7 @@ function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
       { key: key.trim(), message },
       {
         onSuccess: (run) => {
-          say({ title: `Sent: run ${run.id} carries it` });
+          say({ title: `Sent: run ${run.id} carries the message` });
           onSent();
         },
       },
@@ -117,7 +117,7 @@ function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
       {session === undefined && (
         <TextField
           label="Session"
-          hint="A key of your own, such as dm:42; the first message makes it."
+          hint="Any key, such as dm:42. The first message creates the session."
           required
           error={fields["key"]}
           value={key}
@@ -126,7 +126,7 @@ function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
       )}
       <TextField
         label="Task"
-        hint="It gets the messages as a list, payloads."
+        hint="It is called with the messages as a list, payloads."
         required
         list={list}
         autoComplete="off"
@@ -141,7 +141,7 @@ function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
       </datalist>
       <TextArea
         label="Payload"
-        hint="JSON where it is JSON, else text."
+        hint="Read as JSON if it is valid JSON, otherwise as text."
         required
         mono
         rows={4}

@@ -42,8 +42,8 @@ export function SessionEvents({ session }: { session: string }) {
           items.length === 0 ? (
             <EmptyState
               icon="history"
-              title="Nothing happened yet"
-              text="What is sent, started, finished and stopped stands here. To send something:"
+              title="No events yet"
+              text="Messages that are sent, started, finished or stopped appear here. To send one:"
               command={sendCommand(session)}
             />
           ) : (

@@ -35,8 +35,8 @@ export function SessionMessages({ session }: { session: string }) {
             return (
               <EmptyState
                 icon="inbox"
-                title="Nothing was sent here, or it is past what is kept"
-                text="To send something, here or from the command line:"
+                title="No messages, or none that are still kept"
+                text="Send one here, or on the command line:"
                 command={sendCommand(session)}
               />
             );

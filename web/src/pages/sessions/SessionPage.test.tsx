@@ -37,7 +37,7 @@ it("a message is sent as JSON where it is JSON", async () => {
   await userEvent.type(screen.getByLabelText("Payload"), '{{"text": "hello"}');
   await userEvent.selectOptions(screen.getByLabelText("Mode"), "interrupt");
   await userEvent.click(screen.getAllByRole("button", { name: "Send" }).at(-1) as HTMLElement);
-  await screen.findByText("Sent: run 99 carries it");
+  await screen.findByText("Sent: run 99 carries the message");
   expect(asked.find((one) => one.method === "POST")?.body).toEqual({
     task: "answer",
     payload: { text: "hello" },
@@ -80,7 +80,7 @@ it("a message that was typed is not thrown away without a question", async () =>
   await userEvent.type(await screen.findByLabelText("Payload"), "hello");
   await userEvent.keyboard("{Escape}");
   await screen.findByText("Leave without sending?");
-  await userEvent.click(screen.getByRole("button", { name: "Keep as it is" }));
+  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
   expect(screen.getByLabelText<HTMLTextAreaElement>("Payload").value).toBe("hello");
   await userEvent.click(screen.getByRole("button", { name: "Cancel" }));
   await userEvent.click(await screen.findByRole("button", { name: "Leave" }));

@@ -53,14 +53,14 @@ function Actions({ session }: { session: Session }) {
   const stop = useStopSession();
   const say = useToast();
   const problem = useProblemToast();
-  const idle = session.running === 0 ? "Nothing of it is running." : undefined;
-  const empty = session.running === 0 && session.queued === 0 ? "It is idle." : undefined;
+  const idle = session.running === 0 ? "Nothing is running in this session." : undefined;
+  const empty = session.running === 0 && session.queued === 0 ? "This session is idle." : undefined;
   const stopOne = (): void =>
     stop.mutate(
       { key: session.key, all: false },
       {
-        onSuccess: () => say({ title: "The oldest run is told to stop" }),
-        onError: problem("It could not be stopped"),
+        onSuccess: () => say({ title: "The oldest run was told to stop" }),
+        onError: problem("The session could not be stopped"),
       },
     );
   return (
@@ -82,8 +82,8 @@ function Actions({ session }: { session: Session }) {
       <ConfirmDialog
         open={asking === "stop_all"}
         onOpenChange={(open) => setAsking(open ? "stop_all" : null)}
-        title={`Stop all of ${session.key}?`}
-        text={`${counted(session.running, "run")} will be cancelled and ${counted(session.queued, "queued run")} dropped. Nothing that was sent until now will start.`}
+        title={`Stop everything in session ${session.key}?`}
+        text={`${counted(session.running, "run")} will be cancelled and ${counted(session.queued, "queued run")} dropped. Nothing that was sent before now will start.`}
         action="Stop all"
         danger
         onConfirm={() => stop.mutateAsync({ key: session.key, all: true })}
@@ -98,7 +98,7 @@ function Body({ session }: { session: Session }) {
     <div className="flex flex-col gap-4">
       {session.throttled && (
         <Banner tone="warn" title="Throttled">
-          One at a time: its window is nearly full.
+          It runs one at a time, because its context window is nearly full.
         </Banner>
       )}
       <div className="grid grid-cols-2 gap-3 sm:grid-cols-4">
@@ -115,7 +115,7 @@ function Body({ session }: { session: Session }) {
           value={session.queued}
           detail={
             session.oldest_at === null ? (
-              "nothing waits"
+              "nothing is waiting"
             ) : (
               <>
                 oldest <Ago at={session.oldest_at} />
@@ -133,11 +133,11 @@ function Body({ session }: { session: Session }) {
           label="Stopped"
           icon="stop"
           value={session.stopped_at === null ? "never" : <Ago at={session.stopped_at} />}
-          detail={session.stopped_at === null ? undefined : "nothing sent before it starts"}
+          detail={session.stopped_at === null ? undefined : "messages sent before that do not start"}
         />
       </div>
       <Tabs
-        label="Of this session"
+        label="Messages and events"
         value={values["tab"] === "events" ? "events" : "messages"}
         onChange={(tab) => change({ tab: tab === "messages" ? undefined : tab })}
         tabs={[

@@ -67,7 +67,7 @@ export function SessionsPage() {
                 />
                 {items.length === MOST && (
                   <p className="border-t border-line px-4 py-2 text-xs text-muted">
-                    The latest {MOST} are shown; search for others.
+                    The latest {MOST} are shown; search to find others.
                   </p>
                 )}
               </>
@@ -83,13 +83,13 @@ export function SessionsPage() {
 function Nothing({ filtered }: { filtered: boolean }) {
   if (filtered)
     return (
-      <EmptyState icon="search" title="No session matches" text="Search for a part of its key, or show all." />
+      <EmptyState icon="search" title="No session matches" text="Search for a part of a key, or show all." />
     );
   return (
     <EmptyState
       icon="inbox"
-      title="No session yet"
-      text="The first message to a key makes it. From code, or from the command line:"
+      title="No sessions yet"
+      text="The first message to a key creates a session. Send it from code, or on the command line:"
       command={'ostinato session send dm:42 "hello" --task answer'}
     />
   );

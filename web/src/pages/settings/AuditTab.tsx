@@ -34,13 +34,13 @@ const NOUNS: Record<string, string[]> = {
 
 const anyOr = (any: string, values: string[]) => [{ value: "", label: any }, ...values];
 
-const VERBS = anyOr("Every verb", [
+const VERBS = anyOr("Any verb", [
   ...Object.entries(NOUNS).flatMap(([noun, verbs]) => verbs.map((verb) => `${noun}.${verb}`)),
   "login",
   "login.link",
   "logout",
 ]);
-const DOORS = anyOr("Every door", ["page", "api", "cli", "engine"]);
+const DOORS = anyOr("Any door", ["page", "api", "cli", "engine"]);
 
 export function AuditTab() {
   const [values, change] = useUrlState();
@@ -58,7 +58,7 @@ export function AuditTab() {
     <>
       <div className="mb-3 flex flex-wrap items-center gap-2">
         <SearchField label="Who" value={who ?? ""} onChange={byWho} />
-        <SearchField label="Object: a name or number" slash={false} value={object ?? ""} onChange={byObject} />
+        <SearchField label="Object (name or number)" slash={false} value={object ?? ""} onChange={byObject} />
         {choices.map(({ name, label, options, value }) => (
           <Select
             key={name}
@@ -97,15 +97,15 @@ function Nothing({ onClear }: { onClear: (() => void) | undefined }) {
     return (
       <EmptyState
         icon="search"
-        title="No entry matches"
-        action={<Button onClick={onClear}>Clear the filters</Button>}
+        title="No entry matches these filters"
+        action={<Button onClick={onClear}>Clear filters</Button>}
       />
     );
   return (
     <EmptyState
       icon="history"
       title="Nothing is recorded yet"
-      text="Every write is, through whatever door it comes:"
+      text="Every write is recorded, from the page, the API or the command line:"
       command="ostinato schedule trigger NAME"
     />
   );

@@ -33,9 +33,9 @@ export function LoginsTab() {
       <ConfirmDialog
         open={ending !== null}
         onOpenChange={(open) => !open && setEnding(null)}
-        title={`Log out this browser of ${ending?.who ?? ""}?`}
-        text={ending?.current === true ? "It is this browser: you have to log in again." : "It has to log in again."}
-        action="Log out"
+        title={`Log out a browser of ${ending?.who ?? ""}?`}
+        text={ending?.current === true ? "This is the browser you are using. You will have to log in again." : "It will have to log in again."}
+        action="Log out browser"
         danger
         onConfirm={async () => {
           if (ending !== null) await end.mutateAsync({ id: ending.id });
@@ -59,7 +59,7 @@ function LoginRow({ login, onEnd }: { login: Login; onEnd: () => void }) {
         {login.token !== null && <span className="ml-2 text-xs text-muted">with token {login.token}</span>}
       </span>
       <span className="text-xs text-muted">
-        came <Ago at={login.created_at} />
+        logged in <Ago at={login.created_at} />
       </span>
       <span className="text-xs text-muted">
         {login.used_at === null ? (

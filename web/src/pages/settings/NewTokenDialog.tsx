@@ -13,9 +13,9 @@ import { ProblemNote } from "@/components/ProblemNote";
 import { Select } from "@/components/Select";
 
 const ROLES = [
-  { value: "viewer", label: "viewer: reads" },
-  { value: "operator", label: "operator: also runs, stops, changes" },
-  { value: "admin", label: "admin: everything" },
+  { value: "viewer", label: "viewer: may read" },
+  { value: "operator", label: "operator: may also run, stop and change" },
+  { value: "admin", label: "admin: may do everything" },
 ] as const satisfies readonly { value: Role; label: string }[];
 
 const EXPIRES = [
@@ -69,7 +69,7 @@ export function NewTokenDialog({ open, onOpenChange }: NewTokenDialogProps) {
 function Shown({ token }: { token: MadeToken }) {
   return (
     <div className="flex flex-col gap-3">
-      <Banner tone="warn" title="Copy it now">
+      <Banner tone="warn" title="Copy the token now">
         It is shown only once: Ostinato keeps no copy of it.
       </Banner>
       <div className="flex items-center gap-2 rounded-md border border-line bg-sunken py-1.5 pr-1.5 pl-3">
@@ -94,7 +94,7 @@ function TokenForm({ id, make }: { id: string; make: ReturnType<typeof useMakeTo
       {make.error !== null && fields["name"] === undefined && <ProblemNote error={make.error} />}
       <TextField
         label="Name"
-        hint="What it is for: the audit log names it."
+        hint="What it is for; the audit log shows this name."
         required
         error={fields["name"]}
         value={name}

@@ -14,8 +14,8 @@ import { THEMES, theme } from "@/state/theme";
 import { browserZone, useZone, ZONE_LABELS, ZONES } from "@/state/zone";
 
 const MAY = {
-  viewer: "may look at everything but tokens and the audit log",
-  operator: "may also run, stop, enable and change; not make or change shell and agent work",
+  viewer: "may read everything except tokens and the audit log",
+  operator: "may also run, stop, enable and change, but not create or change shell and agent work",
   admin: "may do everything",
 };
 
@@ -36,7 +36,7 @@ export function PersonalTab() {
               icon="logout"
               size="small"
               busy={logout.isPending}
-              onClick={() => logout.mutate(undefined, { onError: problem("You are still logged in") })}
+              onClick={() => logout.mutate(undefined, { onError: problem("You could not be logged out") })}
             >
               Log out
             </Button>
@@ -76,7 +76,7 @@ export function PersonalTab() {
               onChange={zone.set}
             />
             <span className="text-xs text-muted">
-              The browser's zone is {browserZone()}. Rest on a time to see all of it.
+              The browser's zone is {browserZone()}. Hover over a time to see it in full.
             </span>
           </div>
           <div className="flex flex-col gap-1.5">
@@ -85,12 +85,12 @@ export function PersonalTab() {
               <Switch
                 checked={keys === "on"}
                 onChange={(on) => characterKeys.set(on ? "on" : "off")}
-                label="Keys that are a single character"
+                label="Single-character shortcuts"
               />
-              Keys that are a single character, such as <Kbd keys="n" /> or <Kbd keys="g s" />
+              Single-character shortcuts, such as <Kbd keys="n" /> or <Kbd keys="g s" />
             </span>
             <span className="text-xs text-muted">
-              Switch them off if you speak to your computer, or press keys by chance. The palette stays.
+              Switch them off if you use speech input or press keys by accident. The palette still works.
             </span>
           </div>
         </div>

@@ -67,11 +67,11 @@ it("a login is listed, and ended after a question", async () => {
   const [first, second] = screen.getAllByRole("listitem").map((row) => row.textContent?.includes("this browser"));
   expect([first, second]).toEqual([false, true]);
   await userEvent.click(screen.getByRole("button", { name: "Log out login 4 of ada" }));
-  await screen.findByText("It is this browser: you have to log in again.");
-  await userEvent.click(screen.getByRole("button", { name: "Keep as it is" }));
+  await screen.findByText("This is the browser you are using. You will have to log in again.");
+  await userEvent.click(screen.getByRole("button", { name: "Go back" }));
   await userEvent.click(screen.getByRole("button", { name: "Log out login 3 of ada" }));
   expect(asked.some((one) => one.method === "DELETE")).toBe(false);
-  await userEvent.click(await screen.findByRole("button", { name: "Log out" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Log out browser" }));
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
   expect(asked.filter((one) => one.method === "DELETE").map((one) => one.path)).toEqual(["/api/logins/3"]);
 });
@@ -95,7 +95,7 @@ it("the filters of the audit log are in the address", async () => {
 it("how far back the audit log goes is a word in its key: time that goes by makes no other list", async () => {
   const asked = stubServer({ "GET /api/audit": { items: [], next: null } });
   const { cache } = renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=audit&since=24h" });
-  await screen.findByText("No entry matches");
+  await screen.findByText("No entry matches these filters");
   const from = Date.parse(asked.at(-1)?.query.get("from") ?? "");
   expect(Math.abs(Date.now() - 86_400_000 - from)).toBeLessThan(60_000);
   const [query] = cache.getQueryCache().findAll({ queryKey: keys.audit });
@@ -105,7 +105,7 @@ it("how far back the audit log goes is a word in its key: time that goes by make
 it("an audit log without entries says what makes one, or clears its filters", async () => {
   stubServer({ "GET /api/audit": { items: [], next: null } });
   const { router } = renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=audit&door=cli" });
-  await userEvent.click(await screen.findByRole("button", { name: "Clear the filters" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Clear filters" }));
   await screen.findByText("ostinato schedule trigger NAME");
   expect(router.state.location.search).toEqual({ tab: "audit" });
 });
@@ -113,7 +113,7 @@ it("an audit log without entries says what makes one, or clears its filters", as
 it("keys that are a character can be switched off here", async () => {
   stubServer({});
   renderPage(SettingsPage, { route: "/settings", at: "/settings" });
-  const control = await screen.findByRole("switch", { name: "Keys that are a single character" });
+  const control = await screen.findByRole("switch", { name: "Single-character shortcuts" });
   expect(control.getAttribute("aria-checked")).toBe("true");
   await userEvent.click(control);
   expect(characterKeys.get()).toBe("off");

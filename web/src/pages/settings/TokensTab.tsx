@@ -34,8 +34,8 @@ export function TokensTab() {
           items.length === 0 ? (
             <EmptyState
               icon="key"
-              title="No tokens"
-              text="A token lets a script use the interface: Authorization: Bearer ost_…"
+              title="No tokens yet"
+              text="A token lets a script use the API: Authorization: Bearer ost_…"
               command="ostinato token add ci --role operator"
             />
           ) : (
@@ -52,8 +52,8 @@ export function TokensTab() {
         open={removing !== null}
         onOpenChange={(open) => !open && setRemoving(null)}
         title={`Remove token ${removing?.name ?? ""}?`}
-        text="Whatever uses it is refused from now on."
-        action="Remove"
+        text="Everything that uses this token will be refused from now on."
+        action="Remove token"
         danger
         onConfirm={async () => {
           if (removing !== null) await remove.mutateAsync({ id: removing.id });
@@ -71,7 +71,7 @@ function TokenRow({ token, onRemove }: { token: Token; onRemove: () => void }) {
       <span className="min-w-0 flex-1 basis-40">
         <span className="mr-2 font-medium break-all">{token.name}</span>
         <Badge tone="accent">{token.role}</Badge>
-        {token.owner !== null && <span className="ml-2 text-xs text-muted">of {token.owner}</span>}
+        {token.owner !== null && <span className="ml-2 text-xs text-muted">by {token.owner}</span>}
       </span>
       <span className="text-xs text-muted">
         {token.used_at === null ? (
@@ -93,7 +93,7 @@ function TokenRow({ token, onRemove }: { token: Token; onRemove: () => void }) {
           </>
         )}
       </span>
-      <IconButton icon="trash" label={`Remove ${token.name}`} tone="danger" onClick={onRemove} />
+      <IconButton icon="trash" label={`Remove token ${token.name}`} tone="danger" onClick={onRemove} />
     </li>
   );
 }

@@ -83,15 +83,15 @@ describe("the timeline", () => {
   it("says so when there is more than can be drawn, and when there is nothing", async () => {
     stubServer({ ...lists, "GET /api/timeline": timeline({ truncated: true, runs: [], due: [] }) });
     open();
-    expect(await screen.findByText(/There is more than can be drawn/)).toBeTruthy();
-    expect(screen.getByText("Nothing happened here, and nothing is due")).toBeTruthy();
+    expect(await screen.findByText(/There is too much to draw/)).toBeTruthy();
+    expect(screen.getByText("Nothing happened in this period, and nothing is due")).toBeTruthy();
     expect(screen.getByText('ostinato schedule add hello "every 5m" --shell "echo hello"')).toBeTruthy();
   });
 
   it("offers to clear a search that finds nothing", async () => {
     stubServer({ ...lists, "GET /api/timeline": timeline() });
     const { router } = open("?q=nothing");
-    await userEvent.click(await screen.findByText("Clear the search"));
+    await userEvent.click(await screen.findByText("Clear search"));
     await waitFor(() => expect(router.state.location.search).toEqual({}));
     expect(await screen.findByText("backup")).toBeTruthy();
   });

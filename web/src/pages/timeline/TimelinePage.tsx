@@ -46,7 +46,7 @@ export function TimelinePage() {
 
   return (
     <>
-      <PageHeader title="Timeline" description="What ran, what runs, and what is due." />
+      <PageHeader title="Timeline" description="What ran, what is running, and what is due." />
       <div className="mb-3 flex flex-wrap items-center gap-2">
         <SearchField label="Search schedules" value={words} onChange={(q) => setSearch({ q })} />
         <ProjectSelect value={project} onChange={(next) => setSearch({ project: next })} />
@@ -138,8 +138,8 @@ function Drawing({ timeline, window, now, words, asTable, onMove, onClear }: Dra
     <>
       {timeline.truncated && (
         <div className="mb-3">
-          <Banner tone="warn" title="There is more than can be drawn: only a part of the runs and due times is shown.">
-            Choose a shorter span, or a project.
+          <Banner tone="warn" title="There is too much to draw: only some of the runs and due times are shown.">
+            Choose a shorter period, or a project.
           </Banner>
         </div>
       )}
@@ -169,17 +169,17 @@ function Nothing({ words, onClear }: { words: string; onClear: () => void }) {
     return (
       <EmptyState
         icon="timeline"
-        title="No schedule of this name is in sight"
+        title="No matching schedule in this period"
         text="Move the window, or choose a longer span."
-        action={<Button onClick={onClear}>Clear the search</Button>}
+        action={<Button onClick={onClear}>Clear search</Button>}
       />
     );
   }
   return (
     <EmptyState
       icon="timeline"
-      title="Nothing happened here, and nothing is due"
-      text="Move the window, or choose a longer span. To make something due:"
+      title="Nothing happened in this period, and nothing is due"
+      text="Move to another period, or choose a longer one. To schedule something:"
       command={'ostinato schedule add hello "every 5m" --shell "echo hello"'}
     />
   );

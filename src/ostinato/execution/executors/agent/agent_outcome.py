@@ -65,7 +65,7 @@ def agent_outcome(agent: str, stream: AgentStream, status: int, allowance: float
         return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.BUDGET)
     if stream.subtype in _OVER_TURNS:
         said = _short(stream, text) or "max turns"
-        reason = f"{agent} stopped after as many turns as it may take ({said}): give it less to do"
+        reason = f"{agent} stopped at its maximum number of turns ({said}): give it less to do"
         return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.AGENT_ERROR)
     if stream.is_error:
         reason = _short(stream, text) or f"{agent} failed ({stream.subtype or 'no reason'})"

@@ -167,7 +167,7 @@ class Line(AsyncNetworkBackend, AsyncNetworkStream):
     async def _receive(self) -> bytes:
         assert self._socket is not None
         if self.allowance <= 0:
-            raise Endless("it sends too much before the body")
+            raise Endless("it sends too much data before the response body")
         data = await asyncio.get_running_loop().sock_recv(self._socket, min(PIECE, self.allowance))
         self.allowance -= len(data)
         if not data and self._unsent is not None:
