@@ -85,7 +85,7 @@ async def test_without_a_bound_on_a_run_the_first_reserves_the_rest_of_the_day(s
     assert await reserve(store, one, budget) == Grant(5 * DOLLAR)
     refused = await reserve(store, two, budget)
     assert (refused.amount, refused.is_final) == (None, False)
-    assert refused.refusal == "$0.00 of $5.00 spent today, $5.00 more reserved by what runs"
+    assert refused.refusal == "$0.00 of $5.00 spent today, $5.00 more reserved by active runs"
     await end(store, finish(one, cost=2 * DOLLAR))
     assert await reserve(store, two, budget) == Grant(3 * DOLLAR)
 
