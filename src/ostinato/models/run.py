@@ -72,9 +72,8 @@ class Run:
     task: str | None
     state: RunState
     cause: Cause | None
-    """Why it did not simply succeed, as one word; `reason` says it for people."""
-    """Why it did not simply succeed, for programs; of one that waits, why it goes back to the queue, and of one that
-    runs, why it was asked to stop."""
+    """Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back
+    to the queue, and for one that is running, why it was asked to stop."""
     reason: str | None
     """The same in words."""
     trigger: Trigger

@@ -2292,7 +2292,7 @@ export interface components {
             attempts: components["schemas"]["Attempt"][];
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
-            /** @description Why it did not simply succeed, as one word; `reason` says it for people. */
+            /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
             cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "postponed" | "raised" | "removed" | "request_refused" | "session_stopped" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
