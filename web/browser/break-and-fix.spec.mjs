@@ -17,7 +17,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.getByRole("link", { name: "fragile" }).first().click();
 
   await page.getByRole("link", { name: "Fix and re-enable" }).click();
-  await page.getByText("Saving switches it on again").waitFor();
+  await page.getByText("saving switches the schedule on again").waitFor();
   const command = page.getByLabel("Command", { exact: true });
   expect((await command.inputValue()).includes("disk is full"), "the form shows what it does now");
   await command.fill("echo there is room again");

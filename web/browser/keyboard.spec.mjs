@@ -15,7 +15,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.getByRole("heading", { level: 1, name: "cleanup" }).waitFor();
 
   await page.keyboard.press("?");
-  const keys = page.getByRole("dialog", { name: "Keys" });
+  const keys = page.getByRole("dialog", { name: "Keyboard shortcuts" });
   await keys.getByText("Search and commands").waitFor();
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "hidden" });

@@ -41,7 +41,7 @@ await scenario(async ({ page, context, logIn, cli }) => {
   const from = new Date(Date.now() - 3 * 86_400_000).toISOString().slice(0, 16);
   await dialog.getByLabel(/From/).fill(from);
   await dialog.getByRole("button", { name: "Preview" }).click();
-  await dialog.getByText("3 due times would be run").waitFor();
+  await dialog.getByText("3 due times will be run").waitFor();
   await dialog.getByRole("button", { name: "Run 3 due times" }).click();
   await eventually("three runs have succeeded", async () => {
     const runs = JSON.parse(await cli("schedule", "runs", "backup-mail", "--json"));

@@ -35,7 +35,12 @@ export function Header({ onSearch, onKeys }: HeaderProps) {
       <div className="flex items-center gap-1 md:ml-auto">
         <ZoneMenu />
         <ThemeMenu />
-        <IconButton icon="keyboard" label="Keys" onClick={onKeys} className="max-sm:hidden pointer-coarse:hidden" />
+        <IconButton
+          icon="keyboard"
+          label="Keyboard shortcuts"
+          onClick={onKeys}
+          className="max-sm:hidden pointer-coarse:hidden"
+        />
       </div>
     </header>
   );

@@ -80,7 +80,7 @@ export function PersonalTab() {
             </span>
           </div>
           <div className="flex flex-col gap-1.5">
-            <span className="text-sm font-medium">Keys</span>
+            <span className="text-sm font-medium">Keyboard</span>
             <span className="flex items-center gap-2 text-sm">
               <Switch
                 checked={keys === "on"}
