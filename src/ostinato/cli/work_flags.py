@@ -32,11 +32,13 @@ def _of(kind: WorkKind) -> Iterator[WorkFlag]:
     """The flags of a kind, its own first."""
     main = kind.main_fields
     words = tuple.__class_getitem__((str,) * len(main)) | None
-    yield WorkFlag(kind.main_flag, _help(main[0]) or kind.help, _type(main[0]) if len(main) == 1 else words, main)
+    main_type = _type(main[0], kind.main_flag) if len(main) == 1 else words
+    yield WorkFlag(kind.main_flag, _help(main[0]) or kind.help, main_type, main)
     for one in kind.fields:
         if one in main:
             continue
-        yield WorkFlag(kind.flag_of(one), _help(one), _type(one), (one,))
+        flag = kind.flag_of(one)
+        yield WorkFlag(flag, _help(one), _type(one, flag), (one,))
         if one.about.item_flag:
             yield WorkFlag(one.about.item_flag, one.about.item_help, list[str] | None, (one,), is_item=True)
 
@@ -47,15 +49,16 @@ def _help(one: KindField) -> str:
     if about.written or about.flag or one.is_required:
         return about.written or about.help
     again = " May be given again." if one.form in (FieldForm.TEXTS, FieldForm.PAIRS) else ""
+    again = " May be env:NAME or file:PATH, read at each start." + again if about.secret else again
     default = "" if one.default in (None, [], {}, False) else f" [default: {one.default}]"
     return f"{about.help}{again}{default}".strip()
 
 
-def _type(one: KindField) -> Any:
+def _type(one: KindField, flag: str) -> Any:
     """What is written for it. 'none' may be written for what may be None, so a number is text."""
     match one.form:
         case FieldForm.SWITCH:
-            return Annotated[bool | None, Parameter(negative=f"--no-{dashed(one.name)}")]
+            return Annotated[bool | None, Parameter(negative=f"--no-{dashed(flag)}")]
         case FieldForm.CHOICE if not one.is_nullable:
             return Literal[get_args(one.type)] | None
         case FieldForm.TEXTS:

@@ -167,11 +167,13 @@ def _entry_points() -> Iterable[EntryPoint]:
 def _may_have_some(place: str) -> bool:
     """Whether a place of the path has packages that name our group. To read all metadata takes ten times as long, and
     most who call the command line have none."""
-    with suppress(OSError):
-        for found in os.scandir(place or "."):
-            if found.name.endswith((".dist-info", ".egg-info")):
-                with suppress(OSError):
-                    if GROUP.encode() in Path(found.path, "entry_points.txt").read_bytes():
-                        return True
-        return False
-    return os.path.isfile(place)  # an archive: ask the slow way
+    try:
+        names = os.listdir(place or ".")
+    except OSError:
+        return os.path.isfile(place)  # an archive: ask the slow way
+    for name in names:
+        if name.endswith((".dist-info", ".egg-info")):
+            with suppress(OSError):
+                if GROUP.encode() in Path(place, name, "entry_points.txt").read_bytes():
+                    return True
+    return False
