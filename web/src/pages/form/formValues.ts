@@ -1,9 +1,10 @@
 // What the form holds, as texts; from a schedule to these and from these to a request.
 
-import type { NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
+import type { Kind, NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
 import { NO_POLICY, policyRequest, policyValues, standardTimeout } from "./policyFields";
 import type { PolicyValues } from "./policyGroups";
-import { type LocalErrors, NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
+import type { LocalErrors } from "./workTexts";
+import { NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
 
 export interface FormValues {
   name: string;
@@ -27,8 +28,9 @@ export const NEW_VALUES: FormValues = {
   policy: NO_POLICY,
 };
 
-export function valuesOf(schedule: Schedule): FormValues {
-  const work = workValues(schedule.work);
+/** `kinds` has the description of the work, if a package adds it. */
+export function valuesOf(schedule: Schedule, kinds: readonly Kind[] = []): FormValues {
+  const work = workValues(schedule.work, kinds);
   return {
     name: schedule.name,
     timing: schedule.timing,
@@ -39,6 +41,11 @@ export function valuesOf(schedule: Schedule): FormValues {
     work,
     policy: policyValues(schedule.policy, work.kind),
   };
+}
+
+/** The descriptions that a form holds. */
+export function kindsOf(...values: FormValues[]): Kind[] {
+  return values.flatMap(({ work }) => (work.added === null ? [] : [work.added]));
 }
 
 /** The request for a new schedule, and what can be seen to be wrong without asking the server. */
@@ -72,7 +79,7 @@ export function changeRequest(values: FormValues, before: FormValues): { body: S
   if (JSON.stringify(values.work) !== JSON.stringify(before.work)) body.work = workRequest(values.work, errors);
   const policy = policyRequest(values.policy, before.policy, values.work.kind);
   // The stored timeout is that of the old kind of work; a new kind begins with its own.
-  if (values.work.kind !== before.work.kind && values.policy.timeout.trim() === "") {
+  if (values.work.kind !== before.work.kind && values.work.added === null && values.policy.timeout.trim() === "") {
     policy.timeout = standardTimeout(values.work.kind);
   }
   if (Object.keys(policy).length > 0) body.policy = policy;

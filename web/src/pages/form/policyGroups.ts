@@ -2,7 +2,8 @@
 
 import { POLICY_CONTROLS } from "@/api/policies";
 
-export type WorkKind = "shell" | "agent" | "http" | "function";
+/** Of work: shell, agent, http, function, or what a package adds. */
+export type WorkKind = string;
 export type PolicyPath = (typeof POLICY_CONTROLS)[number]["path"];
 export type PolicyValues = Record<PolicyPath, string>;
 
