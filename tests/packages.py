@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ostinato.api import redaction
+from ostinato.execution.executors import of_kinds
 from ostinato.models import installed_kinds, work
 from ostinato.service import answers
 
@@ -89,6 +90,7 @@ def forgotten() -> None:
     """What this process knows of packages is looked for anew."""
     installed_kinds._added.cache_clear()
     answers.added_work.cache_clear()
+    of_kinds.load_functions.cache_clear()
     redaction._kind_of.cache_clear()
     for name in set(work._DECODERS) - {"function", "shell", "agent", "http"}:
         del work._DECODERS[name]

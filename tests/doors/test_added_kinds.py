@@ -9,15 +9,18 @@ import shlex
 import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from ostinato.api.permissions import check_permissions
+from ostinato.errors import NotAllowed
+from ostinato.models.access import Login, Role
 from tests.doors.command_line import PROGRAM, Answer, CommandLine, eventually, page_address
-from tests.packages import ECHO, GUIDE, guide_package, leave
+from tests.packages import ECHO, GUIDE, guide_package, installed, leave
 
 
 @pytest.fixture
@@ -120,6 +123,14 @@ def test_flags_give_each_type_of_field(ostinato: Any) -> None:
     assert (checked.code, "a statement must say something; such as select 1" in checked.err) == (2, True)
 
 
+def test_what_a_kind_must_be_given_is_told_by_its_flag(ostinato: Any, tmp_path: Path) -> None:
+    source = ECHO.replace('Literal["say", "raise", "abort", "wait", "hang"]', "str").replace(' = "say"', "", 1)
+    leave(tmp_path / "packages", "ostinato_echo", source)
+    missing = ostinato("exec", "--echo", "hi")
+    assert (missing.code, missing.err) == (2, "error: --echo needs --echo-how; What else it does.\n")
+    assert ostinato("exec", "--echo", "hi", "--echo-how", "say").code == 0
+
+
 def test_doctor_tells_of_packages(ostinato: Any, tmp_path: Path) -> None:
     leave(tmp_path / "packages", "ostinato_bad", "import no_such_library")
     assert ostinato("db", "migrate").code == 0
@@ -216,3 +227,17 @@ def test_the_description_of_the_api_covers_what_is_installed(server: dict[str, h
     assert schemas["NewSchedule"]["properties"]["work"]["discriminator"]["mapping"]["sql"].endswith("/NewSqlWork")
     assert schemas["Run"]["properties"]["work"]["discriminator"]["mapping"]["sql"].endswith("/SqlWork")
     assert set(schemas["SqlWork"]["properties"]) == {"kind", "statement", "database", "most", "token", "line"}
+
+
+@pytest.mark.parametrize(("token", "allowed"), [(None, True), ("pa55word", True), ("env:TOKEN", False)])
+def test_a_kind_that_is_open_to_operators_is_not_with_a_secret_of_the_machine(
+    tmp_path: Path, token: str | None, allowed: bool
+) -> None:
+    source = ECHO.replace('"7m")', '"7m", needs_admin=False)')
+    with installed(leave(tmp_path / "packages", "ostinato_echo", source), "ostinato_echo") as module:
+        package: Any = module
+        work = package.Echo("hi", token=token)
+        with (
+            nullcontext() if allowed else pytest.raises(NotAllowed, match="a token that reads a secret of the machine")
+        ):
+            check_permissions(Login("ada", Role.OPERATOR, None, None, None), work, None)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ostinato import InvalidInput, Ostinato, RunState, Shell
+from ostinato.engine.node import Engine
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, installed_kinds
+from ostinato.service.tasks import TaskService, TaskUse
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.packages import ECHO, forgotten, installed, leave
@@ -109,6 +111,13 @@ def test_a_value_whose_package_is_not_installed_is_refused(app: Ostinato, echo: 
         app.enqueue(echo.Echo("hi"))
 
 
+def tasks_of(app: Ostinato) -> Sequence[TaskUse]:
+    async def found(engine: Engine) -> Sequence[TaskUse]:
+        return await TaskService(engine.store, engine.clock).list()
+
+    return app.with_engine(found)
+
+
 @on_shared
 def test_only_a_node_that_has_the_package_takes_its_runs(
     shared_db: str, make_app: MakeApp, tmp_path: Path, fake_clock: FakeClock
@@ -117,7 +126,7 @@ def test_only_a_node_that_has_the_package_takes_its_runs(
     folder = leave(tmp_path / "packages", "ostinato_echo", ECHO)
     with installed(folder, "ostinato_echo") as module:
         package: Any = module
-        app.schedules.add("hello", "every 1h", package.Echo("hi"), catch_up="all")
+        app.schedules.add("hello", "every 5s", package.Echo("hi"))
     bare = make_app(shared_db)
     bare.task("job")(lambda: None)
     bare.start()
@@ -125,16 +134,19 @@ def test_only_a_node_that_has_the_package_takes_its_runs(
     assert (schedule.work.kind, schedule.enabled) == ("unreadable", True)
     assert "no running node can execute echo work" in (schedule.broken or "")
     assert "unknown kind 'echo'" in getattr(schedule.work, "reason", "")
-    fake_clock.advance("1h")
+    fake_clock.advance("5s")  # less than its lease
     eventually(lambda: len(bare.runs.list(schedule="hello")) == 1)
     job = bare.enqueue("job")
     eventually(lambda: job.get().state is RunState.SUCCEEDED)
     (run,) = bare.runs.list(schedule="hello")
     assert (run.state, run.task) == (RunState.QUEUED, "kind:echo"), "it is recorded, and left for others"
+    assert "no running node can execute echo work" in bare.why("hello").answer
+    assert "no running node can execute echo work" in " ".join(bare.why("hello").facts)
     bare.stop(grace=0)
     with installed(folder):
         able = make_app(shared_db)
         drain(able)
+        assert [task.name for task in tasks_of(able)] == []
         assert able.runs.get(run.id).state is RunState.SUCCEEDED
         assert able.schedules.get("hello").broken is None
 
@@ -149,6 +161,14 @@ BROKEN = {
     "mutable": (ECHO.replace("frozen=True, ", "").replace('"echo"', '"mutable"'), "frozen dataclass"),
     "reserved": (ECHO.replace("    text:", "    line:").replace('"echo"', '"reserved"'), "called 'line'"),
     "shell": (ECHO.replace('"echo"', '"shell"'), "another kind is called 'shell' already"),
+    "types": (
+        ECHO.replace("times: Annotated[int,", "times: Annotated[complex,").replace('"echo"', '"types"'),
+        "field 'times' is complex",
+    ),
+    "unions": (
+        ECHO.replace("to: Annotated[list[str],", "to: Annotated[list[str] | list[int],").replace('"echo"', '"unions"'),
+        "more than one array-like",
+    ),
 }
 
 

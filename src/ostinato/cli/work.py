@@ -42,7 +42,17 @@ def work_of(flags: WorkFlags) -> Work:
     if kind is None:
         hint = "such as --shell 'restic backup /srv' or --http POST https://example.com/hook"
         raise InvalidInput(f"there is nothing to do: give one of {one_of_flags()}", field="work", hint=hint)
-    return kind.value(**_said(kind, flags))
+    return _made(kind, flags)
+
+
+def _made(kind: WorkKind, flags: WorkFlags) -> Work:
+    """New work of a kind; InvalidInput if something is missing."""
+    said = _said(kind, flags)
+    for one in kind.fields:
+        if one.is_required and one.name not in said:
+            flag = kind.flag_of(one)
+            raise InvalidInput(f"{_typed(kind.main_flag)} needs {_typed(flag)}", field=flag, hint=one.about.help)
+    return kind.value(**said)
 
 
 def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
@@ -53,13 +63,13 @@ def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
     if not isinstance(current, Work):
         if chosen is None:
             raise Conflict(f"the work of this schedule cannot be read: give it a new one with one of {one_of_flags()}")
-        return chosen.value(**_said(chosen, flags))
+        return _made(chosen, flags)
     kind = chosen or installed_kinds()[current.kind]
     if kind.name != current.kind:
-        return kind.value(**_said(kind, flags))
+        return _made(kind, flags)
     said = _said(kind, flags, current)
     if kind.fresh and any(said.get(one.name, was) != was for one, was in _main(kind, current)):
-        return kind.value(**_said(kind, flags))
+        return _made(kind, flags)
     return replace(current, **said)
 
 

@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger
 from ostinato.models.policy_fields import POLICIES
-from ostinato.models.work_kinds import Work, WorkKind
+from ostinato.models.work_kinds import Work, WorkKind, is_json
 from ostinato.models.work_values import OUR_KINDS
 
 if TYPE_CHECKING:
@@ -139,10 +139,21 @@ def _loaded(entry: EntryPoint, known: Mapping[str, WorkKind], taken: Mapping[str
         raise InvalidInput(f"it is a {type(kind).__name__}", hint="name a WorkKind")
     if kind.name != entry.name:
         raise InvalidInput(f"its kind is {kind.name!r}", hint="give the entry point the same name")
-    for flag in kind.flags:  # which also reads the types of its fields
+    for field in kind.fields:
+        if not is_json(field.type):
+            kinds = "text, numbers, booleans, None, lists and dicts"
+            raise InvalidInput(f"its field {field.name!r} is {_name(field.type)}", hint=f"a field is made of {kinds}")
+    import msgspec  # only those who have packages wait for it
+
+    msgspec.json.Decoder(kind.value)  # raises where a text could be two things
+    for flag in kind.flags:
         if flag in taken:
             raise InvalidInput(taken[flag], hint="give the kind, or the field, another name or flag")
     return kind
+
+
+def _name(hint: Any) -> str:
+    return getattr(hint, "__name__", str(hint))
 
 
 def _flags_taken() -> Iterator[str]:

@@ -28,6 +28,7 @@ __all__ = [
     "Work",
     "WorkField",
     "WorkKind",
+    "is_json",
     "is_task",
     "unserved",
 ]
@@ -186,6 +187,18 @@ class KindField:
 def _parts(hint: Any) -> tuple[Any, ...]:
     """The members of a union; a type that is none is its own."""
     return get_args(hint) if isinstance(hint, types.UnionType) or "Union" in str(get_origin(hint)) else (hint,)
+
+
+def is_json(hint: Any) -> bool:
+    """Whether what a field may be can be written, sent and stored as it is."""
+    if hint in (str, int, float, bool, types.NoneType, Any):
+        return True
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return all(isinstance(word, str) for word in parts)
+    if origin is dict and parts[0] is not str:
+        return False
+    return (origin in (list, dict) or _parts(hint) != (hint,)) and all(map(is_json, parts))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -30,8 +31,9 @@ def make_executors(host: ExecutorHost) -> dict[str, Executor]:
     return {kind.name: _imported(kind.execute).made(host) for kind in OUR_KINDS if kind.execute}
 
 
+@cache
 def load_functions() -> dict[str, TaskDefinition]:
-    """Of the kinds of packages, by the name of the kind."""
+    """Of the kinds of packages, by the name of the kind. Once for each process: nobody may change it."""
     return {definition.name.removeprefix(KIND_PREFIX): definition for definition in _definitions()}
 
 

@@ -90,6 +90,8 @@ describe("work of a kind that a package adds", () => {
     renderPage(ScheduleFormPage, { route: "/schedules/$name/edit", at: "/schedules/backup/edit" });
     expect((await screen.findByLabelText<HTMLTextAreaElement>("Statement")).value).toBe("select 1");
     expect(screen.getByLabelText<HTMLTextAreaElement>("To").value).toBe("a\nb");
+    const timeout = screen.getByLabelText<HTMLInputElement>("Timeout");
+    expect([timeout.value, timeout.placeholder]).toEqual(["", "1m"]);
     fill("Most rows", "-1");
     fill("Token", "");
     await userEvent.setup().click(screen.getByText("Save"));

@@ -158,7 +158,7 @@ export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }
           <div className="-my-3">
             <PolicySection
               values={values.policy}
-              kind={values.work.kind}
+              kind={values.work}
               errors={errors}
               onChange={(path, value) => {
                 change({ policy: { ...values.policy, [path]: value } });

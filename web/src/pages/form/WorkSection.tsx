@@ -7,7 +7,6 @@ import { Select } from "@/components/Select";
 import { Tabs } from "@/components/Tabs";
 import { AddedFields } from "./AddedFields";
 import { addedTexts } from "./addedValues";
-import type { WorkKind } from "./policyGroups";
 import type { WorkValues } from "./workValues";
 
 interface Props {
@@ -30,7 +29,7 @@ export function WorkSection({ work, kinds, onChange, errors }: Props) {
     error: errors[`work.${name}`],
     onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
   });
-  const tabs: { id: WorkKind; label: string; content: ReactNode }[] = [
+  const tabs: { id: string; label: string; content: ReactNode }[] = [
     {
       id: "shell",
       label: "Shell",

@@ -25,7 +25,7 @@ function flat(values: FormValues): Flat {
   const { added: _, texts, ...work } = values.work;
   for (const [name, value] of Object.entries({ ...work, ...texts })) found.set(`Work: ${name}`, value || "none");
   for (const field of POLICY_FIELDS)
-    found.set(field.label, values.policy[field.path] || standardOf(field, values.work.kind));
+    found.set(field.label, values.policy[field.path] || standardOf(field, values.work));
   return found;
 }
 

@@ -39,7 +39,7 @@ export function valuesOf(schedule: Schedule, kinds: readonly Kind[] = []): FormV
     note: schedule.note ?? "",
     enabled: schedule.enabled,
     work,
-    policy: policyValues(schedule.policy, work.kind),
+    policy: policyValues(schedule.policy, work),
   };
 }
 
@@ -51,7 +51,7 @@ export function kindsOf(...values: FormValues[]): Kind[] {
 /** The request for a new schedule, and what can be seen to be wrong without asking the server. */
 export function newRequest(values: FormValues): { body: NewSchedule; errors: LocalErrors } {
   const errors: LocalErrors = {};
-  const policy = policyRequest(values.policy, NO_POLICY, values.work.kind);
+  const policy = policyRequest(values.policy, NO_POLICY, values.work);
   const body: NewSchedule = {
     name: values.name.trim(),
     timing: values.timing.trim(),
@@ -77,10 +77,10 @@ export function changeRequest(values: FormValues, before: FormValues): { body: S
   if (values.note.trim() !== before.note) body.note = values.note.trim() === "" ? null : values.note.trim();
   if (values.enabled !== before.enabled) body.enabled = values.enabled;
   if (JSON.stringify(values.work) !== JSON.stringify(before.work)) body.work = workRequest(values.work, errors);
-  const policy = policyRequest(values.policy, before.policy, values.work.kind);
+  const policy = policyRequest(values.policy, before.policy, values.work);
   // The stored timeout is that of the old kind of work; a new kind begins with its own.
-  if (values.work.kind !== before.work.kind && values.work.added === null && values.policy.timeout.trim() === "") {
-    policy.timeout = standardTimeout(values.work.kind);
+  if (values.work.kind !== before.work.kind && values.policy.timeout.trim() === "") {
+    policy.timeout = standardTimeout(values.work);
   }
   if (Object.keys(policy).length > 0) body.policy = policy;
   if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";

@@ -3,11 +3,10 @@
 import type { AddedWork, Kind, NewWork, Work } from "@/api/types";
 import { addedRequest, addedTexts } from "./addedValues";
 import { commandOf } from "./policyFields";
-import type { WorkKind } from "./policyGroups";
 import { type LocalErrors, json, pairs, readJson, readPairs } from "./workTexts";
 
 export interface WorkValues {
-  kind: WorkKind;
+  kind: string;
   /** The kind, if a package adds it, and the texts of its fields. */
   added: Kind | null;
   texts: Record<string, string>;
