@@ -160,6 +160,7 @@ BROKEN = {
     "retry": (ECHO.replace('"echo"', '"retry"'), "the flag --retry is taken"),
     "mutable": (ECHO.replace("frozen=True, ", "").replace('"echo"', '"mutable"'), "frozen dataclass"),
     "reserved": (ECHO.replace("    text:", "    line:").replace('"echo"', '"reserved"'), "called 'line'"),
+    "hidden": (ECHO.replace("    text:", "    _text:").replace('"echo"', '"hidden"'), "cannot be called '_text'"),
     "shell": (ECHO.replace('"echo"', '"shell"'), "another kind is called 'shell' already"),
     "types": (
         ECHO.replace("times: Annotated[int,", "times: Annotated[complex,").replace('"echo"', '"types"'),

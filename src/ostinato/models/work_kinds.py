@@ -237,8 +237,9 @@ class WorkKind:
         if not fields(value):
             raise InvalidInput(f"{value.__name__} has no fields", hint="it needs one at least, such as query: str")
         for one in fields(value):
-            if one.name in _RESERVED or one.name == "kind":
-                raise InvalidInput(f"a field of work cannot be called {one.name!r}", hint="it means something else")
+            if one.name in _RESERVED or not re.fullmatch(r"[a-z][a-z0-9_]*", one.name):
+                hint = f"give a name in small letters; {', '.join(sorted(_RESERVED))} mean something else"
+                raise InvalidInput(f"a field of work cannot be called {one.name!r}", hint=hint)
         if self.timeout is not None:
             parse_duration(self.timeout, field="timeout")
 
@@ -319,7 +320,7 @@ class WorkKind:
         return tuple((name, f"{name}." if len(found) > 1 else "") for name in found)
 
 
-_RESERVED = frozenset(name for name in vars(Work) if not name.startswith("_"))
+_RESERVED = frozenset({"kind", *(name for name in vars(Work) if not name.startswith("_"))})
 
 
 def _field(one: Field[Any], hint: Any, default: Any) -> KindField:
