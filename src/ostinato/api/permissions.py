@@ -69,7 +69,7 @@ def _power(work: Work | Unreadable) -> str | None:
         return f"{work.kind} work"
     for one in kind.fields:
         if one.about.secret and any(_REFERENCE.search(text) for text in _texts(getattr(work, one.name)).values()):
-            noun = (one.about.label or one.name).lower().removesuffix("s")
+            noun = one.label.lower().removesuffix("s")
             return f"a {noun} that reads a secret of the machine (env:, file:)"
     return None
 

@@ -46,11 +46,12 @@ def _of(kind: WorkKind) -> Iterator[WorkFlag]:
 def _help(one: KindField) -> str:
     """What is said of it; of a package's field also what holds without it."""
     about = one.about
-    if about.written or about.flag or one.is_required:
+    if about.written or one.is_required:
         return about.written or about.help
     again = " May be given again." if one.form in (FieldForm.TEXTS, FieldForm.PAIRS) else ""
     again = " May be env:NAME or file:PATH, read at each start." + again if about.secret else again
-    default = "" if one.default in (None, [], {}, False) else f" [default: {one.default}]"
+    standing = about.otherwise or ("" if one.default in (None, [], {}, False) else str(one.default))
+    default = f" [default: {standing}]" if standing else ""
     return f"{about.help}{again}{default}".strip()
 
 

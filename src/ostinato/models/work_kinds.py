@@ -124,6 +124,8 @@ class WorkField:
     """Its flag at the command line; that of the kind for its main fields, else `KIND-NAME`, unless given."""
     written: str = ""
     """What the command line says instead of `help`."""
+    otherwise: str = ""
+    """What holds without it, where its default does not say so."""
     clear: str = "none"
     """What takes it away at the command line, where it may be None or empty."""
     sign: str = "="
@@ -152,6 +154,11 @@ class KindField:
     is_required: bool
     default: Any
     about: WorkField
+
+    @property
+    def label(self) -> str:
+        """What the page calls it."""
+        return self.about.label or self.name.replace("_", " ").capitalize()
 
     @property
     def form(self) -> FieldForm:
@@ -223,6 +230,8 @@ class WorkKind:
     """The fields that the flag of the kind gives; the first field, unless given."""
     flag: str = ""
     """The flag of the kind at the command line; its name, unless given."""
+    bare: bool = False
+    """Whether the other flags are the bare names of the fields, without that of the kind: so ours are."""
     fresh: bool = False
     """Whether an edit of its main field begins with all others anew."""
 
@@ -272,7 +281,7 @@ class WorkKind:
 
     def flag_of(self, field: KindField) -> str:
         """The flag of a field that is not a main one."""
-        return field.about.flag or f"{self.name}_{field.name}"
+        return field.about.flag or (field.name if self.bare else f"{self.name}_{field.name}")
 
     @property
     def main_flag(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ostinato.errors import InvalidInput
@@ -26,19 +27,15 @@ from ostinato.models.work_kinds import ProcessWork, Shown, Work, WorkField, Work
 
 __all__ = ["OUR_KINDS", "Agent", "Function", "Http", "Shell", "Unreadable"]
 
-_ALL = Shown.VIEWERS
+_seen = partial(WorkField, shown=Shown.VIEWERS)
 _ENV = WorkField(
     "May hold references: env:NAME, file:PATH.",
     "Environment",
     secret=True,
-    flag="env",
     written="A variable, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given again.",
 )
-_FOLDER = WorkField(
+_FOLDER = _seen(
     "Relative to the project's folder.",
-    "Folder",
-    shown=_ALL,
-    flag="folder",
     written="The folder to run in, relative to the project's, or to the current one if there is no project.",
 )
 
@@ -48,18 +45,15 @@ class Function(Work):
     """Call a task by its name with these arguments."""
 
     kind: ClassVar[str] = "function"
-    task: Annotated[str, WorkField("The task to run, by its name.", "Task", shown=_ALL, longest=200)]
-    args: Annotated[
-        list[Any],
-        WorkField("Its arguments, as a JSON array.", "Arguments", shown=_ALL, flag="args", example='[1, "two"]'),
-    ] = field(default_factory=list)
+    task: Annotated[str, _seen("The task to run, by its name.", longest=200)]
+    args: Annotated[list[Any], _seen("Its arguments, as a JSON array.", "Arguments", example='[1, "two"]')] = field(
+        default_factory=list
+    )
     kwargs: Annotated[
         dict[str, Any],
-        WorkField(
+        _seen(
             "Its keyword arguments, as a JSON object.",
             "Named arguments",
-            shown=_ALL,
-            flag="kwargs",
             example='{"name": "value"}',
             item_flag="arg",
             item_help="One keyword argument, name=value; may be given again.",
@@ -82,47 +76,25 @@ class Shell(ProcessWork):
     kind: ClassVar[str] = "shell"
     command: Annotated[
         str | list[str],
-        WorkField(
+        _seen(
             "A text for a shell, or the program and its arguments.",
-            "Command",
-            shown=_ALL,
             written="The command to run, through sh; a JSON array of strings is run without a shell.",
         ),
     ]
     env: Annotated[dict[str, str], _ENV] = field(default_factory=dict)
     folder: Annotated[str | None, _FOLDER] = None
-    user: Annotated[
-        str | None,
-        WorkField("The user to run it as; the engine must run as root.", "User", shown=_ALL, flag="user"),
-    ] = None
-    nice: Annotated[
-        int | None,
-        WorkField(
-            "Its niceness, -20 to 19.",
-            "Nice",
-            shown=_ALL,
-            flag="nice",
-            written="Its niceness, -20 to 19. [default: the engine's own]",
-        ),
-    ] = None
+    user: Annotated[str | None, _seen("The user to run it as; the engine must run as root.")] = None
+    nice: Annotated[int | None, _seen("Its niceness, -20 to 19.", otherwise="the engine's own")] = None
     memory: Annotated[
         int | str | None,
-        WorkField(
-            'Bytes, or text such as "512MB".',
-            "Memory",
-            shown=_ALL,
-            flag="memory",
-            written="The most memory that each of its processes may have, such as 512MB. [default: none]",
-        ),
+        _seen("The most memory that each of its processes may have, such as 512MB.", otherwise="none"),
     ] = None
     cpu: Annotated[
         float | str | None,
-        WorkField(
-            'Processor time in seconds, or text such as "1m".',
+        _seen(
+            "The most processor time that each of its processes may take, such as 10m.",
             "Processor time",
-            shown=_ALL,
-            flag="cpu",
-            written="The most processor time that each of its processes may take, such as 10m. [default: none]",
+            otherwise="none",
             unit=" s",
         ),
     ] = None
@@ -156,66 +128,26 @@ class Agent(ProcessWork):
     """
 
     kind: ClassVar[str] = "agent"
-    prompt: Annotated[str, WorkField("The prompt to give to an AI agent.", "Prompt", shown=_ALL)]
-    context: Annotated[
-        str,
-        WorkField(
-            "isolated, group or session:NAME",
-            "Context",
-            shown=_ALL,
-            flag="context",
-            written="A new conversation (isolated), the project's (group), or session:NAME. [default: isolated]",
-        ),
-    ] = "isolated"
-    cli: Annotated[
-        str,
-        WorkField(
-            "One of the agents of the settings.",
-            "CLI",
-            shown=_ALL,
-            flag="cli",
-            written="Which agent: claude, or a name of 'agents' in ostinato.toml. [default: claude]",
-        ),
-    ] = "claude"
-    model: Annotated[
-        str | None,
-        WorkField(
-            "The model that it uses; its own default, unless given.",
-            "Model",
-            shown=_ALL,
-            flag="model",
-            written="The model that it uses. [default: the agent's own]",
-        ),
-    ] = None
-    system: Annotated[
-        str | None,
-        WorkField("Text to add to its system prompt.", "System prompt", shown=_ALL, flag="system", clear=""),
-    ] = None
+    prompt: Annotated[str, _seen("The prompt to give to an AI agent.")]
+    context: Annotated[str, _seen("A new conversation (isolated), the project's (group), or session:NAME.")] = (
+        "isolated"
+    )
+    cli: Annotated[str, _seen("Which agent: claude, or a name of 'agents' in ostinato.toml.", "CLI")] = "claude"
+    model: Annotated[str | None, _seen("The model that it uses.", otherwise="the agent's own")] = None
+    system: Annotated[str | None, _seen("Text to add to its system prompt.", "System prompt", clear="")] = None
     permission_mode: Annotated[
-        str | None,
-        WorkField(
-            "What it may do unasked, such as acceptEdits.",
-            "Permission mode",
-            shown=_ALL,
-            flag="permission_mode",
-            written="What it may do unasked, such as acceptEdits. [default: the agent's own]",
-        ),
+        str | None, _seen("What it may do unasked, such as acceptEdits.", otherwise="the agent's own")
     ] = None
     allowed_tools: Annotated[
         list[str],
-        WorkField(
+        _seen(
             'Tools that it may use unasked, such as "Bash(git *)".',
-            "Allowed tools",
-            shown=_ALL,
             flag="allowed_tool",
             written='A tool that it may use unasked, such as "Bash(git *)"; may be given again.',
         ),
     ] = field(default_factory=list)
     mcp_config: Annotated[
-        str | None,
-        WorkField(
-            "The file that lists its MCP servers, or that JSON itself.", "MCP config", shown=_ALL, flag="mcp_config"
-        ),
+        str | None, _seen("The file that lists its MCP servers, or that JSON itself.", "MCP config")
     ] = None
     env: Annotated[dict[str, str], _ENV] = field(default_factory=dict)
     folder: Annotated[str | None, _FOLDER] = None
@@ -260,10 +192,8 @@ class Http(Work):
     kind: ClassVar[str] = "http"
     method: Annotated[
         str,
-        WorkField(
+        _seen(
             "Such as GET or POST.",
-            "Method",
-            shown=_ALL,
             standard="GET",
             written="The request to send: METHOD URL, such as POST https://example.com/hook",
         ),
@@ -273,7 +203,6 @@ class Http(Work):
         dict[str, str],
         WorkField(
             "May hold references: env:NAME, Bearer file:PATH.",
-            "Headers",
             secret=True,
             flag="header",
             sign=":",
@@ -291,16 +220,13 @@ class Http(Work):
         ),
     ] = None
     body: Annotated[
-        str | None,
-        WorkField("Its body, sent unchanged.", "Text body", flag="data", instead_of="json", clear=""),
+        str | None, WorkField("Its body, sent unchanged.", "Text body", flag="data", instead_of="json", clear="")
     ] = None
     expect: Annotated[
         list[int | str],
-        WorkField(
+        _seen(
             'For example 204 or "2xx".',
             "Expected status",
-            shown=_ALL,
-            flag="expect",
             written="A status that counts as a success, such as 204 or 2xx; may be given again. [default: 2xx]",
         ),
     ] = field(default_factory=lambda: ["2xx"])
@@ -356,9 +282,17 @@ class Unreadable:
 
 _EXECUTORS = "ostinato.execution.executors"
 OUR_KINDS = (
-    WorkKind(Function, "", "Task", needs_admin=False, flag="task", fresh=True),
-    WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m"),
-    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m"),
-    WorkKind(Http, f"{_EXECUTORS}.http.executor:HttpCalls", "HTTP", "1m", needs_admin=False, main=("method", "url")),
+    WorkKind(Function, "", "Task", needs_admin=False, flag="task", bare=True, fresh=True),
+    WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m", bare=True),
+    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", bare=True),
+    WorkKind(
+        Http,
+        f"{_EXECUTORS}.http.executor:HttpCalls",
+        "HTTP",
+        "1m",
+        needs_admin=False,
+        main=("method", "url"),
+        bare=True,
+    ),
 )
 """In the order in which people see them."""

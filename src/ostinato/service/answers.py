@@ -239,28 +239,17 @@ class KindList(Answer):
 
 def kind_answer(kind: WorkKind) -> Kind:
     """A kind of work, as a form needs it."""
-    return Kind(
-        kind.name,
-        kind.title,
-        kind.help,
-        kind.name in added_kinds(),
-        kind.needs_admin,
-        kind.timeout,
-        [
-            KindField(
-                one.name,
-                one.about.label or one.name.replace("_", " ").capitalize(),
-                one.about.help,
-                one.form,
-                one.is_required,
-                one.is_nullable,
-                one.default,
-                one.about.secret,
-                one.choices,
-            )
-            for one in kind.fields
-        ],
-    )
+    told = [
+        KindField.of(
+            one,
+            help=one.about.help,
+            secret=one.about.secret,
+            required=one.is_required,
+            nullable=one.is_nullable,
+        )
+        for one in kind.fields
+    ]
+    return Kind.of(kind, label=kind.title, added=kind.name in added_kinds(), fields=told)
 
 
 @answer_of(RunModel, "waiting")

@@ -1556,13 +1556,13 @@ export interface components {
             allowed_tools?: string[];
             /**
              * Cli
-             * @description One of the agents of the settings.
+             * @description Which agent: claude, or a name of 'agents' in ostinato.toml.
              * @default claude
              */
             cli?: string;
             /**
              * Context
-             * @description isolated, group or session:NAME
+             * @description A new conversation (isolated), the project's (group), or session:NAME.
              * @default isolated
              */
             context?: string;
@@ -1590,7 +1590,7 @@ export interface components {
             mcp_config?: string | null;
             /**
              * Model
-             * @description The model that it uses; its own default, unless given.
+             * @description The model that it uses.
              */
             model?: string | null;
             /**
@@ -2043,7 +2043,7 @@ export interface components {
             command: string | string[];
             /**
              * Cpu
-             * @description Processor time in seconds, or text such as "1m".
+             * @description The most processor time that each of its processes may take, such as 10m.
              */
             cpu?: number | string | null;
             /**
@@ -2065,7 +2065,7 @@ export interface components {
             kind: "shell";
             /**
              * Memory
-             * @description Bytes, or text such as "512MB".
+             * @description The most memory that each of its processes may have, such as 512MB.
              */
             memory?: number | string | null;
             /**
