@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from ostinato.models.schedule import Schedule
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
-    from ostinato.models.work import Agent, Function, Http, Shell
+    from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
+    from ostinato.models.work_values import Agent, Function, Http, Shell
     from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
@@ -88,6 +89,7 @@ __all__ = [
     "Session",
     "Settings",
     "Shell",
+    "Shown",
     "Snooze",
     "Task",
     "Timing",
@@ -95,6 +97,9 @@ __all__ = [
     "Trigger",
     "WaitTimeout",
     "Weekly",
+    "Work",
+    "WorkField",
+    "WorkKind",
     "current_run",
     "parse_timing",
 ]
@@ -129,7 +134,8 @@ _HOMES = {
     "ostinato.models.schedule": ("Schedule",),
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
-    "ostinato.models.work": ("Agent", "Function", "Http", "Shell"),
+    "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
+    "ostinato.models.work_values": ("Agent", "Function", "Http", "Shell"),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task"),
     "ostinato.timing": (

@@ -133,6 +133,7 @@ GOOD = {
     "POST /api/projects": Good("/api/projects", {"name": "shop", "folder": "/tmp", "env": {"A": "b"}}, 201),
     "DELETE /api/projects/{name}": Good("/api/projects/spare", status=204),
     "GET /api/tasks": Good("/api/tasks"),
+    "GET /api/kinds": Good("/api/kinds"),
     "GET /api/logins": Good("/api/logins"),
     "DELETE /api/logins/{id}": Good("/api/logins/1", status=204),
     "GET /api/tokens": Good("/api/tokens"),

@@ -39,6 +39,7 @@ GET /api/nodes
 GET /api/projects
 GET /api/projects/{name}
 GET /api/tasks
+GET /api/kinds
 GET /api/overview
 GET /api/timeline
 """

@@ -13,7 +13,7 @@ from ostinato import Agent, Function, Gate, Http, Shell
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.models.policy import load_policy, make_policy, policy_json, policy_text
 from ostinato.models.session import with_turn
-from ostinato.models.work import Work, default_timeout, read_work, work_json, work_line, work_text
+from ostinato.models.work import Work, default_timeout, read_work, work_json, work_text
 from ostinato.models.work_checks import parse_size
 
 EVERY_FIELD = [
@@ -182,7 +182,7 @@ def test_a_line_of_work_is_what_people_call_it() -> None:
         Agent("Hi"),
         Http("GET", "http://x.example"),
     ]
-    assert [work_line(work) for work in works] == ["job", "a b", "a 'b c'", "Hi", "GET http://x.example"]
+    assert [work.line for work in works] == ["job", "a b", "a 'b c'", "Hi", "GET http://x.example"]
 
 
 def test_a_gate_is_a_command_with_a_timeout() -> None:

@@ -29,6 +29,7 @@ from ostinato.api.problems import Unexpected, add_problem_handlers
 from ostinato.api.proxies import ProxyMiddleware
 from ostinato.api.routes import (
     audit,
+    kinds,
     lanes,
     login,
     nodes,
@@ -70,6 +71,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     nodes.router,
     projects.router,
     tasks.router,
+    kinds.router,
     tokens.router,
     audit.router,
     live.router,

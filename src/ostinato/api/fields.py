@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import fields
 
 from ostinato.errors import InvalidInput, TimingError
+from ostinato.models.installed_kinds import installed_kinds
 from ostinato.models.policy import Policy
 
 __all__ = ["at", "dotted", "of_schedule", "under"]
 
 _POLICIES = frozenset(field.name for field in fields(Policy)) | {"run_once"}
 _WORKS = frozenset({"args", "kwargs", "json"})
-_KINDS = frozenset({"function", "shell", "agent", "http"})
 _PLACES = frozenset({"body", "query", "path", "header", "cookie"})
 
 
@@ -23,7 +23,7 @@ def dotted(location: Sequence[str | int]) -> str:
     place, *parts = location if location and location[0] in _PLACES else ("", *location)
     if place == "query":
         parts = parts[:1]
-    if len(parts) > 1 and parts[0] == "work" and parts[1] in _KINDS:
+    if len(parts) > 1 and parts[0] == "work" and parts[1] in installed_kinds():
         del parts[1]
     return ".".join(str(part) for part in parts)
 

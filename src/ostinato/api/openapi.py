@@ -16,6 +16,7 @@ from ostinato.api.problems import Problem
 from ostinato.api.schemas import answer_schemas
 from ostinato.api.security import SAFE_METHODS
 from ostinato.models.access import Role
+from ostinato.service.answers import added_work
 
 __all__ = ["describe"]
 
@@ -60,15 +61,31 @@ def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
     components["securitySchemes"] = _SECURITY
     known = {(method, route.path_format): route for route in routes for method in route.methods or ()}
     told = {place: answer for place, route in known.items() if (answer := getattr(route, "answer", None)) is not None}
-    (*found, _), answered = answer_schemas([*told.values(), Problem])
+    added = added_work()
+    found, answered = answer_schemas([*told.values(), Problem, *added.values()])
     schemas |= answered
-    bodies = dict(zip(told, found, strict=True))
+    for kind, answer in added.items():
+        _add_kind(answered, kind, {"$ref": f"#/components/schemas/{answer.__name__}"})
+    bodies = dict(zip(told, found, strict=False))
     for path, method, operation in _operations(document):
         route = known.get((method, path))
         _complete(path, method, operation, None if route is None else needed_role(route))
         if (method, path) in bodies:
             _tell(operation["responses"], bodies[method, path])
     return document
+
+
+def _add_kind(node: Any, kind: str, answer: dict[str, str]) -> None:
+    """Wherever work is told, it may also be of this kind, which a package adds."""
+    if isinstance(node, list):
+        for part in node:
+            _add_kind(part, kind, answer)
+    elif isinstance(node, dict):
+        if "unreadable" in (mapping := node.get("discriminator", {}).get("mapping", {})):
+            mapping[kind] = answer["$ref"]
+            node["anyOf"].append(answer)
+        for part in node.values():
+            _add_kind(part, kind, answer)
 
 
 def _tell(responses: dict[str, Any], schema: dict[str, Any]) -> None:

@@ -6,14 +6,16 @@ And what an operator may change of a schedule that has such a thing: when it run
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ostinato.api.access import require
 from ostinato.api.redaction import HIDDEN
 from ostinato.api.shapes.policy import NewPolicy
 from ostinato.errors import InvalidInput
 from ostinato.models.access import Login, Role
+from ostinato.models.installed_kinds import kind_of
 from ostinato.models.schedule import Schedule
-from ostinato.models.work import Agent, Http, Shell, Unreadable, Work
+from ostinato.models.work import Unreadable, Work
 
 __all__ = ["check_changes", "check_permissions", "check_replaced"]
 
@@ -59,25 +61,31 @@ def _power_of(schedule: Schedule) -> str | None:
 
 
 def _power(work: Work | Unreadable) -> str | None:
-    match work:
-        case Shell() | Agent():
-            return f"{work.kind} work"
-        case Http() if any(_REFERENCE.search(value) for value in work.headers.values()):
-            return "a header that reads a secret of the machine (env:, file:)"
-        case Unreadable():
-            # It may be a command that another version can read.
-            return "work that cannot be read"
-        case _:
-            return None
+    if isinstance(work, Unreadable):
+        # It may be a command that another version, or another node, can read.
+        return "work that cannot be read"
+    kind = kind_of(work)
+    if kind.needs_admin:
+        return f"{work.kind} work"
+    for one in kind.fields:
+        if one.about.secret and any(_REFERENCE.search(text) for text in _texts(getattr(work, one.name)).values()):
+            noun = one.label.lower().removesuffix("s")
+            return f"a {noun} that reads a secret of the machine (env:, file:)"
+    return None
+
+
+def _texts(value: Mapping[str, str] | str | None) -> Mapping[str, str]:
+    """The texts in a secret field, by the name in it, or by none."""
+    return value if isinstance(value, Mapping) else {} if value is None else {"": value}
 
 
 def _check_shown(work: Work | None) -> None:
     """The stars of a hidden value would be stored in its place."""
-    for field in ("env", "headers"):
-        for name, value in getattr(work, field, {}).items():
+    for one in () if work is None else kind_of(work).fields:
+        for name, value in _texts(getattr(work, one.name)).items() if one.about.secret else ():
             if value == HIDDEN:
                 raise InvalidInput(
-                    f"{name} is {HIDDEN}, which stands for a value that was not shown",
-                    field=f"work.{field}.{name}",
+                    f"{name or one.name} is {HIDDEN}, which stands for a value that was not shown",
+                    field=f"work.{one.name}.{name}".removesuffix("."),
                     hint="give the value again, or leave out work to keep it as it is",
                 )

@@ -14,11 +14,13 @@ from typing import Any
 
 from ostinato.models.policy import plain
 from ostinato.models.policy_fields import POLICIES, PolicyField
+from ostinato.models.work_values import OUR_KINDS
 
 __all__ = ["policy_form"]
 
 _HEAD = "// Written by `make types` from the table of policies, src/ostinato/models/policy_fields.py. Do not edit.\n"
 _TYPES = {bool: "flag", int: "whole", float: "number", str: "text", timedelta: "text", tuple[str, ...]: "names"}
+_LIMITS = {kind.name: kind.timeout for kind in OUR_KINDS if kind.timeout is not None}
 
 
 def policy_form() -> str:
@@ -45,7 +47,7 @@ def _told(field: PolicyField) -> dict[str, Any]:
     """A policy as the page tells it in words."""
     says = {"else" if value is ... else json.dumps(plain(value)): text for value, text in field.about.says.items()}
     told = {"name": field.name, "label": field.about.label, "default": plain(field.default), "says": says}
-    return {**told, "kinds": field.about.of_kinds} if field.about.of_kinds else told
+    return {**told, "kinds": _LIMITS} if field.about.is_of_kind else told
 
 
 def _control(path: str, field: PolicyField) -> dict[str, Any]:
@@ -64,8 +66,8 @@ def _control(path: str, field: PolicyField) -> dict[str, Any]:
     }
     if is_required:
         control["required"] = True
-    if field.about.of_kinds:
-        control["kinds"] = field.about.of_kinds
+    if field.about.is_of_kind:
+        control["kinds"] = _LIMITS
     if field.about.choices:
         control["choices"] = [{"value": str(v), "label": f"{v}: {words}"} for v, words in field.about.choices.items()]
     return control

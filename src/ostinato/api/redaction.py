@@ -17,7 +17,9 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from msgspec import Struct
 
 from ostinato.models.access import Login, Role
+from ostinato.models.installed_kinds import find_kind
 from ostinato.models.project import Project
+from ostinato.models.work_kinds import Shown, WorkKind
 from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 
 __all__ = ["HIDDEN", "shown", "shown_to"]
@@ -61,15 +63,9 @@ def _shown(value: Any, role: Role) -> Any:
     for name in _telling_fields(type(value)):
         setattr(value, name, _shown(getattr(value, name), role))
     is_operator = role.covers(Role.OPERATOR)
+    if (kind := _kind_of(type(value))) is not None:
+        _hide(value, kind, is_operator=is_operator)
     match value:
-        case ShellWork() | AgentWork():
-            value.env = _names(value.env)
-        case HttpWork():
-            value.headers = _names(value.headers)
-            if not is_operator:
-                value.url = _hidden_query(value.url)
-                value.json = None if value.json is None else HIDDEN
-                value.body = None if value.body is None else HIDDEN
         case UnreadableWork():
             value.text = HIDDEN
         case Run(work=HttpWork(), result=dict(result)) if not is_operator:
@@ -78,6 +74,31 @@ def _shown(value: Any, role: Role) -> Any:
         case Node() if not is_operator:
             value.services = {name: _without_error(service) for name, service in value.services.items()}
     return value
+
+
+@cache
+def _kind_of(answer: type[Struct]) -> WorkKind | None:
+    """The kind of work that an answer tells, if it is one."""
+    config = answer.__struct_config__
+    return find_kind(str(config.tag)) if config.tag_field == "kind" else None
+
+
+def _hide(value: Any, kind: WorkKind, *, is_operator: bool) -> None:
+    """What the description of its kind keeps from who asks."""
+    for one in kind.fields:
+        given = getattr(value, one.name)
+        if given is None:
+            continue
+        if one.about.secret:
+            if isinstance(given, str) and not _REFERENCE.fullmatch(given) and hasattr(value, "line"):
+                value.line = value.line.replace(given, HIDDEN) if given else value.line
+            setattr(value, one.name, _names(given) if isinstance(given, Mapping) else _names({"": given})[""])
+        elif not is_operator and one.about.shown is Shown.WITHOUT_QUERY:
+            setattr(value, one.name, _hidden_query(given))
+        elif not is_operator and one.about.shown is not Shown.VIEWERS:
+            setattr(value, one.name, HIDDEN)
+    if not is_operator and hasattr(value, "line") and not kind.is_public:
+        value.line = HIDDEN
 
 
 @cache

@@ -29,12 +29,11 @@ def examine_work(database: OpenDatabase, schedules: Sequence[Schedule], alive: S
     yield from _queued(database, known, alive)
     yield from _projects(database)
     yield from _agents(schedules, database.app.settings)
+    yield from _kinds()
 
 
 def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]) -> Finding:
-    from ostinato.models.work import Function
-
-    wanted = {one.work.task for one in schedules if isinstance(one.work, Function) and one.next_run_at is not None}
+    wanted = {one.work.needs for one in schedules if one.work.needs is not None and one.next_run_at is not None}
     missing = sorted(wanted - known)
     if not missing:
         return Finding(
@@ -92,3 +91,14 @@ def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Findi
             good += 1
     if wanted and good == len(wanted):
         yield Finding("agents", "ok", f"found {named(sorted(wanted))}")
+
+
+def _kinds() -> Iterator[Finding]:
+    """Kinds of work that packages add."""
+    from ostinato.models.installed_kinds import GROUP, added_kinds, broken_kinds
+
+    for name, why in broken_kinds().items():
+        fix = f"mend or uninstall the package; its entry point is {name!r} of {GROUP}"
+        yield Finding("kinds", "warn", f"{name} work cannot be loaded: {why}", fix)
+    if added_kinds():
+        yield Finding("kinds", "ok", f"packages add {named(sorted(added_kinds()))}")

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from ostinato.cli.console import emit_json_line, keep_streams, say
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, NO_WORK, Common, Text, WorkFlags
+from ostinato.cli.options import NO_COMMON, Common, Text
 from ostinato.cli.policy import budget_option, gate_option, limit_option
 from ostinato.cli.run_view import tell
 from ostinato.cli.work import NOTHING, placed, work_of
+from ostinato.cli.work_flags import NO_WORK, WorkFlags
+from ostinato.models.work_kinds import ProcessWork, is_task
 
 if TYPE_CHECKING:
     from ostinato.models.run import Run
-    from ostinato.models.work import Work
+    from ostinato.models.work_kinds import Work
 
 __all__ = ["execute"]
 
@@ -79,17 +81,15 @@ def execute(
 
 def _here(work: Work, project: str | None) -> Work:
     """The work in the current folder, which is recorded: a later retry may be elsewhere."""
-    from ostinato.models.work import Agent, Shell
-
-    if project is None and isinstance(work, (Shell, Agent)) and work.folder is None:
+    if project is None and isinstance(work, ProcessWork) and work.folder is None:
         return replace(work, folder=os.getcwd())
     return placed(work, project)
 
 
 def _check_task(database: OpenDatabase, work: Work) -> None:
     """Only what this process knows can be run in it."""
-    if work.task is not None:
-        database.app.registry.task(work.task)
+    if work.needs is not None and is_task(work.needs):
+        database.app.registry.task(work.needs)
 
 
 def _exit_code(run: Run) -> int:

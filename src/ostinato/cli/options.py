@@ -1,6 +1,7 @@
 """Flags that many commands share: only their names and types. `open_database.py` reads what they mean.
 
-Those of a policy are made of its table, in `policy.py`.
+Those of a policy are made of its table, in `policy.py`, those of work of the descriptions of its kinds, in
+`work_flags.py`.
 """
 
 from __future__ import annotations
@@ -15,39 +16,27 @@ __all__ = [
     "NO_ENGINE",
     "NO_MESSAGE",
     "NO_TLS",
-    "NO_WORK",
-    "AgentFlags",
     "Causes",
     "Common",
     "EngineFlags",
-    "HttpFlags",
     "LaneName",
     "Limit",
     "ListenHost",
     "ListenPort",
     "MessageFlags",
     "NodeName",
-    "ProcessFlags",
     "ProjectName",
     "RunNumber",
     "ScheduleName",
     "SessionKey",
-    "ShellFlags",
-    "TaskFlags",
     "Text",
     "Texts",
     "TlsFlags",
     "Wait",
     "WaitTime",
-    "WorkFlags",
     "Yes",
 ]
 
-_TASK = Group("Task", sort_key=1)
-_SHELL = Group("Shell", sort_key=2)
-_AGENT = Group("Agent", sort_key=3)
-_PROCESS = Group("Shell and agent", sort_key=4)
-_HTTP = Group("HTTP", sort_key=5)
 _COMMON = Group("Common", sort_key=10)
 
 Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
@@ -120,101 +109,6 @@ class TlsFlags:
     """The file with its key. [env: OSTINATO_TLS_KEY]"""
 
 
-@Parameter(name="*", group=_TASK)
-@dataclass(frozen=True)
-class TaskFlags:
-    """A task and its arguments."""
-
-    task: str | None = None
-    """The task to run, by its name."""
-    args: str | None = None
-    """Its arguments, as a JSON array."""
-    kwargs: str | None = None
-    """Its keyword arguments, as a JSON object."""
-    arg: list[str] | None = None
-    """One keyword argument, name=value; may be given again."""
-
-
-@Parameter(name="*", group=_SHELL)
-@dataclass(frozen=True)
-class ShellFlags:
-    """A command, and what it may use."""
-
-    shell: Text = None
-    """The command to run, through sh; a JSON array of strings is run without a shell."""
-    user: str | None = None
-    """The user to run it as; the engine must run as root."""
-    nice: str | None = None
-    """Its niceness, -20 to 19. [default: the engine's own]"""
-    memory: str | None = None
-    """The most memory that each of its processes may have, such as 512MB. [default: none]"""
-    cpu: str | None = None
-    """The most processor time that each of its processes may take, such as 10m. [default: none]"""
-
-
-@Parameter(name="*", group=_AGENT)
-@dataclass(frozen=True)
-class AgentFlags:
-    """A prompt, and who gets it."""
-
-    agent: Text = None
-    """The prompt to give to an AI agent."""
-    context: str | None = None
-    """A new conversation (isolated), the project's (group), or session:NAME. [default: isolated]"""
-    cli: str | None = None
-    """Which agent: claude, or a name of 'agents' in ostinato.toml. [default: claude]"""
-    model: str | None = None
-    """The model that it uses. [default: the agent's own]"""
-    system: Text = None
-    """Text to add to its system prompt."""
-    permission_mode: str | None = None
-    """What it may do unasked, such as acceptEdits. [default: the agent's own]"""
-    allowed_tool: list[str] | None = None
-    """A tool that it may use unasked, such as "Bash(git *)"; may be given again."""
-    mcp_config: str | None = None
-    """The file that lists its MCP servers, or that JSON itself."""
-
-
-@Parameter(name="*", group=_PROCESS)
-@dataclass(frozen=True)
-class ProcessFlags:
-    """Where a command or an agent runs, and with what around it."""
-
-    folder: str | None = None
-    """The folder to run in, relative to the project's, or to the current one if there is no project."""
-    env: Texts = None
-    """A variable, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given again."""
-
-
-@Parameter(name="*", group=_HTTP)
-@dataclass(frozen=True)
-class HttpFlags:
-    """A request, and which answers are good."""
-
-    http: tuple[str, str] | None = None
-    """The request to send: METHOD URL, such as POST https://example.com/hook"""
-    header: Texts = None
-    """A header, "Name: value"; may hold env:NAME or file:PATH, read at each start. May be given again."""
-    data: Text = None
-    """Its body, sent unchanged."""
-    json_data: Text = None
-    """Its body as JSON, sent with the content type of JSON."""
-    expect: list[str] | None = None
-    """A status that counts as a success, such as 204 or 2xx; may be given again. [default: 2xx]"""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class WorkFlags:
-    """What to do: one of --task, --shell, --agent and --http, with the flags that go with it."""
-
-    of_task: TaskFlags = TaskFlags()
-    of_shell: ShellFlags = ShellFlags()
-    of_agent: AgentFlags = AgentFlags()
-    of_process: ProcessFlags = ProcessFlags()
-    of_http: HttpFlags = HttpFlags()
-
-
 @Parameter(name="*")
 @dataclass(frozen=True)
 class MessageFlags:
@@ -246,4 +140,3 @@ NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
 NO_TLS = TlsFlags()
 NO_MESSAGE = MessageFlags()
-NO_WORK = WorkFlags()

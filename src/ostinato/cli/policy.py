@@ -15,6 +15,7 @@ from ostinato.cli.options import Text
 from ostinato.cli.work import NOTHING, as_command, whole
 from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput
+from ostinato.models.installed_kinds import installed_kinds
 from ostinato.models.policy_fields import POLICIES, PolicyField
 from ostinato.models.policy_values import Budget, Gate, Keep, Retry
 
@@ -79,8 +80,9 @@ def _help(field: PolicyField) -> str:
 def _default(field: PolicyField) -> str:
     """What holds without the flag, as it would be written."""
     match field.default:
-        case None if field.about.of_kinds:
-            return ", ".join(f"{kind} {limit}" for kind, limit in {**field.about.of_kinds, "task": NOTHING}.items())
+        case None if field.about.is_of_kind:
+            limits = {kind.name: kind.timeout for kind in installed_kinds().values() if kind.timeout is not None}
+            return ", ".join(f"{kind} {limit}" for kind, limit in {**limits, "task": NOTHING}.items())
         case None:
             return NOTHING
         case timedelta():

@@ -111,7 +111,7 @@ async def _itself(engine: T) -> T:
 async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:
     """What runs here, on which database, and what comes next."""
     from ostinato.clock import from_micros
-    from ostinato.models.work import Function
+    from ostinato.models.work_kinds import is_task
 
     health = await app.aio.health()
     settings, tasks = app.settings, sorted(app.registry.tasks)
@@ -124,7 +124,7 @@ async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], No
     now = from_micros(app.clock.now())
     talk(f"database   {without_password(settings.db)}")
     talk(f"node       {health['node']}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
-    needs_tasks = any(isinstance(schedule.work, Function) for schedule in schedules)
+    needs_tasks = any(is_task(schedule.work.needs) for schedule in schedules)
     hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
     talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")
     talk(f"schedules  {many}, {on} on" + _next_due(schedules[0].next_run_at if schedules else None, settings.tz, now))

@@ -9,6 +9,7 @@ from cyclopts import App
 from ostinato.cli.console import Cell, Column, emit_json, table
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import NO_COMMON, Common
+from ostinato.models.work_kinds import is_task
 
 __all__ = ["app"]
 
@@ -40,7 +41,7 @@ def _tasks(database: OpenDatabase) -> list[dict[str, Any]]:
     nodes = [node for node in database.ask(database.services.nodes.list()) if node.state != "lost"]
     here = database.app.registry.tasks
     found = []
-    for name in sorted({*here, *(task for node in nodes for task in node.tasks)}):
+    for name in sorted({*here, *(task for node in nodes for task in filter(is_task, node.tasks))}):
         definition = here.get(name)
         kind = description = None
         if definition is not None:

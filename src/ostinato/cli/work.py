@@ -1,6 +1,7 @@
-"""From flags to work: a task with its arguments, a command, a prompt or a request. Pure; nothing is looked up.
+"""From flags to work, by the descriptions of its kinds. Pure; nothing is looked up.
 
-`work_of` makes it anew, for `schedule add` and `exec`; `edited_work` changes what a schedule has.
+`work_of` makes it anew, for `schedule add` and `exec`; `edited_work` changes what a schedule has. `work_flags.py` has
+the flags.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ostinato.cli.options import WorkFlags
 from ostinato.errors import Conflict, InvalidInput
+from ostinato.models.installed_kinds import installed_kinds, one_of_flags
 from ostinato.models.nesting import too_deep
+from ostinato.models.work_kinds import FieldForm, KindField, ProcessWork, Work, WorkKind
 
 if TYPE_CHECKING:
-    from ostinato.models.work import Function, Unreadable, Work
+    from ostinato.cli.work_flags import WorkFlag, WorkFlags
+    from ostinato.models.work_values import Unreadable
 
 __all__ = [
     "NOTHING",
@@ -32,196 +35,147 @@ __all__ = [
 NOTHING = "none"
 """What takes away what is there."""
 
-_ONE_OF = "--task, --shell, --agent and --http"
-
 
 def work_of(flags: WorkFlags) -> Work:
-    """The work that the flags name; exactly one of the four kinds must be."""
+    """The work that the flags name; exactly one kind must be."""
     kind = _chosen(flags)
     if kind is None:
         hint = "such as --shell 'restic backup /srv' or --http POST https://example.com/hook"
-        raise InvalidInput(f"there is nothing to do: give one of {_ONE_OF}", field="work", hint=hint)
-    _refuse_others(flags, kind)
-    return _make(kind, flags)
+        raise InvalidInput(f"there is nothing to do: give one of {one_of_flags()}", field="work", hint=hint)
+    return _made(kind, flags)
+
+
+def _made(kind: WorkKind, flags: WorkFlags) -> Work:
+    """New work of a kind; InvalidInput if something is missing."""
+    said = _said(kind, flags)
+    for one in kind.fields:
+        if one.is_required and one.name not in said:
+            flag = kind.flag_of(one)
+            raise InvalidInput(f"{_typed(kind.main_flag)} needs {_typed(flag)}", field=flag, hint=one.about.help)
+    return kind.value(**said)
 
 
 def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
     """The work with what was given, or another one; None if nothing was."""
-    from ostinato.models.work import Unreadable
-
     chosen = _chosen(flags)
-    if chosen is None and not any(_given(group) for group, _ in _groups(flags)):
+    if chosen is None and not _given(flags):
         return None
-    kind = chosen or current.kind
-    if isinstance(current, Unreadable):
+    if not isinstance(current, Work):
         if chosen is None:
-            raise Conflict(f"the work of this schedule cannot be read: give it a new one with one of {_ONE_OF}")
-        _refuse_others(flags, kind)
-        return _make(kind, flags)
-    _refuse_others(flags, kind)
-    return _make(kind, flags) if kind != current.kind else _changed(kind, flags, current)
+            raise Conflict(f"the work of this schedule cannot be read: give it a new one with one of {one_of_flags()}")
+        return _made(chosen, flags)
+    kind = chosen or installed_kinds()[current.kind]
+    if kind.name != current.kind:
+        return _made(kind, flags)
+    said = _said(kind, flags, current)
+    if kind.fresh and any(said.get(one.name, was) != was for one, was in _main(kind, current)):
+        return _made(kind, flags)
+    return replace(current, **said)
+
+
+def _main(kind: WorkKind, work: Work) -> Iterator[tuple[KindField, Any]]:
+    for one in kind.main_fields:
+        yield one, getattr(work, one.name)
 
 
 def placed(work: Work, project: str | None) -> Work:
     """The work with the folder that is meant here: without a project, a relative one counts from the current one."""
-    from ostinato.models.work import Agent, Shell
-
-    if project is not None or not isinstance(work, (Shell, Agent)) or work.folder is None:
+    if project is not None or not isinstance(work, ProcessWork) or work.folder is None:
         return work
     return replace(work, folder=os.path.abspath(os.path.expanduser(work.folder)))
 
 
-def _groups(flags: WorkFlags) -> Sequence[tuple[Any, tuple[str, ...]]]:
-    """The flags, with the kinds of work that they go with."""
-    return (
-        (flags.of_task, ("function",)),
-        (flags.of_shell, ("shell",)),
-        (flags.of_agent, ("agent",)),
-        (flags.of_process, ("shell", "agent")),
-        (flags.of_http, ("http",)),
-    )
+def _given(flags: WorkFlags) -> dict[str, Any]:
+    """The flags that were given."""
+    return {name: value for name, value in vars(flags).items() if value is not None}
 
 
-def _given(group: Any) -> dict[str, Any]:
-    values = {field.name: getattr(group, field.name) for field in fields(group)}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _chosen(flags: WorkFlags) -> str | None:
+def _chosen(flags: WorkFlags) -> WorkKind | None:
     """The kind of work that was named."""
-    named = {
-        "function": flags.of_task.task,
-        "shell": flags.of_shell.shell,
-        "agent": flags.of_agent.agent,
-        "http": flags.of_http.http,
-    }
-    kinds = [kind for kind, value in named.items() if value is not None]
+    given = _given(flags)
+    kinds = [kind for kind in installed_kinds().values() if kind.main_flag in given]
     if len(kinds) > 1:
-        both = " and ".join(_flag(kind) for kind in kinds)
-        raise InvalidInput(f"a schedule does one thing, not {both}", field="work", hint=f"give one of {_ONE_OF}")
+        both = " and ".join(_typed(kind.main_flag) for kind in kinds)
+        raise InvalidInput(f"a schedule does one thing, not {both}", field="work", hint=f"give one of {one_of_flags()}")
     return kinds[0] if kinds else None
 
 
-def _flag(kind: str) -> str:
-    return "--task" if kind == "function" else f"--{kind}"
+def _typed(flag: str) -> str:
+    return f"--{flag.replace('_', '-')}"
 
 
-def _refuse_others(flags: WorkFlags, kind: str) -> None:
-    """A flag that would be without effect is a mistake."""
-    for group, kinds in _groups(flags):
-        if kind not in kinds and (given := _given(group)):
-            name = next(iter(given))
-            wanted = " or ".join(_flag(one) for one in kinds)
+def _said(kind: WorkKind, flags: WorkFlags, current: Work | None = None) -> dict[str, Any]:
+    """The fields of the work that were given. A flag that would be without effect is a mistake."""
+    from ostinato.cli.work_flags import FLAGS
+
+    known = FLAGS[kind.name]
+    said: dict[str, Any] = {}
+    given = _given(flags)
+    for name in given:
+        if name not in known:
+            wanted = " or ".join(_typed(one.main_flag) for one in installed_kinds().values() if name in FLAGS[one.name])
             raise InvalidInput(
-                f"--{name.replace('_', '-')} goes with {wanted}, not with {_flag(kind)}",
-                field=name,
-                hint="leave it out",
+                f"{_typed(name)} goes with {wanted}, not with {_typed(kind.main_flag)}", field=name, hint="leave it out"
             )
-
-
-def _make(kind: str, flags: WorkFlags) -> Work:
-    from ostinato.models.work import Agent, Function, Http, Shell
-
-    said = _said(kind, flags)
-    match kind:
-        case "function":
-            return Function(**said)
-        case "shell":
-            return Shell(**said)
-        case "agent":
-            return Agent(**said)
-        case _:
-            return Http(**said)
-
-
-def _changed(kind: str, flags: WorkFlags, current: Work) -> Work:
-    from ostinato.models.work import Function
-
-    if isinstance(current, Function):
-        return _changed_call(flags, current)
-    return replace(current, **_said(kind, flags, current))
-
-
-def _changed_call(flags: WorkFlags, current: Function) -> Function:
-    """The call with what was given; another task starts with no arguments."""
-    given = flags.of_task
-    positional, keywords = _call_arguments(given.args, given.kwargs, given.arg)
-    if given.task is not None and given.task != current.task:
-        return replace(current, task=given.task, args=positional, kwargs=keywords)
-    if given.kwargs is None:
-        keywords = {**current.kwargs, **keywords}
-    return replace(current, args=current.args if given.args is None else positional, kwargs=keywords)
-
-
-def _said(kind: str, flags: WorkFlags, current: Any = None) -> dict[str, Any]:
-    """The fields of the work that were given."""
-    match kind:
-        case "function":
-            positional, keywords = _call_arguments(flags.of_task.args, flags.of_task.kwargs, flags.of_task.arg)
-            return {"task": flags.of_task.task, "args": positional, "kwargs": keywords}
-        case "shell":
-            return {**_of_shell(flags), **_of_process(flags, current)}
-        case "agent":
-            return {**_of_agent(flags), **_of_process(flags, current)}
-        case _:
-            return _of_http(flags, current)
-
-
-def _or_nothing(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: None if given[name] == NOTHING else given[name] for name in names if name in given}
-
-
-def _of_shell(flags: WorkFlags) -> dict[str, Any]:
-    given = _given(flags.of_shell)
-    said = _or_nothing(given, "user", "memory", "cpu")
-    if "shell" in given:
-        said["command"] = as_command(given["shell"])
-    if "nice" in given:
-        said["nice"] = None if given["nice"] == NOTHING else whole("nice", given["nice"])
-    return said
-
-
-def _of_agent(flags: WorkFlags) -> dict[str, Any]:
-    given = _given(flags.of_agent)
-    said = _or_nothing(given, "model", "permission_mode", "mcp_config")
-    for name in ("context", "cli"):
+    for name, flag in known.items():
         if name in given:
-            said[name] = given[name]
-    if "agent" in given:
-        said["prompt"] = given["agent"]
-    if "system" in given:
-        said["system"] = given["system"] or None
-    if "allowed_tool" in given:
-        said["allowed_tools"] = [] if given["allowed_tool"] == [NOTHING] else given["allowed_tool"]
+            said |= _read(flag, given[name], said, current)
+    _check_one_of(kind, given, said)
     return said
 
 
-def _of_process(flags: WorkFlags, current: Any) -> dict[str, Any]:
-    given = flags.of_process
-    said: dict[str, Any] = {}
-    if given.folder is not None:
-        said["folder"] = None if given.folder == NOTHING else given.folder
-    if given.env is not None:
-        said["env"] = work_env(given.env, {} if current is None else current.env)
-    return said
+def _check_one_of(kind: WorkKind, given: Mapping[str, Any], said: dict[str, Any]) -> None:
+    """Of two fields of which one is instead of the other, one is given, and clears the other."""
+    for one in kind.fields:
+        other = one.about.instead_of
+        if other and kind.flag_of(one) in given:
+            rival = next(each for each in kind.fields if each.name == other)
+            if kind.flag_of(rival) in given:
+                first, second = sorted(kind.flag_of(each) for each in (one, rival))
+                raise InvalidInput(f"give either {_typed(first)} or {_typed(second)}, not both", field=first)
+            said[other] = None
 
 
-def _of_http(flags: WorkFlags, current: Any) -> dict[str, Any]:
-    given = flags.of_http
-    said: dict[str, Any] = {}
-    if given.http is not None:
-        said["method"], said["url"] = given.http
-    if given.header is not None:
-        said["headers"] = _headers(given.header, {} if current is None else current.headers)
-    if given.data is not None and given.json_data is not None:
-        raise InvalidInput("give either --data or --json-data, not both", field="data")
-    if given.data is not None:
-        said |= {"body": given.data or None, "json": None}
-    if given.json_data is not None:
-        said |= {"json": _json("json-data", given.json_data, '{"text": "done"}'), "body": None}
-    if given.expect is not None:
-        said["expect"] = [int(status) if status.isdecimal() else status.lower() for status in given.expect]
-    return said
+def _read(flag: WorkFlag, given: Any, said: Mapping[str, Any], current: Work | None) -> dict[str, Any]:
+    """What was written for a flag, as the work takes it."""
+    if len(flag.fields) > 1:
+        return {one.name: word for one, word in zip(flag.fields, given, strict=True)}
+    (one,) = flag.fields
+    before = said.get(one.name, None if current is None else getattr(current, one.name))
+    if flag.is_item:
+        return {one.name: {**(before or {}), **_entries(flag.name, given)}}
+    return {one.name: _value(one, flag.name, given, before)}
+
+
+def _value(one: KindField, flag: str, given: Any, before: Any) -> Any:
+    match one.form:
+        case FieldForm.PAIRS:
+            return _pairs_of(flag, given, one.about.sign, before or {})
+        case FieldForm.TEXTS:
+            takes_numbers = get_args(one.type)[0] is not str
+            items = [] if given == [one.about.clear] else given
+            return [int(item) if item.isdecimal() else item.lower() for item in items] if takes_numbers else items
+        case FieldForm.COMMAND:
+            return as_command(given)
+        case FieldForm.SWITCH | FieldForm.TEXT | FieldForm.CHOICE if not one.is_nullable:
+            return given
+        case _ if one.is_nullable and given == one.about.clear:
+            return None
+        case FieldForm.NUMBER:
+            return _number(one, given)
+        case FieldForm.JSON:
+            return _json(flag.replace("_", "-"), given, one.about.example, get_origin(one.type) or object)
+        case _:
+            return given
+
+
+def _number(one: KindField, text: str) -> float:
+    if float not in (one.type, *get_args(one.type)):
+        return whole(one.name, text)
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{one.name} cannot be {text!r}", field=one.name, hint="give a number") from None
 
 
 def as_command(text: str) -> str | list[str]:
@@ -237,17 +191,20 @@ def as_command(text: str) -> str | list[str]:
 
 def work_env(pairs: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
     """Variables, `NAME=VALUE`, put to those from before; 'none' takes those away."""
-    env = {} if NOTHING in pairs else dict(before)
-    return env | dict(_pairs("env", pairs, "=", "--env NAME=VALUE"))
+    return _pairs_of("env", pairs, "=", before)
 
 
-def _headers(lines: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
-    """Headers, `Name: value`, put to those from before; 'none' takes those away."""
-    headers = {} if NOTHING in lines else dict(before)
-    for name, value in _pairs("header", lines, ":", '--header "Name: value"'):
-        same = next((known for known in headers if known.lower() == name.strip().lower()), name.strip())
-        headers[same] = value.strip()
-    return headers
+def _pairs_of(flag: str, given: Sequence[str], sign: str, before: Mapping[str, str]) -> dict[str, str]:
+    """Names and values, put to those from before; 'none' takes those away. Names before a colon have no case."""
+    found = {} if NOTHING in given else dict(before)
+    example = f'--{flag} "Name: value"' if sign == ":" else f"--{flag} NAME{sign}VALUE"
+    for name, value in _pairs(flag, given, sign, example):
+        if sign == ":":
+            same = next((known for known in found if known.lower() == name.strip().lower()), name.strip())
+            found[same] = value.strip()
+        else:
+            found[name] = value
+    return found
 
 
 def _pairs(flag: str, given: Sequence[str], sign: str, example: str) -> Iterator[tuple[str, str]]:
@@ -269,16 +226,15 @@ def whole(field: str, text: str) -> int:
         raise InvalidInput(f"{field} cannot be {text!r}", field=field, hint="give a whole number") from None
 
 
-def _call_arguments(args: str | None, kwargs: str | None, named: list[str] | None) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a task, from `--args '[1]'`, `--kwargs '{"a": 1}'` and `--arg a=1`."""
-    positional = _json("args", args, '[1, "two"]', list) if args is not None else []
-    keywords = _json("kwargs", kwargs, '{"name": "value"}', dict) if kwargs is not None else {}
-    for pair in named or []:
+def _entries(flag: str, given: Sequence[str]) -> dict[str, Any]:
+    """Single entries, `name=value`, of a JSON object."""
+    found = {}
+    for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise InvalidInput(f"--arg cannot be {pair!r}", field="arg", hint="write --arg name=value")
-        keywords[name] = json_or_text(value)
-    return positional, keywords
+            raise InvalidInput(f"--{flag} cannot be {pair!r}", field=flag, hint=f"write --{flag} name=value")
+        found[name] = json_or_text(value)
+    return found
 
 
 def json_or_text(text: str) -> Any:
@@ -300,9 +256,11 @@ def _json(field: str, text: str, example: str, kind: type = object) -> Any:
     except RecursionError:
         raise too_deep(f"--{field} is", field) from None
     except ValueError as error:
-        raise InvalidInput(
-            f"--{field} is not JSON: {error}", field=field, hint=f"write --{field} '{example}'"
-        ) from None
+        raise InvalidInput(f"--{field} is not JSON: {error}", field=field, hint=_write(field, example)) from None
     if not isinstance(value, kind):
-        raise InvalidInput(f"--{field} cannot be {text}", field=field, hint=f"write --{field} '{example}'")
+        raise InvalidInput(f"--{field} cannot be {text}", field=field, hint=_write(field, example))
     return value
+
+
+def _write(field: str, example: str) -> str:
+    return f"write --{field} '{example}'" if example else f"write JSON behind --{field}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
+from ostinato.models.work_kinds import FieldForm, KindField
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ __all__ = ["name_of", "policy_line", "work_cell", "work_page"]
 
 def work_cell(work: Work | Unreadable) -> str:
     """The work on one line."""
-    from ostinato.models.work import work_line
-
-    return " ".join(work_line(work).split())
+    return " ".join(work.line.split())
 
 
 def name_of(run: Run) -> str:
@@ -30,38 +29,30 @@ def name_of(run: Run) -> str:
 
 def work_page(work: Work | Unreadable) -> str:
     """All of a work: what it does, then a line for each of its other fields."""
-    from ostinato.models.work import Agent, Function, Http, Shell, Unreadable, work_json
+    from ostinato.models.installed_kinds import kind_of
+    from ostinato.models.work import Unreadable, work_json
 
-    told: tuple[str, ...]
-    match work:
-        case Unreadable():
-            return f"{work.reason}\n{work.text}"
-        case Function():
-            head, told = f"task {work.task}", ("task",)
-        case Shell():
-            command = work.command if isinstance(work.command, str) else shlex.join(work.command)
-            head, told = f"shell {command}", ("command",)
-        case Agent():
-            head, told = f"agent {work.prompt}", ("prompt",)
-        case Http():
-            head, told = f"http {work.method} {work.url}", ("method", "url")
+    if isinstance(work, Unreadable):
+        return f"{work.reason}\n{work.text}"
+    kind, shape = kind_of(work), work_json(work)
+    others = [one for one in kind.fields if one not in kind.main_fields and shape[one.name]]
+    return "\n".join(
+        [f"{kind.main_flag} {work.line}", *(f"{one.name} {_value(one, shape[one.name])}" for one in others)]
+    )
+
+
+def _value(one: KindField, value: Any) -> str:
+    match one.form:
+        case FieldForm.PAIRS if one.about.sign == ":":
+            return ", ".join(f"{name}: {text}" for name, text in value.items())
+        case FieldForm.PAIRS:
+            return " ".join(f"{name}{one.about.sign}{text}" for name, text in value.items())
+        case FieldForm.TEXTS:
+            return ", ".join(str(item) for item in value)
+        case FieldForm.JSON:
+            return json.dumps(value, ensure_ascii=False)
         case _:
-            assert_never(work)
-    shape = work_json(work)
-    rest = [f"{name} {_value(name, value)}" for name, value in shape.items() if name not in ("kind", *told) and value]
-    return "\n".join([head, *rest])
-
-
-def _value(name: str, value: Any) -> str:
-    if name == "env":
-        return " ".join(f"{variable}={text}" for variable, text in value.items())
-    if name == "headers":
-        return ", ".join(f"{header}: {text}" for header, text in value.items())
-    if name in ("args", "kwargs", "json"):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    return f"{value:g} s" if name == "cpu" else str(value)
+            return f"{value:g}{one.about.unit}" if one.about.unit else str(value)
 
 
 def policy_line(policy: Policy) -> str:

@@ -146,7 +146,7 @@ class Engine:
         settings = self.settings
         if takes_work:
             await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
-        self.dispatcher.know(sorted(self.registry.tasks))
+        self.dispatcher.know(self.runner.served)
         self.recorder.connect(self.runner, self.dispatcher)
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
@@ -347,7 +347,7 @@ class Engine:
 
     def learn(self) -> None:
         """Tasks were registered since the start."""
-        self.dispatcher.know(sorted(self.registry.tasks))
+        self.dispatcher.know(self.runner.served)
         self.lease.signal.set()
         self.dispatcher.wake()
 
@@ -396,7 +396,7 @@ class Engine:
             slots=self.settings.slots if self.takes_work else 0,
             running=self.runner.running,
             draining=self.is_draining or self.is_asked_to_drain,
-            tasks=tuple(sorted(self.registry.tasks)) if self.takes_work else (),
+            tasks=tuple(self.runner.served) if self.takes_work else (),
             started_at=self._started_at if self._started_at is not None else now,
             now=now,
             lease_until=lease_until,

@@ -19,7 +19,7 @@ from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import read_work
+from ostinato.models.work import UnknownKind, read_work
 from ostinato.timing import Timing
 
 __all__ = ["NOBODY", "plan_fires"]
@@ -37,8 +37,7 @@ def plan_fires(
     says why later ones were not seen. A timing that raises gives a broken schedule, never a dead loop.
     """
     try:
-        work = read_work(schedule.work)
-        policy = with_turn(load_policy(schedule.policy), work, schedule.project)
+        policy = _in_conversation(schedule, load_policy(schedule.policy))
         timing = schedule.anchored_timing
         if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
             policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
@@ -62,6 +61,16 @@ def plan_fires(
             broken=reason,
             remaining=schedule.remaining,
         )
+
+
+def _in_conversation(schedule: DueSchedule, policy: Policy) -> Policy:
+    """The policy, with the session of a conversation if its work continues one. NotLoadable if nobody can read it."""
+    try:
+        return with_turn(policy, read_work(schedule.work), schedule.project)
+    except UnknownKind as error:
+        if schedule.task != error.needs:
+            raise
+        return policy  # its package is not here: a node that has it executes the run
 
 
 def _plan_ahead(schedule: DueSchedule, timing: Timing, policy: Policy, random: Callable[[], float]) -> FirePlan | None:

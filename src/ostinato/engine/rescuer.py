@@ -23,6 +23,7 @@ from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import Cause
+from ostinato.models.work_kinds import is_task, unserved
 from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
@@ -136,9 +137,11 @@ class Rescuer:
         self._explained_at = steady
         before = self._clock.now() - UNKNOWN_TASK_AFTER
         unknown = await self._quarantine.attempt(lambda: self._runs.unclaimable_runs(before))
-        for task in {run.task for run in unknown}:
+        for task in {str(run.task) for run in unknown}:
             ids = [run.id for run in unknown if run.task == task]
-            reason = f"task {task!r} is not registered on any running node: was it renamed, or is its app not running?"
+            reason = unserved(task)
+            if is_task(task):
+                reason += ": was it renamed, or is its app not running?"
             await self._runs.explain_queued(ids, Cause.UNKNOWN_TASK, reason)
             log.error("%s: %s", counted(len(ids), "queued run waits", "queued runs wait"), reason)
         return len(unknown)

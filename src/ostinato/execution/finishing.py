@@ -17,7 +17,7 @@ from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.policy import Policy
 from ostinato.models.project import Conversation
 from ostinato.models.run import ClaimedRun, Finish
-from ostinato.models.work import Agent, Work
+from ostinato.models.work_kinds import Work
 
 __all__ = ["make_finish"]
 
@@ -31,7 +31,7 @@ def make_finish(
     finish = decide(claimed, policy, outcome, now, random.random, errors=context.totals.get("errors", 0))
     if context.has_report:
         finish.progress, finish.totals, finish.output = context.take_report(final=True)
-    if outcome.conversation is not None and isinstance(work, Agent):
+    if outcome.conversation is not None and work is not None:
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
     if policy.budget is not None and claimed.schedule_id is not None:
         finish.cost = _cost(context)
@@ -47,9 +47,10 @@ def _masked(outcome: Outcome, mask: Mask) -> Outcome:
     )
 
 
-def _conversation(work: Agent, project: str | None, id: str) -> Conversation | None:
+def _conversation(work: Work, project: str | None, id: str) -> Conversation | None:
     key = work.conversation(project)
-    return None if key is None else Conversation(key, id, project if work.context == "group" else None)
+    # One whose key depends on the project goes with it.
+    return None if key is None else Conversation(key, id, project if key != work.conversation(None) else None)
 
 
 def _cost(context: RunContext) -> int:

@@ -27,11 +27,13 @@ from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
 from ostinato.models.budget import MICRO, Reservation, grant
+from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import Policy
 from ostinato.models.project import ProjectContext
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause, Trigger
-from ostinato.models.work import Agent, Function, Http, Shell, Work
+from ostinato.models.work import Function, ProcessWork, Shell, Work
+from ostinato.models.work_kinds import WorkKind
 from ostinato.stores.base import ProjectStore
 
 __all__ = ["Preparation", "needs_preparation"]
@@ -104,7 +106,7 @@ class Preparation:
 
     async def _find_environment(self, claimed: ClaimedRun, policy: Policy, call: Call) -> ProcessEnvironment | Outcome:
         work = call.work
-        key = work.conversation(claimed.project) if isinstance(work, Agent) else None
+        key = work.conversation(claimed.project)
         ground: ProjectContext | None = ProjectContext()
         if claimed.project is not None or key is not None:
             ground = await self._projects.find_context(claimed.project, key)
@@ -114,18 +116,22 @@ class Preparation:
                 f"{claimed.project} FOLDER', or give the schedule another one"
             )
         home = Path.cwd() if ground.folder is None else Path(ground.folder)
-        folder = home if isinstance(work, (Function, Http)) or work.folder is None else home / work.folder
-        variables = {**ground.env, **({} if isinstance(work, (Function, Http)) else work.env)}
-        if isinstance(work, Http) and policy.gate is None:
-            variables = {}  # a request has no environment
-        headers = work.headers if isinstance(work, Http) else {}
-        is_plain = ground.folder is None and folder == home and not _has_files(variables, headers)
+        folder, variables, kind = home, dict(ground.env), kind_of(work)
+        if isinstance(work, ProcessWork):
+            folder = home if work.folder is None else home / work.folder
+            variables |= work.env
+        elif policy.gate is None:
+            variables = {}  # only a process has an environment
+        is_added = call.definition is not None and not isinstance(work, Function)
+        references = {} if isinstance(work, ProcessWork) else kind.references(work)
+        hidden = [*self._passwords, *literal_secrets(references, by_name=not is_added)]
+        is_plain = ground.folder is None and folder == home and not _has_files(variables, references)
         try:
             if is_plain:
-                found = _look(home, None, variables, headers, self._passwords)
+                found = _look(home, None, variables, references, hidden)
             else:
                 async with asyncio.timeout(self._folder_seconds):
-                    found = await on_own_thread(lambda: _look(home, folder, variables, headers, self._passwords))
+                    found = await on_own_thread(lambda: _look(home, folder, variables, references, hidden))
         except TimeoutError:
             return Outcome(
                 OutcomeKind.FAILED,
@@ -143,8 +149,10 @@ class Preparation:
         # Before anything is said in its output.
         if found.mask.has_any:
             call.context.mask = found.mask
-        _tell_embedded(call.context, {**embedded(variables), **embedded(headers, headers=True)})
-        of_other = isinstance(work, Shell) and work.user is not None
+        _tell_embedded(call.context, {**embedded(variables), **embedded(references, headers=True)})
+        if is_added and (refusal := _as_call(call, kind, found.references)) is not None:
+            return refusal
+        of_other = isinstance(work, ProcessWork) and work.user is not None
         return ProcessEnvironment(
             folder,
             {
@@ -152,7 +160,7 @@ class Preparation:
                 **found.environment,
                 **_said_of(claimed, call.context),
             },
-            found.headers,
+            found.references,
             ground.conversation,
         )
 
@@ -199,7 +207,7 @@ class _Found:
     """What is there for the work."""
 
     environment: dict[str, str]
-    headers: dict[str, str]
+    references: dict[str, str]
     mask: Mask
     """Made here, beside the loop: a key of a thousand lines takes its time."""
 
@@ -213,8 +221,8 @@ def _look(
     home: Path,
     folder: Path | None,
     variables: Mapping[str, str],
-    headers: Mapping[str, str],
-    passwords: Iterable[str],
+    references: Mapping[str, str],
+    known: Iterable[str],
 ) -> _Found | InvalidInput | Outcome | None:
     """What the disk says, which may take its time: what was found; what is wrong; None if there is no such folder.
 
@@ -223,14 +231,14 @@ def _look(
         if folder is not None and not folder.is_dir():
             return None
         environment, secrets = resolve_all(variables, os.environ, home)
-        resolved, more = resolve_all(headers, os.environ, home, headers=True)
+        resolved, more = resolve_all(references, os.environ, home, headers=True)
     except InvalidInput as error:
         return error
     except (OSError, ValueError) as error:
         if is_exhausted(error):
             return starved(one_line(error))
         return InvalidInput(f"its folder {folder} cannot be read: {error}")
-    hidden = [*secrets, *more, *literal_secrets(headers), *passwords]
+    hidden = [*secrets, *more, *known]
     return _Found(environment, resolved, Mask(hidden) if hidden else NO_SECRETS)
 
 
@@ -259,6 +267,16 @@ def _hand_over(verdict: GateResult, process_environment: ProcessEnvironment, cal
     if isinstance(call.work, Shell):  # an agent has it in its prompt, a function in its context
         said = "" if verdict.data is None else msgspec.json.encode(verdict.data).decode()
         process_environment.environment = {**process_environment.environment, "OSTINATO_GATE": said}
+
+
+def _as_call(call: Call, kind: WorkKind, references: Mapping[str, str]) -> Outcome | None:
+    """The work of a package becomes a call of its function, with the work as it is with its secrets."""
+    assert call.definition is not None
+    try:
+        call.work = Function(call.definition.name, [kind.resolved(call.work, references), call.context])
+    except Exception as error:  # what its class checks does not hold for what a reference stands for
+        return _impossible(one_line(error))
+    return None
 
 
 def _impossible(reason: str) -> Outcome:

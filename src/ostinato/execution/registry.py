@@ -18,6 +18,7 @@ from ostinato.execution.throttle import Throttle
 from ostinato.listeners import Listeners
 from ostinato.models.ids import RunId
 from ostinato.models.policy import check_key, make_policy
+from ostinato.models.work_kinds import KIND_PREFIX
 from ostinato.tuning import DEFAULT_TUNING
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
@@ -65,6 +66,10 @@ class Registry:
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
         check_key(name, "task", "give it another name: @app.task('mail')")
+        if name.startswith(KIND_PREFIX):
+            raise InvalidInput(
+                f"a task cannot be called {name!r}", field="name", hint="kind: is reserved for the scheduler"
+            )
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
             raise InvalidInput(

@@ -18,12 +18,10 @@ from ostinato.config import Settings
 from ostinato.durations import duration_text
 from ostinato.errors import NotFound, NotLoadable
 from ostinato.execution.context import RunContext
-from ostinato.execution.executors.agent.executor import Agents
-from ostinato.execution.executors.base import Call, Executor
+from ostinato.execution.executors.base import Call, Executor, ExecutorHost
 from ostinato.execution.executors.function import AsyncFunctions, ThreadFunctions
-from ostinato.execution.executors.http.executor import HttpCalls
+from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
-from ostinato.execution.executors.shell import Shells
 from ostinato.execution.finishing import make_finish
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.output import CappedText
@@ -38,7 +36,8 @@ from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy
 from ostinato.models.run import CANCELLED, ClaimedRun, Ending, Finish, Report
 from ostinato.models.states import Cause
-from ostinato.models.work import Agent, Function, Http, Shell, read_work
+from ostinato.models.work import Function, read_work
+from ostinato.models.work_kinds import is_task
 from ostinato.stores.base import ProjectStore
 
 __all__ = ["ActiveRun", "Runner"]
@@ -118,11 +117,9 @@ class Runner:
         self._async = AsyncFunctions(self._stop_seconds)
         self._threaded = ThreadFunctions(self.threads, self._stop_seconds)
         self._process = ProcessFunctions(tuning)
-        self._executors: dict[str, Executor] = {
-            Shell.kind: Shells(tuning),
-            Agent.kind: Agents(settings),
-            Http.kind: HttpCalls(settings, self.threads, clock.now),
-        }
+        self._executors = make_executors(ExecutorHost(settings, self.threads, clock.now))
+        self._added = load_functions()
+        """The functions of packages, by the kind of work that they execute."""
         self._starved = 0
         self._starved_told: Micros | None = None
         self._given_up: set[ActiveRun] = set()
@@ -135,6 +132,11 @@ class Runner:
         """Called when what was given up has ended after all."""
         self.may_begin: Callable[[], Awaitable[None]] = _at_once
         """Awaited when the preparation of a run is through: returns when its work may begin."""
+
+    @property
+    def served(self) -> list[str]:
+        """What this node can execute, by the names that runs need: tasks, and kinds of work that packages add."""
+        return sorted([*self._registry.tasks, *(definition.name for definition in self._added.values())])
 
     @property
     def running(self) -> int:
@@ -152,7 +154,9 @@ class Runner:
         try:
             active.policy = load_policy(claimed.policy)
             work = read_work(claimed.work, claimed.kind)
-            definition = self._registry.task(work.task) if isinstance(work, Function) else None
+            definition = self._registry.task(work.task) if isinstance(work, Function) else self._added.get(work.kind)
+            if definition is None and work.kind not in self._executors:
+                raise NotLoadable(f"its package cannot execute {work.kind} work here: see the log of this node")
         except (NotLoadable, NotFound) as error:
             cause = Cause.UNKNOWN_TASK if isinstance(error, NotFound) else Cause.NOT_LOADABLE
             active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}", cause=cause)
@@ -401,7 +405,7 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
     cause, reason = active.ending
     if not ended:
         reason += "; it did not end when told to and may still be running"
-        if isinstance(active.executor, ThreadFunctions):
+        if isinstance(active.executor, ThreadFunctions) and is_task(active.claimed.task):
             reason += " (isolation='process' can be killed)"
     match active.stop:
         case Stop.TIMED_OUT:

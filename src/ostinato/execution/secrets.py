@@ -232,11 +232,13 @@ def resolve_all(
     return resolved, secrets
 
 
-def literal_secrets(headers: Mapping[str, str]) -> list[str]:
-    """What stands in headers as it is and is a secret by the header's name: the value, and the parts of it that are."""
+def literal_secrets(headers: Mapping[str, str], *, by_name: bool = True) -> list[str]:
+    """What stands in headers as it is and is a secret by the header's name: the value, and the parts of it that are.
+
+    Not `by_name`: whatever their names are."""
     secrets: list[str] = []
     for name, value in headers.items():
-        if _SECRET_HEADER.search(name) and not _IN_HEADER.fullmatch(value):
+        if (not by_name or _SECRET_HEADER.search(name)) and not _IN_HEADER.fullmatch(value):
             scheme, _, credentials = value.strip().partition(" ")
             cookies = [part.partition("=")[2] for part in value.split(";")] if "cookie" in name.lower() else []
             secrets += [value, credentials if scheme.isalnum() else "", *cookies]

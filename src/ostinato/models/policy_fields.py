@@ -80,7 +80,7 @@ class Policy:
             Group.FAILURE,
             written=", such as 5m",
             says={None: "An attempt may take any amount of time.", ...: "An attempt may take {}."},
-            of_kinds={"shell": "5m", "agent": "30m", "http": "1m"},
+            is_of_kind=True,
         ),
     ] = None
     max_age: Annotated[

@@ -140,8 +140,8 @@ class About:
     """A few words for each value of an enum."""
     says: Mapping[Any, str] = field(default_factory=dict)
     """A sentence for some values, and behind `...` one for all others, with {} in the value's place."""
-    of_kinds: Mapping[str, str] = field(default_factory=dict)
-    """The default of some kinds of work, instead of its own."""
+    is_of_kind: bool = False
+    """Whether kinds of work have their own default."""
 
 
 @dataclass(frozen=True, slots=True, init=False)

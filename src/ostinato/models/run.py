@@ -164,7 +164,7 @@ class NewRun:
 
 def stored_work(work: Work, policy: Policy) -> StoredWork:
     """Both as text."""
-    return StoredWork(work.kind, work.task, work_text(work), policy_text(policy))
+    return StoredWork(work.kind, work.needs, work_text(work), policy_text(policy))
 
 
 def queued_run(

@@ -17,7 +17,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy
 from ostinato.models.run import Ending, NewRun
 from ostinato.models.states import Cause, RunState
-from ostinato.models.work import Agent, Work
+from ostinato.models.work_kinds import Work
 
 __all__ = [
     "DROPPED",
@@ -110,10 +110,9 @@ class Delivery(StrEnum):
 
 def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:
     """The policy with a session if its work continues a conversation: those go one after the other."""
-    if policy.session is not None or not isinstance(work, Agent):
+    if policy.session is not None or (conversation := work.conversation(project)) is None:
         return policy
-    conversation = work.conversation(project)
-    return policy if conversation is None else replace(policy, session=f"agent:{conversation}")
+    return replace(policy, session=f"{work.kind}:{conversation}")
 
 
 def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:

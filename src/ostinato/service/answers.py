@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_type_hints
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
+from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
 from ostinato.models.output import OutputLine
@@ -25,6 +26,7 @@ from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
+from ostinato.models.work_kinds import FieldForm, WorkKind
 from ostinato.service.tasks import TaskUse
 from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
@@ -36,6 +38,9 @@ __all__ = [
     "Cleared",
     "FunctionWork",
     "HttpWork",
+    "Kind",
+    "KindField",
+    "KindList",
     "Lane",
     "Line",
     "Lines",
@@ -57,7 +62,10 @@ __all__ = [
     "UnreadableWork",
     "Why",
     "Work",
+    "added_work",
     "answer_of",
+    "camel",
+    "kind_answer",
     "line_answer",
     "node_answer",
     "quarantined_answer",
@@ -152,7 +160,7 @@ class HttpWork(Answer, tag_field="kind", tag="http"):
     body: str | None
 
 
-@answer_of(work.Unreadable, "kind")
+@answer_of(work.Unreadable, "kind", "needs")
 class UnreadableWork(Answer, tag_field="kind", tag="unreadable"):
     """Stored work that this version cannot read."""
 
@@ -164,8 +172,84 @@ Work = FunctionWork | ShellWork | AgentWork | HttpWork | UnreadableWork
 
 def _work(model: work.Work | work.Unreadable) -> Work:
     """Made anew for each answer: it may be changed."""
+    added = added_work().get(model.kind)
+    if added is not None:
+        return added.of(model)  # type: ignore[return-value]  # the type names those that are always there
     found: Work = msgspec.convert(model, Work, from_attributes=True)
     return found
+
+
+@cache
+def added_work() -> dict[str, type[Answer]]:
+    """The answers of the kinds of work that packages add: their fields, and the work on one line."""
+    return {
+        kind.name: msgspec.defstruct(  # type: ignore[misc]  # its base is
+            f"{camel(kind.name)}Work",
+            [*((one.name, one.type) for one in kind.fields), ("line", str)],
+            bases=(Answer,),
+            tag_field="kind",
+            tag=kind.name,
+            namespace={"__doc__": kind.help},
+        )
+        for kind in added_kinds().values()
+    }
+
+
+def camel(name: str) -> str:
+    """`copy_file` as a class is called."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+class KindField(Answer):
+    """A field of a kind of work."""
+
+    name: str
+    label: str
+    help: str
+    form: FieldForm
+    """How it is written."""
+    required: bool
+    nullable: bool
+    default: Any
+    secret: bool
+    """Values may be references to secrets: env:NAME, file:PATH."""
+    choices: list[str]
+
+
+class Kind(Answer):
+    """A kind of work, and its fields."""
+
+    name: str
+    label: str
+    help: str
+    added: bool
+    """A package adds it; the fields of the others are as their schemas say."""
+    needs_admin: bool
+    """Only an admin may create or change such work."""
+    timeout: str | None
+    """How long an attempt may take, unless its policy says otherwise."""
+    fields: list[KindField]
+
+
+class KindList(Answer):
+    """Every kind of work."""
+
+    items: list[Kind]
+
+
+def kind_answer(kind: WorkKind) -> Kind:
+    """A kind of work, as a form needs it."""
+    told = [
+        KindField.of(
+            one,
+            help=one.about.help,
+            secret=one.about.secret,
+            required=one.is_required,
+            nullable=one.is_nullable,
+        )
+        for one in kind.fields
+    ]
+    return Kind.of(kind, label=kind.title, added=kind.name in added_kinds(), fields=told)
 
 
 @answer_of(RunModel, "waiting")

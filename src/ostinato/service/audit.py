@@ -24,6 +24,8 @@ from ostinato.durations import duration_text
 from ostinato.errors import OstinatoError
 from ostinato.logs import get_logger
 from ostinato.models.access import Actor, AuditEntry, AuditFilter
+from ostinato.models.installed_kinds import secret_fields
+from ostinato.models.work_kinds import Work
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
@@ -181,6 +183,8 @@ def _small(name: str, value: Any, depth: int = 0) -> Any:
         return {_cut(str(key)): _small(str(key), inner, depth + 1) for key, inner in items}
     if is_dataclass(value) and not isinstance(value, type):
         found = {field.name: getattr(value, field.name) for field in fields(value)}
+        if isinstance(value, Work):
+            found |= {name: _without_secrets(found[name]) for name in secret_fields(value.kind)}
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
         return kind | {
             key: _small(key, inner, depth + 1) for key, inner in found.items() if inner not in (None, {}, [])
@@ -188,6 +192,11 @@ def _small(name: str, value: Any, depth: int = 0) -> Any:
     if isinstance(value, Sequence):
         return _small_list(name, value, depth)
     return _cut(str(getattr(value, "name", value)))
+
+
+def _without_secrets(value: Mapping[str, str] | str | None) -> Any:
+    """Of variables and headers their names."""
+    return sorted(value) if isinstance(value, Mapping) else value and "***"
 
 
 def _small_list(name: str, values: Sequence[Any], depth: int) -> list[Any]:

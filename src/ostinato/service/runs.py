@@ -22,7 +22,7 @@ from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_ke
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
@@ -121,10 +121,10 @@ class RunService:
         at: datetime | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> RunId:
-        """Run this work soon, on any node: Shell, Agent, Http, a task or Function."""
+        """Run this work soon, on any node that can: a task, or work of any kind."""
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
-        spec = EnqueueSpec(found.task or "", policy, key, delay, at)
+        spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
         (id,) = await self._enqueue(spec, [found], await self._policy(found, {**options, **policy}, project), project)
         return id
 
@@ -134,9 +134,9 @@ class RunService:
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
         settled = await self._policy(found, {**options, **policy, "retry": 0}, project)
-        if isinstance(found, Agent) and settled.session is not None:
+        if settled.session is not None and found.conversation(project) is not None:
             await self._check_idle(settled.session)
-        spec = EnqueueSpec(found.task or "")
+        spec = EnqueueSpec(found.needs or "")
         (run,) = _new_runs(spec, [found], settled, project, self._clock.now())
         return replace(run, trigger=Trigger.MANUAL, session=None)
 
@@ -325,7 +325,7 @@ def _new_runs(
 ) -> list[NewRun]:
     text = policy_text(policy)
     due_at = _ready_at(spec, now)
-    stored = [StoredWork(work.kind, work.task, work_text(work), text) for work in works]
+    stored = [StoredWork(work.kind, work.needs, work_text(work), text) for work in works]
     return [
         queued_run(one, policy, Trigger.API, due_at, session=policy.session, key=spec.key, project=project)
         for one in stored

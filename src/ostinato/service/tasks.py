@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ostinato.clock import Clock
+from ostinato.models.work_kinds import is_task
 from ostinato.stores.base import Store
 
 __all__ = ["TaskService", "TaskUse"]
@@ -31,9 +32,10 @@ class TaskService:
 
     async def list(self) -> Sequence[TaskUse]:
         """Every task that a running node knows or a schedule calls, by name."""
-        schedules = await self._store.schedules.count_tasks()
+        counted = await self._store.schedules.count_tasks()
+        schedules = {name: many for name, many in counted.items() if is_task(name)}
         knowing: dict[str, list[str]] = {name: [] for name in schedules}
         for node in await self._store.nodes.list_nodes(self._clock.now()):
-            for task in node.tasks if node.state != "lost" else ():
+            for task in filter(is_task, node.tasks) if node.state != "lost" else ():
                 knowing.setdefault(task, []).append(node.id)
         return [TaskUse(name, knowing[name], schedules.get(name, 0)) for name in sorted(knowing)]

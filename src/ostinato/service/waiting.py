@@ -19,6 +19,7 @@ from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import ACTIVE, RunState
+from ostinato.models.work_kinds import unserved
 from ostinato.stores.base import Store
 
 __all__ = ["Waiting", "already_active", "why_waiting"]
@@ -82,7 +83,7 @@ def _of_nodes(run: Run, running: Sequence[Node]) -> str | None:
         return "no engine is running: start one with 'ostinato up'"
     knowing = [node for node in running if _knows(node, run)]
     if not knowing:
-        return f"task {run.task!r} is not registered on any running node"
+        return unserved(str(run.task))
     if not all(map(_is_draining, knowing)):
         return None
     which = "every running node" if len(knowing) == len(running) else f"every running node that knows task {run.task!r}"

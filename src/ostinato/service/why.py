@@ -11,7 +11,7 @@ from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import Function
+from ostinato.models.work_kinds import unserved
 from ostinato.plurals import counted
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
@@ -193,8 +193,8 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, .
         facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is ").removeprefix("has been "))
     if not nodes:
         facts.append("no engine is running on this database")
-    elif isinstance(schedule.work, Function) and not any(schedule.work.task in node.tasks for node in nodes):
-        facts.append(f"task {schedule.work.task!r} is not registered on any running node")
+    elif (needs := schedule.work.needs) is not None and not any(needs in node.tasks for node in nodes):
+        facts.append(unserved(needs))
     if schedule.failures:
         many = counted(schedule.failures, "scheduled run")
         facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")

@@ -79,7 +79,7 @@ ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.no
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.paused_since, s.paused_reason, s.off_note"
+    "s.paused_since, s.paused_reason, s.off_note, s.task"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
@@ -229,7 +229,7 @@ def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:
         session=session,
         key=key or f"run-{id}",
         node=node,
-        work=load_work(work),
+        work=load_work(work, task),
         project=project,
         schedule_id=None if schedule_id is None else ScheduleId(schedule_id),
         zone=zone,
@@ -327,13 +327,13 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
      after_finish, remaining, failures, version, created_at, updated_at, anchor_at, paused_since, paused_reason,
-     off_note) = row
+     off_note, task) = row
     # fmt: on
-    work = load_work(work_text)
+    work = load_work(work_text, task)
     sentence, unreadable = _sentence(timing, zone)
     policy, policy_error = _policy(policy_text)
     broken = broken or unreadable or policy_error
-    if isinstance(work, Unreadable):
+    if isinstance(work, Unreadable) and work.needs is None:  # else another node may read it
         broken = broken or work.reason
     runs_next = next_at if enabled and not broken and not orphaned else None
     reason = None

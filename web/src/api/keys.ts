@@ -14,6 +14,7 @@ export const keys = {
   nodes: ["nodes"] as const,
   projects: ["projects"] as const,
   tasks: ["tasks"] as const,
+  kinds: ["kinds"] as const,
   tokens: ["tokens"] as const,
   logins: ["logins"] as const,
   audit: ["audit"] as const,

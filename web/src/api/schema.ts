@@ -24,6 +24,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/kinds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Kinds
+         * @description Every kind of work that this server knows, those of installed packages last.
+         */
+        get: operations["list_kinds"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/lanes": {
         parameters: {
             query?: never;
@@ -1318,6 +1338,49 @@ export interface components {
             count: number | null;
         };
         /**
+         * Kind
+         * @description A kind of work, and its fields.
+         */
+        Kind: {
+            /** @description A package adds it; the fields of the others are as their schemas say. */
+            added: boolean;
+            fields: components["schemas"]["KindField"][];
+            help: string;
+            label: string;
+            name: string;
+            /** @description Only an admin may create or change such work. */
+            needs_admin: boolean;
+            /** @description How long an attempt may take, unless its policy says otherwise. */
+            timeout: string | null;
+        };
+        /**
+         * KindField
+         * @description A field of a kind of work.
+         */
+        KindField: {
+            choices: string[];
+            default: unknown;
+            /**
+             * @description How it is written.
+             * @enum {string}
+             */
+            form: "choice" | "command" | "json" | "number" | "pairs" | "switch" | "text" | "texts";
+            help: string;
+            label: string;
+            name: string;
+            nullable: boolean;
+            required: boolean;
+            /** @description Values may be references to secrets: env:NAME, file:PATH. */
+            secret: boolean;
+        };
+        /**
+         * KindList
+         * @description Every kind of work.
+         */
+        KindList: {
+            items: components["schemas"]["Kind"][];
+        };
+        /**
          * Lane
          * @description A named pool, and how full it is.
          */
@@ -1486,40 +1549,64 @@ export interface components {
          * @description Give a prompt to an AI agent's command line.
          */
         NewAgentWork: {
-            /** Allowed Tools */
+            /**
+             * Allowed Tools
+             * @description Tools that it may use unasked, such as "Bash(git *)".
+             */
             allowed_tools?: string[];
             /**
              * Cli
-             * @description One of the agents of the settings.
+             * @description Which agent: claude, or a name of 'agents' in ostinato.toml.
              * @default claude
              */
             cli?: string;
             /**
              * Context
-             * @description isolated, group or session:NAME
+             * @description A new conversation (isolated), the project's (group), or session:NAME.
              * @default isolated
              */
             context?: string;
-            /** Env */
+            /**
+             * Env
+             * @description May hold references: env:NAME, file:PATH.
+             */
             env?: {
                 [key: string]: string;
             };
-            /** Folder */
+            /**
+             * Folder
+             * @description Relative to the project's folder.
+             */
             folder?: string | null;
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "agent";
-            /** Mcp Config */
+            /**
+             * Mcp Config
+             * @description The file that lists its MCP servers, or that JSON itself.
+             */
             mcp_config?: string | null;
-            /** Model */
+            /**
+             * Model
+             * @description The model that it uses.
+             */
             model?: string | null;
-            /** Permission Mode */
+            /**
+             * Permission Mode
+             * @description What it may do unasked, such as acceptEdits.
+             */
             permission_mode?: string | null;
-            /** Prompt */
+            /**
+             * Prompt
+             * @description The prompt to give to an AI agent.
+             */
             prompt: string;
-            /** System */
+            /**
+             * System
+             * @description Text to add to its system prompt.
+             */
             system?: string | null;
         };
         /**
@@ -1548,18 +1635,27 @@ export interface components {
          * @description Call a task by its name with these arguments.
          */
         NewFunctionWork: {
-            /** Args */
+            /**
+             * Args
+             * @description Its arguments, as a JSON array.
+             */
             args?: unknown[];
             /**
              * @description discriminator enum property added by openapi-typescript
              * @enum {string}
              */
             kind: "function";
-            /** Kwargs */
+            /**
+             * Kwargs
+             * @description Its keyword arguments, as a JSON object.
+             */
             kwargs?: {
                 [key: string]: unknown;
             };
-            /** Task */
+            /**
+             * Task
+             * @description The task to run, by its name.
+             */
             task: string;
         };
         /**
@@ -1584,7 +1680,10 @@ export interface components {
          * @description Send a request. A status that is not among `expect` fails the run.
          */
         NewHttpWork: {
-            /** Body */
+            /**
+             * Body
+             * @description Its body, sent unchanged.
+             */
             body?: string | null;
             /**
              * Expect
@@ -1598,7 +1697,10 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
-            /** Json */
+            /**
+             * Json
+             * @description Its body as JSON, sent with the content type of JSON.
+             */
             json?: unknown;
             /**
              * @description discriminator enum property added by openapi-typescript
@@ -1607,10 +1709,14 @@ export interface components {
             kind: "http";
             /**
              * Method
+             * @description Such as GET or POST.
              * @default GET
              */
             method?: string;
-            /** Url */
+            /**
+             * Url
+             * @description Where to.
+             */
             url: string;
         };
         /**
@@ -1930,11 +2036,14 @@ export interface components {
          * @description Run a command: a text goes through `sh -c`, a list is executed as it is.
          */
         NewShellWork: {
-            /** Command */
+            /**
+             * Command
+             * @description A text for a shell, or the program and its arguments.
+             */
             command: string | string[];
             /**
              * Cpu
-             * @description Processor time in seconds, or text such as "1m".
+             * @description The most processor time that each of its processes may take, such as 10m.
              */
             cpu?: number | string | null;
             /**
@@ -1956,12 +2065,18 @@ export interface components {
             kind: "shell";
             /**
              * Memory
-             * @description Bytes, or text such as "512MB".
+             * @description The most memory that each of its processes may have, such as 512MB.
              */
             memory?: number | string | null;
-            /** Nice */
+            /**
+             * Nice
+             * @description Its niceness, -20 to 19.
+             */
             nice?: number | null;
-            /** User */
+            /**
+             * User
+             * @description The user to run it as; the engine must run as root.
+             */
             user?: string | null;
         };
         /**
@@ -2683,6 +2798,80 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_kinds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KindList"];
                 };
             };
             /** @description Not logged in */

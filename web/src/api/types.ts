@@ -29,6 +29,10 @@ export type HttpWork = Schemas["HttpWork"];
 export type UnreadableWork = Schemas["UnreadableWork"];
 export type Work = Run["work"];
 export type NewWork = NewSchedule["work"];
+export type Kind = Schemas["Kind"];
+export type KindField = Schemas["KindField"];
+/** Of a kind that a package adds, which the document of this page does not know: its fields, and its line. */
+export type AddedWork = { kind: string; line: string } & Record<string, unknown>;
 
 export type Policy = Schemas["Policy"];
 export type NewPolicy = Schemas["NewPolicy"];

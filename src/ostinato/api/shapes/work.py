@@ -1,102 +1,89 @@
-"""Work as REST shows and takes it: one of four kinds, told apart by `kind`."""
+"""Work as REST takes it: one of the installed kinds, told apart by `kind`, each made of its description."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
 from ostinato.api.fields import under
 from ostinato.api.shapes.base import RequestBody, Text
-from ostinato.models.work import Agent, Function, Http, Shell
-from ostinato.models.work import Work as WorkModel
+from ostinato.models.installed_kinds import installed_kinds
+from ostinato.models.work_kinds import FieldForm, KindField, Work, WorkKind
+from ostinato.service.answers import camel
 
 __all__ = ["Command", "NewWork", "make_work"]
 
-Command = Annotated[
-    Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
-]
-"""A text for a shell, or the program and its arguments. What is wrong with it, the model says."""
 
-_Size = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]})]
-_Seconds = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})]
-_Expected = Annotated[
-    list[Any],
-    WithJsonSchema({"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}}),
-]
+def _checked_by_model(kind: Any) -> Any:
+    """What is wrong with it, the model says, in better words than a list of what does not match."""
+    return Annotated[Any, WithJsonSchema(TypeAdapter(kind).json_schema())]
 
 
-class NewFunctionWork(RequestBody):
-    """Call a task by its name with these arguments."""
-
-    kind: Literal["function"]
-    task: Annotated[Text, Field(min_length=1, max_length=200)]
-    args: Annotated[list[Any], Field(default_factory=list)]
-    kwargs: Annotated[dict[str, Any], Field(default_factory=dict)]
+Command = _checked_by_model(str | list[str])
+"""A text for a shell, or the program and its arguments."""
 
 
-class NewShellWork(RequestBody):
-    """Run a command: a text goes through `sh -c`, a list is executed as it is."""
-
-    kind: Literal["shell"]
-    command: Command
-    env: Annotated[
-        dict[Text, Text], Field(default_factory=dict, description="May hold references: env:NAME, file:PATH.")
-    ]
-    folder: Annotated[Text | None, Field(description="Relative to the project's folder.")] = None
-    user: Text | None = None
-    nice: int | None = None
-    memory: Annotated[_Size, Field(description='Bytes, or text such as "512MB".')] = None
-    cpu: Annotated[_Seconds, Field(description='Processor time in seconds, or text such as "1m".')] = None
-
-
-class NewAgentWork(RequestBody):
-    """Give a prompt to an AI agent's command line."""
-
-    kind: Literal["agent"]
-    prompt: Text
-    context: Annotated[Text, Field(description="isolated, group or session:NAME")] = "isolated"
-    cli: Annotated[Text, Field(description="One of the agents of the settings.")] = "claude"
-    model: Text | None = None
-    system: Text | None = None
-    permission_mode: Text | None = None
-    allowed_tools: Annotated[list[Text], Field(default_factory=list)]
-    mcp_config: Text | None = None
-    env: Annotated[dict[Text, Text], Field(default_factory=dict)]
-    folder: Text | None = None
+def _type(one: KindField) -> Any:
+    if one.type is str:
+        return Text if one.about.longest is None else Annotated[Text, Field(min_length=1, max_length=one.about.longest)]
+    if one.type == list[str]:
+        return list[Text]
+    match one.form:
+        case FieldForm.PAIRS:
+            return dict[Text, Text]
+        case FieldForm.TEXT if one.type == str | None:
+            return Text | None
+        case FieldForm.TEXTS:
+            return Annotated[list[Any], WithJsonSchema(TypeAdapter(one.type).json_schema())]
+        case FieldForm.TEXT | FieldForm.COMMAND:
+            return _checked_by_model(one.type)
+        case _:
+            return one.type
 
 
-class NewHttpWork(RequestBody):
-    """Send a request. A status that is not among `expect` fails the run."""
+def _field(one: KindField) -> Any:
+    default: Any = one.about.standard if one.is_required else one.default
+    told: dict[str, Any] = {"description": one.about.help or None}
+    if isinstance(default, (list, dict)):
+        told["default_factory"] = type(default) if not default else lambda: list(default)
+    elif not one.is_required or default is not None:
+        told["default"] = default
+    if hasattr(RequestBody, one.name):  # such as json, which pydantic's classes have for themselves
+        told["alias"] = one.name
+    return Field(**told)
 
+
+class _WorkRequest(RequestBody):
     model_config = ConfigDict(serialize_by_alias=True)
 
-    kind: Literal["http"]
-    method: Text = "GET"
-    url: Text
-    headers: Annotated[
-        dict[Text, Text], Field(default_factory=dict, description="May hold references: env:NAME, Bearer file:PATH.")
-    ]
-    json_: Annotated[Any, Field(alias="json")] = None
-    body: Text | None = None
-    expect: Annotated[_Expected, Field(default_factory=lambda: ["2xx"], description='For example 204 or "2xx".')]
+
+def _request(kind: WorkKind) -> type[RequestBody]:
+    fields: dict[str, Any] = {
+        f"{one.name}_" if hasattr(RequestBody, one.name) else one.name: (_type(one), _field(one)) for one in kind.fields
+    }
+    named: Any = {"kind": (Literal[kind.name], ...), **fields}
+    name = f"New{camel(kind.name)}Work"
+    return create_model(name, __base__=_WorkRequest, __module__=__name__, __doc__=kind.help, **named)
 
 
-_AnyWork = NewFunctionWork | NewShellWork | NewAgentWork | NewHttpWork
-_KINDS: dict[str, type[WorkModel]] = {"function": Function, "shell": Shell, "agent": Agent, "http": Http}
-
-
-def make_work(asked: _AnyWork) -> WorkModel:
+def make_work(asked: Any) -> Work:
     """The work that was asked for; what is wrong with it is told by its field, work.command say."""
     given = asked.model_dump(by_alias=True)
     with under("work"):
-        return _KINDS[given.pop("kind")](**given)
+        return installed_kinds()[given.pop("kind")].value(**given)
 
 
-def _makeable(asked: _AnyWork) -> _AnyWork:
+def _makeable(asked: Any) -> Any:
     make_work(asked)
     return asked
 
 
-NewWork = Annotated[_AnyWork, Field(discriminator="kind"), AfterValidator(_makeable)]
+if TYPE_CHECKING:
+    NewWork = Any
+else:
+    _REQUESTS = [_request(kind) for kind in installed_kinds().values()]
+    NewWork = Annotated[reduce(or_, _REQUESTS), Field(discriminator="kind"), AfterValidator(_makeable)]
 """Work that can be made: what is wrong with it is told together with what else is wrong with the request."""

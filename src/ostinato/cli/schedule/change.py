@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import Any
 
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, NO_WORK, Common, ScheduleName, WorkFlags
+from ostinato.cli.options import NO_COMMON, Common, ScheduleName
 from ostinato.cli.policy import NO_POLICY, PolicyFlags, policy_options
 from ostinato.cli.schedule.view import tell_next, tell_schedule, warn_of_unknown_task
 from ostinato.cli.work import NOTHING, edited_work, placed, work_of
+from ostinato.cli.work_flags import NO_WORK, WorkFlags
 from ostinato.errors import InvalidInput, NotFound
 
 __all__ = ["add", "edit"]
@@ -99,7 +100,7 @@ def edit(
         changes |= _given(timing=timing, tz=tz, note=note, project=project)
         if (edited := edited_work(work, current.work)) is not None:
             home = current.project if project is None else None if project == NOTHING else project
-            changes["work"] = placed(edited, home) if work.of_process.folder is not None else edited
+            changes["work"] = placed(edited, home) if vars(work)["folder"] is not None else edited
         if not changes:
             raise InvalidInput("nothing to change was given", hint="see 'ostinato schedule edit --help'")
         schedule = database.ask(schedules.edit(name, **changes))

@@ -9,6 +9,7 @@ from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, t
 from ostinato.cli.run_view import state_cell
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import policy_line, work_cell, work_page
+from ostinato.models.work_kinds import is_task, unserved
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ def unknown_task(database: OpenDatabase, task: str) -> str | None:
     if any(task in node.tasks for node in nodes):
         return None
     if not nodes:
-        return f"no engine is running on this database, so it is unknown whether task {task!r} exists"
-    return f"task {task!r} is not registered on any running node; its runs wait until it is"
+        so = f"no engine is running on this database, so it is unknown whether task {task!r} exists"
+        return so if is_task(task) else None
+    return f"{unserved(task)}; its runs wait until it is"
 
 
 def warn_of_no_engine(database: OpenDatabase) -> bool:
@@ -68,9 +70,7 @@ def warn_of_unserved(database: OpenDatabase, task: str) -> None:
 
 def warn_of_unknown_task(database: OpenDatabase, schedule: Schedule) -> None:
     """Say it on stderr: it is no error, since a node that knows the task may come."""
-    from ostinato.models.work import Function
-
-    missing = unknown_task(database, schedule.work.task) if isinstance(schedule.work, Function) else None
+    missing = None if schedule.work.needs is None else unknown_task(database, schedule.work.needs)
     if missing is not None:
         warn(missing)
 

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from ostinato.clock import Micros
+from ostinato.config import Settings
 from ostinato.execution.context import RunContext
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import TaskDefinition
-from ostinato.models.work import Work
+from ostinato.execution.threads import WorkerThreads
+from ostinato.models.work_kinds import Work
 
-__all__ = ["STOPPED", "Call", "Executor", "ProcessEnvironment"]
+__all__ = ["STOPPED", "Call", "Executor", "ExecutorHost", "ProcessEnvironment"]
 
 STOPPED = Outcome(OutcomeKind.CANCELLED, reason="cancelled")
 """The outcome of a call that ended because it was told to; the runner knows why it was."""
@@ -29,8 +32,8 @@ class ProcessEnvironment:
     """Where it runs; it exists."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """All of it, the OSTINATO_ variables included, but for OSTINATO_REPORT, which the executor makes."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Of an HTTP request."""
+    references: Mapping[str, str] = field(default_factory=dict)
+    """The values of its secret fields, of a request its headers."""
     conversation: str | None = None
     """The id of the conversation to resume."""
     allowance: float | None = None
@@ -46,11 +49,20 @@ class Call:
     done: Callable[[Outcome], None]
     """Called once, on the loop, when the execution has ended."""
     definition: TaskDefinition | None = None
-    """The task of a function."""
+    """The task of a function, or the function of a package that executes its kind of work."""
     process_environment: ProcessEnvironment | None = None
     """Of any other work."""
     handle: Any = None
     """The executor's own hold on it: a task, a process."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorHost:
+    """What a node has for its executors."""
+
+    settings: Settings
+    threads: WorkerThreads
+    now: Callable[[], Micros]
 
 
 class Executor(Protocol):

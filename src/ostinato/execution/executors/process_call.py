@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
-from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
 from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
 from ostinato.execution.resources import is_exhausted, starved
@@ -90,6 +90,11 @@ class ProcessExecutor(ABC):
         self._tuning = tuning
         self.stop_seconds = tuning.command_kill_seconds + 5
         self.kill_seconds = tuning.command_gone_seconds
+
+    @classmethod
+    def made(cls, host: ExecutorHost) -> Self:
+        """For a node."""
+        return cls(host.settings.tuning)
 
     @abstractmethod
     def _begin(self, call: Call) -> ProcessCall: ...

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
 from ostinato.errors import InvalidInput
 from ostinato.models.ids import RunId
+from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
-from ostinato.models.work import Agent, Function, Http, Shell, Work, default_timeout, work_text
+from ostinato.models.work import Function, Work, default_timeout, work_text
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 
@@ -99,7 +100,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         zone=placed.zone,
         work=work_text(work),
         kind=work.kind,
-        task=work.task,
+        task=work.needs,
         policy=policy_text(policy),
         project=None if spec.project in (None, NO_PROJECT) else check_project(spec.project),
         owner=check_key(spec.owner, "owner", "give a name such as ada"),
@@ -121,11 +122,11 @@ def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _in_turn(work: Work, policy: Policy) -> Policy:
     """The policy, unless it sends a continued conversation into a session where another run could continue it too."""
-    if policy.session is not None and isinstance(work, Agent) and work.context != "isolated":
+    if policy.session is not None and work.conversation(None) is not None:
         raise InvalidInput(
-            f"an agent of context {work.context!r} waits its turn in the session of its conversation",
+            f"this {work.kind} work waits its turn in the session of its conversation",
             field="session",
-            hint="leave out session, or use context isolated",
+            hint="leave out session, or begin a new conversation each time (context isolated)",
         )
     return policy
 
@@ -187,7 +188,8 @@ def resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
         return work, code.options_of(work.task)
     if isinstance(work, TaskLike):  # the dearest of these looks, so the last
         return Function(work.name), work.options
-    if isinstance(work, (Shell, Agent, Http)):
+    if isinstance(work, Work):
+        kind_of(work)  # what no node could read back is not stored
         return work, {}
     raise InvalidInput(
         f"work cannot be {work!r}",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ostinato.clock import Micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, Schedule, ScheduleFilter, ScheduleRow, ScheduleSort
-from ostinato.models.work import Function
+from ostinato.models.work_kinds import unserved
 from ostinato.service.pages import Page, cursor_text, read_cursor
 from ostinato.stores.base import Store
 
@@ -81,8 +81,8 @@ async def with_unknown_tasks(store: Store, schedules: Sequence[Schedule], now: M
     if known is None:
         return schedules
     return [
-        replace(schedule, broken=f"task {schedule.work.task!r} is not registered on any running node")
-        if schedule.broken is None and isinstance(schedule.work, Function) and schedule.work.task not in known
+        replace(schedule, broken=unserved(needs))
+        if schedule.broken is None and (needs := schedule.work.needs) is not None and needs not in known
         else schedule
         for schedule in schedules
     ]

@@ -4,7 +4,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
 import { useMay } from "@/api/queries/me";
 import { useProjects } from "@/api/queries/projects";
-import type { Schedule } from "@/api/types";
+import type { Kind, Schedule } from "@/api/types";
 import { Banner } from "@/components/Banner";
 import { Card } from "@/components/Card";
 import { TextField } from "@/components/Field";
@@ -28,13 +28,15 @@ interface Props {
   /** The one that is edited; null for a new one. */
   schedule: Schedule | null;
   initial: FormValues;
+  /** The kinds of work that packages add. */
+  kinds: readonly Kind[];
   /** It is broken, and saving switches it on again. */
   fix?: boolean;
   /** Begins anew with what somebody else has saved. */
   onReload?: (theirs: Schedule) => void;
 }
 
-export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props) {
+export function ScheduleForm({ schedule, initial, kinds, fix = false, onReload }: Props) {
   const [values, setValues] = useState(initial);
   const saving = useSaving({ schedule, initial, fix });
   const dirty = isDirty(values, saving.before);
@@ -46,7 +48,7 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
 
   // An answer moves the focus to the first field that was not taken; mending one of them must not.
   const wrong = useRef<string | null>(null);
-  wrong.current = firstField(saving.errors, fieldOrder(values.work.kind));
+  wrong.current = firstField(saving.errors, fieldOrder(values.work));
   useEffect(() => {
     const field = wrong.current;
     if (field === null) return;
@@ -144,10 +146,11 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
         <Card title="Work">
           <WorkSection
             work={values.work}
+            kinds={kinds}
             errors={errors}
             onChange={(changes) => {
               change({ work: { ...values.work, ...changes } });
-              for (const name of Object.keys(changes)) saving.clear(`work.${name}`);
+              for (const name of Object.keys(changes.texts ?? changes)) saving.clear(`work.${name}`);
             }}
           />
         </Card>
@@ -155,7 +158,7 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
           <div className="-my-3">
             <PolicySection
               values={values.policy}
-              kind={values.work.kind}
+              kind={values.work}
               errors={errors}
               onChange={(path, value) => {
                 change({ policy: { ...values.policy, [path]: value } });
@@ -193,12 +196,12 @@ export function ScheduleForm({ schedule, initial, fix = false, onReload }: Props
   );
 }
 
-/** Why it cannot be saved by whoever is logged in: shell and agent work, and gates, are for admins. */
+/** Why it cannot be saved by whoever is logged in: shell and agent work, that of some packages, and gates, are for admins. */
 function useWhyNot(values: FormValues, before: FormValues, schedule: Schedule | null): string | undefined {
   const operator = useMay("operator");
   const admin = useMay("admin");
-  const kinds = [values.work.kind, ...(schedule === null ? [] : [before.work.kind])];
-  const strong = kinds.includes("shell") || kinds.includes("agent");
+  const works = [values.work, ...(schedule === null ? [] : [before.work])];
+  const strong = works.some(({ kind, added }) => added?.needs_admin ?? (kind === "shell" || kind === "agent"));
   const touched = schedule === null || JSON.stringify(values.work) !== JSON.stringify(before.work);
   const gate = values.policy["gate.command"] !== before.policy["gate.command"];
   if (operator.reason !== undefined) return operator.reason;

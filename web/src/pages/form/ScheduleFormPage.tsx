@@ -2,9 +2,10 @@
 
 import { Link, useParams } from "@tanstack/react-router";
 import { useState } from "react";
+import { useKinds } from "@/api/queries/kinds";
 import { useMay } from "@/api/queries/me";
 import { useSchedule } from "@/api/queries/schedules";
-import type { Schedule } from "@/api/types";
+import type { Kind, Schedule } from "@/api/types";
 import { buttonClass } from "@/components/Button";
 import { EmptyState } from "@/components/EmptyState";
 import { PageHeader } from "@/components/PageHeader";
@@ -20,13 +21,16 @@ export function ScheduleFormPage() {
   const { name } = useParams({ strict: false });
   const [search] = useUrlState();
   const may = useMay("operator");
+  const known = useKinds();
   if (may.reason !== undefined) return <Refused name={name} why={may.reason} />;
-  if (name !== undefined) return <EditForm key={name} name={name} fix={search["fix"] === "1"} />;
+  if (known.isPending) return <SkeletonCards />;
+  const kinds = known.data?.items.filter((kind) => kind.added) ?? [];
+  if (name !== undefined) return <EditForm key={name} name={name} kinds={kinds} fix={search["fix"] === "1"} />;
   const from = search["from"];
   return from === undefined ? (
-    <ScheduleForm schedule={null} initial={NEW_VALUES} />
+    <ScheduleForm schedule={null} initial={NEW_VALUES} kinds={kinds} />
   ) : (
-    <CopyForm key={from} from={from} />
+    <CopyForm key={from} from={from} kinds={kinds} />
   );
 }
 
@@ -51,44 +55,51 @@ function Refused({ name, why }: { name: string | undefined; why: string }) {
   );
 }
 
-function CopyForm({ from }: { from: string }) {
+function CopyForm({ from, kinds }: { from: string; kinds: Kind[] }) {
   const query = useSchedule(from);
   return (
     <QueryView query={query} skeleton={<SkeletonCards />} page={{ title: "New schedule", list: LIST }}>
-      {(schedule) => <ScheduleForm schedule={null} initial={{ ...valuesOf(schedule), name: "", enabled: true }} />}
+      {(schedule) => (
+        <ScheduleForm
+          schedule={null}
+          initial={{ ...valuesOf(schedule, kinds), name: "", enabled: true }}
+          kinds={kinds}
+        />
+      )}
     </QueryView>
   );
 }
 
-function EditForm({ name, fix }: { name: string; fix: boolean }) {
+function EditForm({ name, kinds, fix }: { name: string; kinds: Kind[]; fix: boolean }) {
   const query = useSchedule(name);
   return (
     <QueryView query={query} skeleton={<SkeletonCards />} page={{ title: `Edit ${name}`, list: LIST }}>
-      {(schedule) => <Held schedule={schedule} fix={fix} />}
+      {(schedule) => <Held schedule={schedule} kinds={kinds} fix={fix} />}
     </QueryView>
   );
 }
 
 /** The form keeps the version that it began with: what comes live must not change what somebody types. */
-function Held({ schedule, fix }: { schedule: Schedule; fix: boolean }) {
+function Held({ schedule, kinds, fix }: { schedule: Schedule; kinds: Kind[]; fix: boolean }) {
   const [held, setHeld] = useState(schedule);
-  const [initial, setInitial] = useState(() => begin(schedule, fix));
+  const [initial, setInitial] = useState(() => begin(schedule, kinds, fix));
   return (
     <ScheduleForm
       key={held.version}
       schedule={held}
       initial={initial}
+      kinds={kinds}
       fix={fix}
       onReload={(theirs) => {
         setHeld(theirs);
-        setInitial(begin(theirs, fix));
+        setInitial(begin(theirs, kinds, fix));
       }}
     />
   );
 }
 
 /** A broken schedule is off; its form shows it on, as it will be. */
-function begin(schedule: Schedule, fix: boolean): FormValues {
-  const values = valuesOf(schedule);
+function begin(schedule: Schedule, kinds: Kind[], fix: boolean): FormValues {
+  const values = valuesOf(schedule, kinds);
   return fix ? { ...values, enabled: true } : values;
 }

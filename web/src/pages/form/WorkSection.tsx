@@ -1,32 +1,35 @@
 import type { ReactNode } from "react";
 import { useTasks } from "@/api/queries/tasks";
-import type { FieldProblem } from "@/api/types";
+import type { FieldProblem, Kind } from "@/api/types";
 import { TextArea, TextField } from "@/components/Field";
 import { Segmented } from "@/components/Segmented";
 import { Select } from "@/components/Select";
 import { Tabs } from "@/components/Tabs";
-import type { WorkKind } from "./policyGroups";
+import { AddedFields } from "./AddedFields";
+import { addedTexts } from "./addedValues";
 import type { WorkValues } from "./workValues";
 
 interface Props {
   work: WorkValues;
+  /** Those that packages add. */
+  kinds: readonly Kind[];
   onChange: (changes: Partial<WorkValues>) => void;
   errors: Record<string, FieldProblem>;
 }
 
-type TextName = Exclude<keyof WorkValues, "kind" | "bodyKind">;
+type TextName = Exclude<keyof WorkValues, "kind" | "bodyKind" | "added" | "texts">;
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
 /** What to do: one tab for each kind of work. What is rarely needed is folded. */
-export function WorkSection({ work, onChange, errors }: Props) {
+export function WorkSection({ work, kinds, onChange, errors }: Props) {
   const bind = (name: TextName) => ({
     name: `work.${name}`,
     value: work[name],
     error: errors[`work.${name}`],
     onChange: (event: { target: { value: string } }) => onChange({ [name]: event.target.value }),
   });
-  const tabs: { id: WorkKind; label: string; content: ReactNode }[] = [
+  const tabs: { id: string; label: string; content: ReactNode }[] = [
     {
       id: "shell",
       label: "Shell",
@@ -53,12 +56,31 @@ export function WorkSection({ work, onChange, errors }: Props) {
     },
     { id: "http", label: "HTTP", content: <Http work={work} bind={bind} onChange={onChange} errors={errors} /> },
     { id: "function", label: "Task", content: <Task work={work} bind={bind} /> },
+    ...kinds.map((kind) => ({
+      id: kind.name,
+      label: kind.label,
+      content: (
+        <Column>
+          <AddedFields
+            kind={kind}
+            texts={work.texts}
+            errors={errors}
+            onChange={(texts) => onChange({ texts: { ...work.texts, ...texts } })}
+          />
+          {kind.needs_admin && <AdminNote what={kind.name} />}
+        </Column>
+      ),
+    })),
   ];
+  function choose(name: string): void {
+    const added = kinds.find((kind) => kind.name === name) ?? null;
+    onChange({ kind: name, added, texts: added === null ? {} : addedTexts(added) });
+  }
   return (
     <Tabs
       label="Kind of work"
       value={work.kind}
-      onChange={(kind) => onChange({ kind: kind as WorkKind })}
+      onChange={choose}
       tabs={tabs}
     />
   );
@@ -162,7 +184,7 @@ function Agent({ bind, open }: { bind: Bind; open: boolean }) {
   );
 }
 
-function Http({ work, bind, onChange, errors }: Props & { bind: Bind }) {
+function Http({ work, bind, onChange, errors }: Omit<Props, "kinds"> & { bind: Bind }) {
   const method = bind("method");
   return (
     <Column>

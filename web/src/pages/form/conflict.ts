@@ -1,6 +1,6 @@
 // Two people edited the same schedule: what the other one changed, in words.
 
-import { type FormValues, valuesOf } from "./formValues";
+import { type FormValues, kindsOf, valuesOf } from "./formValues";
 import { POLICY_FIELDS, standardOf } from "./policyGroups";
 import type { Schedule } from "@/api/types";
 
@@ -22,15 +22,16 @@ function flat(values: FormValues): Flat {
     ["Note", values.note || "none"],
     ["State", values.enabled ? "on" : "off"],
   ]);
-  for (const [name, value] of Object.entries(values.work)) found.set(`Work: ${name}`, value || "none");
+  const { added: _, texts, ...work } = values.work;
+  for (const [name, value] of Object.entries({ ...work, ...texts })) found.set(`Work: ${name}`, value || "none");
   for (const field of POLICY_FIELDS)
-    found.set(field.label, values.policy[field.path] || standardOf(field, values.work.kind));
+    found.set(field.label, values.policy[field.path] || standardOf(field, values.work));
   return found;
 }
 
 /** Each field that differs between the version this form began with and the one that is stored now. */
 export function differences(before: FormValues, mine: FormValues, theirs: Schedule): Difference[] {
-  const [old, own, other] = [flat(before), flat(mine), flat(valuesOf(theirs))];
+  const [old, own, other] = [flat(before), flat(mine), flat(valuesOf(theirs, kindsOf(before, mine)))];
   const found: Difference[] = [];
   for (const [label, value] of old) {
     const stored = other.get(label) ?? "";

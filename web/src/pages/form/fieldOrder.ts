@@ -1,9 +1,10 @@
 // The fields of the form from top to bottom, by the names that the server gives them.
 
-import { POLICY_FIELDS, type WorkKind } from "./policyGroups";
+import { POLICY_FIELDS } from "./policyGroups";
+import type { WorkValues } from "./workValues";
 
 const SURROUNDINGS = ["folder", "env"];
-const WORK: Record<WorkKind, string[]> = {
+const WORK: Record<string, string[]> = {
   shell: ["command", "user", "nice", "memory", "cpu", ...SURROUNDINGS],
   agent: [
     "prompt",
@@ -21,14 +22,15 @@ const WORK: Record<WorkKind, string[]> = {
 };
 
 /** Only those that are there for this kind of work: an error at a hidden field would not be seen. */
-export function fieldOrder(kind: WorkKind): string[] {
+export function fieldOrder(work: Pick<WorkValues, "kind" | "added">): string[] {
+  const names = work.added === null ? (WORK[work.kind] ?? []) : work.added.fields.map((field) => field.name);
   return [
     "name",
     "project",
     "note",
     "timing",
     "zone",
-    ...WORK[kind].map((name) => `work.${name}`),
+    ...names.map((name) => `work.${name}`),
     ...POLICY_FIELDS.map((field) => `policy.${field.path}`),
   ];
 }

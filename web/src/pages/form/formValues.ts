@@ -1,9 +1,10 @@
 // What the form holds, as texts; from a schedule to these and from these to a request.
 
-import type { NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
+import type { Kind, NewSchedule, Schedule, ScheduleChanges } from "@/api/types";
 import { NO_POLICY, policyRequest, policyValues, standardTimeout } from "./policyFields";
 import type { PolicyValues } from "./policyGroups";
-import { type LocalErrors, NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
+import type { LocalErrors } from "./workTexts";
+import { NEW_WORK, type WorkValues, workRequest, workValues } from "./workValues";
 
 export interface FormValues {
   name: string;
@@ -27,8 +28,9 @@ export const NEW_VALUES: FormValues = {
   policy: NO_POLICY,
 };
 
-export function valuesOf(schedule: Schedule): FormValues {
-  const work = workValues(schedule.work);
+/** `kinds` has the description of the work, if a package adds it. */
+export function valuesOf(schedule: Schedule, kinds: readonly Kind[] = []): FormValues {
+  const work = workValues(schedule.work, kinds);
   return {
     name: schedule.name,
     timing: schedule.timing,
@@ -37,14 +39,19 @@ export function valuesOf(schedule: Schedule): FormValues {
     note: schedule.note ?? "",
     enabled: schedule.enabled,
     work,
-    policy: policyValues(schedule.policy, work.kind),
+    policy: policyValues(schedule.policy, work),
   };
+}
+
+/** The descriptions that a form holds. */
+export function kindsOf(...values: FormValues[]): Kind[] {
+  return values.flatMap(({ work }) => (work.added === null ? [] : [work.added]));
 }
 
 /** The request for a new schedule, and what can be seen to be wrong without asking the server. */
 export function newRequest(values: FormValues): { body: NewSchedule; errors: LocalErrors } {
   const errors: LocalErrors = {};
-  const policy = policyRequest(values.policy, NO_POLICY, values.work.kind);
+  const policy = policyRequest(values.policy, NO_POLICY, values.work);
   const body: NewSchedule = {
     name: values.name.trim(),
     timing: values.timing.trim(),
@@ -70,10 +77,10 @@ export function changeRequest(values: FormValues, before: FormValues): { body: S
   if (values.note.trim() !== before.note) body.note = values.note.trim() === "" ? null : values.note.trim();
   if (values.enabled !== before.enabled) body.enabled = values.enabled;
   if (JSON.stringify(values.work) !== JSON.stringify(before.work)) body.work = workRequest(values.work, errors);
-  const policy = policyRequest(values.policy, before.policy, values.work.kind);
+  const policy = policyRequest(values.policy, before.policy, values.work);
   // The stored timeout is that of the old kind of work; a new kind begins with its own.
   if (values.work.kind !== before.work.kind && values.policy.timeout.trim() === "") {
-    policy.timeout = standardTimeout(values.work.kind);
+    policy.timeout = standardTimeout(values.work);
   }
   if (Object.keys(policy).length > 0) body.policy = policy;
   if (body.timing === "") errors["timing"] = "Say when, such as every 5m.";

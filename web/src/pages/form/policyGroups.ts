@@ -2,7 +2,11 @@
 
 import { POLICY_CONTROLS } from "@/api/policies";
 
-export type WorkKind = "shell" | "agent" | "http" | "function";
+/** The kind of a work, by its name; one that a package adds comes with its own timeout. */
+export interface WorkKind {
+  kind: string;
+  added: { timeout: string | null } | null;
+}
 export type PolicyPath = (typeof POLICY_CONTROLS)[number]["path"];
 export type PolicyValues = Record<PolicyPath, string>;
 
@@ -19,7 +23,7 @@ export interface PolicyField {
   /** Without it, its value is none. */
   required?: boolean;
   /** What holds instead for some kinds of work. */
-  kinds?: Partial<Record<WorkKind, string>>;
+  kinds?: Partial<Record<string, string>>;
   choices?: readonly { value: string; label: string }[];
 }
 
@@ -36,9 +40,9 @@ export const POLICY_GROUPS: PolicyGroup[] = [...new Set(CONTROLS.map((field) => 
 export const POLICY_FIELDS: PolicyField[] = POLICY_GROUPS.flatMap((group) => group.fields);
 
 /** What holds when the field is empty; of some it depends on the kind of work. */
-export function standardOf(field: PolicyField, kind: WorkKind): string {
+export function standardOf(field: PolicyField, { kind, added }: WorkKind): string {
   if (field.kinds === undefined) return field.standard;
-  return field.kinds[kind] ?? field.standard;
+  return (added === null ? field.kinds[kind] : added.timeout) ?? field.standard;
 }
 
 /** The line below a field. */

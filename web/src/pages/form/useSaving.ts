@@ -5,8 +5,8 @@ import { ProblemError } from "@/api/client";
 import { type Seen, fetchSchedule, useChangeSchedule, useCreateSchedule, useEnable } from "@/api/queries/schedules";
 import type { Schedule } from "@/api/types";
 import { type FieldErrors, placeErrors } from "./fieldErrors";
-import { type FormValues, changeRequest, newRequest, valuesOf } from "./formValues";
-import type { LocalErrors } from "./workValues";
+import { type FormValues, changeRequest, kindsOf, newRequest, valuesOf } from "./formValues";
+import type { LocalErrors } from "./workTexts";
 import { fieldOrder } from "./fieldOrder";
 
 export interface Saving {
@@ -73,7 +73,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
       let saved = await store();
       setTheirs(null);
       if (fix && values.enabled) {
-        setStored({ schedule: saved, before: { ...valuesOf(saved), enabled: true } });
+        setStored({ schedule: saved, before: { ...valuesOf(saved, kindsOf(values)), enabled: true } });
         saved = await enabling.mutateAsync({ ref: saved.name });
       }
       return saved;
@@ -97,7 +97,7 @@ export function useSaving({ schedule, initial, fix }: Given): Saving {
     } else if (error.status === 412 && schedule !== null) {
       await fetchSchedule(schedule.name).then(setTheirs, setProblem);
     } else {
-      const placed = placeErrors(error.problem.errors ?? [], fieldOrder(values.work.kind));
+      const placed = placeErrors(error.problem.errors ?? [], fieldOrder(values.work));
       tell(placed.fields);
       if (Object.keys(placed.fields).length === 0 || placed.others.length > 0) setProblem(error);
     }

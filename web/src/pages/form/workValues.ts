@@ -1,11 +1,15 @@
 // The work of a schedule as the form holds it, in texts; from work to these, and from these to what is sent.
 
-import type { NewWork, Work } from "@/api/types";
+import type { AddedWork, Kind, NewWork, Work } from "@/api/types";
+import { addedRequest, addedTexts } from "./addedValues";
 import { commandOf } from "./policyFields";
-import type { WorkKind } from "./policyGroups";
+import { type LocalErrors, json, pairs, readJson, readPairs } from "./workTexts";
 
 export interface WorkValues {
-  kind: WorkKind;
+  kind: string;
+  /** The kind, if a package adds it, and the texts of its fields. */
+  added: Kind | null;
+  texts: Record<string, string>;
   command: string;
   env: string;
   folder: string;
@@ -32,11 +36,10 @@ export interface WorkValues {
   kwargs: string;
 }
 
-/** What can be seen to be wrong without asking the server, by field. */
-export type LocalErrors = Record<string, string>;
-
 export const NEW_WORK: WorkValues = {
   kind: "shell",
+  added: null,
+  texts: {},
   command: "",
   env: "",
   folder: "",
@@ -63,16 +66,9 @@ export const NEW_WORK: WorkValues = {
   kwargs: "",
 };
 
-/** What a line cannot say is a JSON text: more than one line, blanks at its edges, a quote at its beginning. */
-const quoted = (value: string): string => (/[\r\n]|^[\s"]|\s$/.test(value) ? JSON.stringify(value) : value);
-const pairs = (record: Record<string, string>, joiner: string): string =>
-  Object.entries(record)
-    .map(([name, value]) => `${name}${joiner}${quoted(value)}`)
-    .join("\n");
-const json = (value: unknown): string => JSON.stringify(value, null, 2);
 const text = (value: string | number | null): string => (value === null ? "" : String(value));
 
-export function workValues(work: Work): WorkValues {
+export function workValues(work: Work, kinds: readonly Kind[]): WorkValues {
   switch (work.kind) {
     case "shell":
       return {
@@ -122,38 +118,16 @@ export function workValues(work: Work): WorkValues {
       };
     case "unreadable":
       return NEW_WORK;
+    default:
+      return valuesOfAdded(work as AddedWork, kinds);
   }
 }
 
-/** The value of a line; between double quotes it is a JSON text. */
-function unquoted(value: string): string {
-  if (!/^".*"$/.test(value)) return value;
-  try {
-    return JSON.parse(value) as string;
-  } catch {
-    return value; // `"a" and "b"` is no JSON: it is what it says
-  }
-}
-
-/** `NAME=value` or `Name: value`, one on each line. */
-function readPairs(given: string, joiner: "=" | ":", field: string, errors: LocalErrors): Record<string, string> {
-  const found: Record<string, string> = {};
-  given.split("\n").forEach((line, index) => {
-    if (line.trim() === "") return;
-    const at = line.indexOf(joiner);
-    if (at < 1) errors[field] = `Line ${index + 1} is not ${joiner === "=" ? "NAME=value" : "Name: value"}.`;
-    else found[line.slice(0, at).trim()] = unquoted(line.slice(at + 1).trim());
-  });
-  return found;
-}
-
-function readJson(given: string, field: string, errors: LocalErrors): unknown {
-  try {
-    return JSON.parse(given) as unknown;
-  } catch (error) {
-    errors[field] = `This is not JSON: ${error instanceof Error ? error.message : String(error)}`;
-    return undefined;
-  }
+function valuesOfAdded(work: AddedWork, kinds: readonly Kind[]): WorkValues {
+  const kind = kinds.find((each) => each.name === work.kind);
+  return kind === undefined
+    ? NEW_WORK
+    : { ...NEW_WORK, kind: kind.name, added: kind, texts: addedTexts(kind, work) };
 }
 
 /** Only what is said; numbers as numbers where they are some. */
@@ -165,6 +139,7 @@ function said(fields: Record<string, string>): Record<string, string | number> {
 }
 
 export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
+  if (values.added !== null) return addedRequest(values.added, values.texts, errors);
   const list = (given: string) =>
     given
       .split(",")
@@ -229,5 +204,7 @@ export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
         ...(kwargs !== undefined && { kwargs: kwargs as Record<string, unknown> }),
       };
     }
+    default:
+      throw new Error(`nobody described ${values.kind} work`);
   }
 }

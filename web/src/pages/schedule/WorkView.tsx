@@ -1,7 +1,7 @@
 /** What a schedule or a run does, as a person would write it: the command, the prompt, the request, the task. */
 
 import type { ReactNode } from "react";
-import type { Work } from "@/api/types";
+import type { AddedWork, Work } from "@/api/types";
 import { CopyButton } from "@/components/CopyButton";
 import { Icon, type IconName } from "@/components/Icon";
 
@@ -14,7 +14,8 @@ const KINDS: Record<Work["kind"], { label: string; icon: IconName }> = {
 };
 
 function workKind(work: Work): { label: string; icon: IconName } {
-  return KINDS[work.kind];
+  // What a package adds is not among those that this page was made with.
+  return (KINDS as Partial<typeof KINDS>)[work.kind] ?? { label: work.kind, icon: "gear" };
 }
 
 export function WorkView({ work }: { work: Work }) {
@@ -90,7 +91,28 @@ function Body({ work }: { work: Work }) {
           <Code text={work.text} />
         </>
       );
+    default:
+      return <Added work={work} />;
   }
+}
+
+/** The line, and every field that says something. */
+function Added({ work }: { work: AddedWork }) {
+  const { kind: _, line, ...fields } = work;
+  const told = Object.entries(fields).filter(([, value]) => value !== line && value !== false);
+  return (
+    <>
+      <Code text={line} />
+      <Facts facts={told.map(([name, value]) => [name.replaceAll("_", " "), factText(value)])} />
+    </>
+  );
+}
+
+function factText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (Array.isArray(value)) return value.map(factText).join(", ");
+  if (typeof value !== "object") return String(value as string | number | boolean);
+  return Object.entries(value).map(([name, text]) => `${name}: ${factText(text)}`).join(", ");
 }
 
 /** `backup("site", full=true)`. */

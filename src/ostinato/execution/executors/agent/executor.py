@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 from uuid import uuid4
 
 import msgspec
@@ -27,7 +28,7 @@ from ostinato.execution.executors.agent.command import (
 from ostinato.execution.executors.agent.output import StderrTail
 from ostinato.execution.executors.agent.report import ReportFile
 from ostinato.execution.executors.agent.stream import reader_for
-from ostinato.execution.executors.base import STOPPED, Call, ProcessEnvironment
+from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost, ProcessEnvironment
 from ostinato.execution.executors.group import NotStarted
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.executors.report import ReportChannel
@@ -46,6 +47,10 @@ class Agents(ProcessExecutor):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings.tuning)
         self._settings = settings
+
+    @classmethod
+    def made(cls, host: ExecutorHost) -> Self:
+        return cls(host.settings)
 
     def _begin(self, call: Call) -> ProcessCall:
         return _AgentCall(call, self._settings)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
-from ostinato.execution.executors.base import STOPPED, Call
+from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
 from ostinato.execution.executors.http.addresses import AllowedHosts
 from ostinato.execution.executors.http.body import Body
 from ostinato.execution.executors.http.network import Network
@@ -51,6 +51,11 @@ class HttpCalls:
         self._tuning = settings.tuning
         self._now = now
 
+    @classmethod
+    def made(cls, host: ExecutorHost) -> Self:
+        """For a node."""
+        return cls(host.settings, host.threads, host.now)
+
     def start(self, call: Call) -> None:
         # Here, because most who start a node call nobody, and the library takes a while.
         from ostinato.execution.executors.http.line import Line
@@ -74,7 +79,7 @@ class HttpCalls:
         try:
             # The instant as well: another database may have a run of the same number, for the same host.
             key = f"{call.context.key}-{call.context.claimed.due_at}"
-            request = first_request(work, process_environment.headers, key, _version())
+            request = first_request(work, process_environment.references, key, _version())
             answer = await exchange(request, line, work.expects)
             body = Body(answer.headers, call.context.write, call.context.mask)
             async with contextlib.aclosing(answer.pieces()) as pieces:

@@ -1,0 +1,298 @@
+"""Our own kinds of work: function, shell, agent and http, each with its fields, its checks and its description.
+
+`work_kinds.py` says what a description is, `work.py` is their JSON form. Like the former, this imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+from ostinato.errors import InvalidInput
+from ostinato.models.policy_values import check_key
+from ostinato.models.work_checks import (
+    check_command,
+    check_env,
+    check_flag_value,
+    check_kind,
+    check_text,
+    check_url,
+    parse_size,
+    processor_seconds,
+)
+from ostinato.models.work_kinds import ProcessWork, Shown, Work, WorkField, WorkKind
+
+__all__ = ["OUR_KINDS", "Agent", "Function", "Http", "Shell", "Unreadable"]
+
+_seen = partial(WorkField, shown=Shown.VIEWERS)
+_ENV = WorkField(
+    "May hold references: env:NAME, file:PATH.",
+    "Environment",
+    secret=True,
+    written="A variable, NAME=VALUE; VALUE may be env:NAME or file:PATH, read at each start. May be given again.",
+)
+_FOLDER = _seen(
+    "Relative to the project's folder.",
+    written="The folder to run in, relative to the project's, or to the current one if there is no project.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Work):
+    """Call a task by its name with these arguments."""
+
+    kind: ClassVar[str] = "function"
+    task: Annotated[str, _seen("The task to run, by its name.", longest=200)]
+    args: Annotated[list[Any], _seen("Its arguments, as a JSON array.", "Arguments", example='[1, "two"]')] = field(
+        default_factory=list
+    )
+    kwargs: Annotated[
+        dict[str, Any],
+        _seen(
+            "Its keyword arguments, as a JSON object.",
+            "Named arguments",
+            example='{"name": "value"}',
+            item_flag="arg",
+            item_help="One keyword argument, name=value; may be given again.",
+        ),
+    ] = field(default_factory=dict)
+
+    @property
+    def needs(self) -> str | None:
+        return self.task
+
+
+@dataclass(frozen=True, slots=True)
+class Shell(ProcessWork):
+    """Run a command: a text goes through `sh -c`, a list is executed as it is.
+
+    `env` may hold references to secrets (`env:NAME`, `file:PATH`). `folder` counts from the project's. `memory` is in
+    bytes or such as "512MB", `cpu` in seconds of processor time.
+    """
+
+    kind: ClassVar[str] = "shell"
+    command: Annotated[
+        str | list[str],
+        _seen(
+            "A text for a shell, or the program and its arguments.",
+            written="The command to run, through sh; a JSON array of strings is run without a shell.",
+        ),
+    ]
+    env: Annotated[dict[str, str], _ENV] = field(default_factory=dict)
+    folder: Annotated[str | None, _FOLDER] = None
+    user: Annotated[str | None, _seen("The user to run it as; the engine must run as root.")] = None
+    nice: Annotated[int | None, _seen("Its niceness, -20 to 19.", otherwise="the engine's own")] = None
+    memory: Annotated[
+        int | str | None,
+        _seen("The most memory that each of its processes may have, such as 512MB.", otherwise="none"),
+    ] = None
+    cpu: Annotated[
+        float | str | None,
+        _seen(
+            "The most processor time that each of its processes may take, such as 10m.",
+            "Processor time",
+            otherwise="none",
+            unit=" s",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_command(self.command, "command")
+        check_env(self.env)
+        check_text("folder", self.folder)
+        check_text("user", self.user)
+        nice = self.nice
+        if nice is not None and (isinstance(nice, bool) or not isinstance(nice, int) or not -20 <= nice <= 19):
+            raise InvalidInput(
+                f"nice cannot be {self.nice!r}", field="nice", hint="give -20 to 19; 10 is a low priority"
+            )
+        if self.memory is not None:
+            object.__setattr__(self, "memory", parse_size(self.memory, "memory"))
+        if self.cpu is not None:
+            object.__setattr__(self, "cpu", processor_seconds(self.cpu))
+
+    @property
+    def line(self) -> str:
+        return self.command if isinstance(self.command, str) else shlex.join(self.command)
+
+
+@dataclass(frozen=True, slots=True)
+class Agent(ProcessWork):
+    """Give a prompt to an AI agent's command line.
+
+    `cli` names one of settings.agents. `context` is `isolated` (a fresh conversation for each run), `group` (one
+    continued conversation for the project) or `session:NAME` (one continued conversation of this name).
+    """
+
+    kind: ClassVar[str] = "agent"
+    prompt: Annotated[str, _seen("The prompt to give to an AI agent.")]
+    context: Annotated[str, _seen("A new conversation (isolated), the project's (group), or session:NAME.")] = (
+        "isolated"
+    )
+    cli: Annotated[str, _seen("Which agent: claude, or a name of 'agents' in ostinato.toml.", "CLI")] = "claude"
+    model: Annotated[str | None, _seen("The model that it uses.", otherwise="the agent's own")] = None
+    system: Annotated[str | None, _seen("Text to add to its system prompt.", "System prompt", clear="")] = None
+    permission_mode: Annotated[
+        str | None, _seen("What it may do unasked, such as acceptEdits.", otherwise="the agent's own")
+    ] = None
+    allowed_tools: Annotated[
+        list[str],
+        _seen(
+            'Tools that it may use unasked, such as "Bash(git *)".',
+            flag="allowed_tool",
+            written='A tool that it may use unasked, such as "Bash(git *)"; may be given again.',
+        ),
+    ] = field(default_factory=list)
+    mcp_config: Annotated[
+        str | None, _seen("The file that lists its MCP servers, or that JSON itself.", "MCP config")
+    ] = None
+    env: Annotated[dict[str, str], _ENV] = field(default_factory=dict)
+    folder: Annotated[str | None, _FOLDER] = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompt, str) or not self.prompt.strip():
+            raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise new issues")
+        name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
+        if self.context not in ("isolated", "group") and (name == self.context or not name.strip()):
+            raise InvalidInput(
+                f"context cannot be {self.context!r}", field="context", hint="it is isolated, group or session:NAME"
+            )
+        if len(self.context) > 100 or not self.context.isprintable():
+            raise InvalidInput(
+                f"context cannot be {self.context!r}", field="context", hint="give a name of up to 90 characters"
+            )
+        check_key(self.cli, "cli", "give the name of an agent, such as claude")
+        check_text("system", self.system)
+        for what in ("model", "permission_mode", "mcp_config"):
+            check_flag_value(what, getattr(self, what))
+        check_kind("allowed_tools", self.allowed_tools, list, 'a list of names, such as ["Read"]')
+        for tool in self.allowed_tools:
+            check_flag_value("allowed_tools", tool)
+        check_env(self.env)
+        check_text("folder", self.folder)
+
+    def conversation(self, project: str | None) -> str | None:
+        """The key of the conversation that it continues; None for a fresh one."""
+        if self.context == "isolated":
+            return None
+        return f"{self.cli}/{self.context}" + (f"/{project}" if self.context == "group" and project else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Http(Work):
+    """Send a request. A status that is not among `expect` fails the run.
+
+    A status is a number such as 204, or a class such as "2xx". `headers` may hold references to secrets: `env:NAME`,
+    `Bearer file:PATH`.
+    """
+
+    kind: ClassVar[str] = "http"
+    method: Annotated[
+        str,
+        _seen(
+            "Such as GET or POST.",
+            standard="GET",
+            written="The request to send: METHOD URL, such as POST https://example.com/hook",
+        ),
+    ]
+    url: Annotated[str, WorkField("Where to.", "URL", shown=Shown.WITHOUT_QUERY)]
+    headers: Annotated[
+        dict[str, str],
+        WorkField(
+            "May hold references: env:NAME, Bearer file:PATH.",
+            secret=True,
+            flag="header",
+            sign=":",
+            written='A header, "Name: value"; may hold env:NAME or file:PATH, read at each start. May be given again.',
+        ),
+    ] = field(default_factory=dict)
+    json: Annotated[
+        Any,
+        WorkField(
+            "Its body as JSON, sent with the content type of JSON.",
+            "JSON body",
+            flag="json_data",
+            instead_of="body",
+            example='{"text": "done"}',
+        ),
+    ] = None
+    body: Annotated[
+        str | None, WorkField("Its body, sent unchanged.", "Text body", flag="data", instead_of="json", clear="")
+    ] = None
+    expect: Annotated[
+        list[int | str],
+        _seen(
+            'For example 204 or "2xx".',
+            "Expected status",
+            written="A status that counts as a success, such as 204 or 2xx; may be given again. [default: 2xx]",
+        ),
+    ] = field(default_factory=lambda: ["2xx"])
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.method, str) or not re.fullmatch(r"[A-Za-z]{1,20}", self.method):
+            raise InvalidInput(f"method cannot be {self.method!r}", field="method", hint="such as GET or POST")
+        object.__setattr__(self, "method", self.method.upper())
+        check_url(self.url)
+        check_kind("headers", self.headers, dict, 'names and values, such as {"Accept": "*/*"}')
+        for name, value in self.headers.items():
+            good = isinstance(name, str) and isinstance(value, str)
+            if not good or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) or re.search(r"[\r\n\0]", value):
+                raise InvalidInput(f"a header cannot be {name!r}: {value!r}", field="headers", hint="as in Accept: */*")
+        check_kind("body", self.body or "", str, "text, or json instead")
+        if self.json is not None and self.body is not None:
+            raise InvalidInput("give either json or body, not both", field="body")
+        check_kind("expect", self.expect or None, list, 'a list such as [204] or ["2xx"]')
+        for status in self.expect:
+            if not re.fullmatch(r"[1-5]\d\d|[1-5]xx", str(status)):
+                raise InvalidInput(f"expect cannot be {status!r}", field="expect", hint="such as 204 or 2xx")
+
+    @property
+    def line(self) -> str:
+        return f"{self.method} {self.url}"
+
+    @property
+    def needs(self) -> str | None:
+        return None
+
+    def expects(self, status: int) -> bool:
+        """Whether an answer of this status is a success."""
+        return any(str(wanted) in (str(status), f"{status // 100}xx") for wanted in self.expect)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Stored work that this program cannot read: kept as it is, shown as broken, never executed.
+
+    Work of a kind that a package adds may be another node's: then `needs` says what that node must know.
+    """
+
+    text: str
+    reason: str
+    kind: str = "unreadable"
+    needs: str | None = None
+
+    @property
+    def line(self) -> str:
+        """Why it cannot be read."""
+        return self.reason
+
+
+_EXECUTORS = "ostinato.execution.executors"
+OUR_KINDS = (
+    WorkKind(Function, "", "Task", needs_admin=False, flag="task", bare=True, fresh=True),
+    WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m", bare=True),
+    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", bare=True),
+    WorkKind(
+        Http,
+        f"{_EXECUTORS}.http.executor:HttpCalls",
+        "HTTP",
+        "1m",
+        needs_admin=False,
+        main=("method", "url"),
+        bare=True,
+    ),
+)
+"""In the order in which people see them."""
