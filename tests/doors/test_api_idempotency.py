@@ -374,12 +374,6 @@ def test_answers_with_secrets_are_not_kept(web: Web) -> None:
     assert web.anybody().post("/api/login", {"code": "x"}, headers=headers).status_code == 401
 
 
-def test_without_a_key_every_request_is_its_own(web: Web) -> None:
-    operator = web.script("operator")
-    body = {"work": {"kind": "function", "task": "hello"}}
-    assert operator.post("/api/runs", body).json()["id"] != operator.post("/api/runs", body).json()["id"]
-
-
 def test_an_answer_that_cannot_be_kept_is_told_all_the_same(
     web: Web, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

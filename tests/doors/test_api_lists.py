@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.doors.web import Client, Web
 from tests.stores.places import raw
 
@@ -76,11 +74,3 @@ def test_of_the_attempts_a_list_has_the_last(web: Web, admin: Client) -> None:
     (listed,) = admin.get("/api/runs").json()["items"]
     assert [attempt["error"] for attempt in listed["attempts"]] == ["b"]
     assert [attempt["error"] for attempt in admin.get(f"/api/runs/{id}").json()["attempts"]] == ["a", "b"]
-
-
-@pytest.mark.parametrize("path", ["/api/schedules", "/api/runs", "/api/timeline"])
-def test_a_project_that_is_not_there_is_not_found_in_any_list(admin: Client, path: str) -> None:
-    span = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"} if path == "/api/timeline" else {}
-    answer = admin.get(path, params={"project": "typo", **span})
-    assert answer.status_code == 404
-    assert "typo" in answer.json()["detail"]

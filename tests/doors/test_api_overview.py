@@ -39,14 +39,6 @@ def test_an_empty_database_has_an_overview(admin: Client) -> None:
     assert (overview["due"], overview["activity"], overview["bucket_seconds"]) == ([], [], 900)
 
 
-def test_schedules_are_counted_by_what_they_are(admin: Client) -> None:
-    add(admin, "a", "every 5m")
-    add(admin, "b", "every 5m")
-    add(admin, "c", "every 5m", enabled=False)
-    counts = admin.get("/api/overview").json()["counts"]
-    assert (counts["schedules"], counts["on"], counts["off"], counts["broken"]) == (3, 2, 1, 0)
-
-
 def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Client) -> None:
     for name in ("on", "paused", "finished", "off", "orphaned", "orphaned and off", "broken"):
         add(admin, name, "every 5m", enabled="off" not in name)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 
 import pytest
 
-from tests.doors.command_line import JOBS, PATIENT, PROGRAM, STUBBORN, CommandLine, eventually
+from tests.doors.command_line import JOBS, PATIENT, STUBBORN, CommandLine, eventually
 
 
 def _alive(cli: CommandLine) -> bool:
@@ -130,38 +129,26 @@ def test_a_task_that_swallows_its_cancellation_does_not_hold_up_a_drain(
     assert "may still be running" in cli.ok("run", "show", number, "--json").json["reason"]
 
 
-def _start_without(cli: CommandLine, closed: str, *argv: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *argv], cwd=cli.folder)
-
-
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_worker_needs_no_standard_stream(cli: CommandLine, closed: str) -> None:
-    process = _start_without(cli, closed, "worker", "--app", "jobs:app")
-    try:
+    with cli.start("worker", "--app", "jobs:app", by=f'exec "$@" {closed}') as worker:
         eventually(lambda: _alive(cli), "the worker is ready")
         cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello")
         assert cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "60s").code == 0
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
 
 
 def test_the_second_signal_ends_a_worker_without_stderr(cli: CommandLine) -> None:
     (cli.folder / "stubborn.py").write_text(STUBBORN)
-    process = _start_without(cli, "2>&-", "worker", "--app", "stubborn:app")
-    try:
+    with cli.start("worker", "--app", "stubborn:app", by='exec "$@" 2>&-') as worker:
         eventually(lambda: _alive(cli), "the worker is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", "block", "--retry", "0")
         cli.ok("schedule", "trigger", "long")
         eventually((cli.folder / "begun").exists, "the work has begun")
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 130
-    finally:
-        process.kill()
-        process.wait()
+        worker.signal(signal.SIGINT)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 130
 
 
 def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:

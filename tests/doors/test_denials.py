@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato.api.denials import LONGEST_ASKED, MOST_AN_HOUR, MOST_ASKED
+from ostinato.api.denials import MOST_AN_HOUR, MOST_ASKED
 from tests.doors.command_line import eventually
 from tests.doors.web import Web, web_on
 
@@ -101,9 +101,3 @@ def test_what_was_asked_may_be_anything_and_is_cut(url: str) -> None:
         asked = [one[2] for one in web.denials()]
         assert len(asked) == 4
         assert all(len(one) <= 200 for one in asked)
-
-
-def test_what_was_asked_is_noted_in_part(web: Web) -> None:
-    web.anybody().get("/api/" + "x" * 20_000)
-    ((_, _, asked, status, _),) = web.denials()
-    assert (asked, status) == ("GET /api/" + "x" * (LONGEST_ASKED - 9), 401)

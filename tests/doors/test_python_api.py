@@ -125,7 +125,7 @@ def test_timings_and_work_come_in_every_form(app: Ostinato) -> None:
     ("arguments", "error", "says"),
     [
         (("", "every 5m", "job"), InvalidInput, "cannot be called ''"),
-        ((" job", "every 5m", "job"), InvalidInput, "1 to 200 characters"),
+        ((" job", "every 5m", "job"), InvalidInput, "without spaces before or after it"),
         (("job\x00", "every 5m", "job"), InvalidInput, "cannot be printed"),
         (("job", "every banana", "job"), TimingError, "banana"),
         (("job", 5, "job"), InvalidInput, "a timing cannot be 5"),

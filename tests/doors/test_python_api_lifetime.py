@@ -15,7 +15,7 @@ import pytest
 from ostinato import At, Ostinato
 from ostinato.config import Settings
 from ostinato.engine.node import Engine
-from ostinato.errors import InvalidInput, StoreUnavailable
+from ostinato.errors import StoreUnavailable
 from ostinato.testing import FakeClock, drain
 
 
@@ -265,12 +265,6 @@ def test_the_repr_hides_the_password() -> None:
     assert repr(app) == "<Ostinato postgresql://ada:***@db.example:5432/jobs?sslmode=require&password=***>"
     assert repr(Ostinato("postgresql://ada@db.example/jobs")) == "<Ostinato postgresql://ada@db.example/jobs>"
     assert "s3c" not in repr(Ostinato("postgresql://ada:s3c@ret/1@db.example/jobs"))
-
-
-def test_a_name_with_spaces_around_it_is_refused_with_the_reason(app: Ostinato) -> None:
-    with pytest.raises(InvalidInput, match="without spaces before or after it"):
-        app.schedules.add(" nightly", "every 1h", "work")
-    app.stop()
 
 
 def test_a_program_that_changes_its_folder_keeps_its_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,10 +94,6 @@ def test_runs_of_a_schedule_that_go_one_after_the_other_say_so(web: Web, admin: 
     assert why["answer"] == f"It is queued: run {second}, by hand at 2026-01-01 00:00:00 UTC; {turn}."
 
 
-def test_a_run_with_a_delay_says_when_it_is_ready(admin: Client) -> None:
-    assert reason(admin, enqueue(admin, delay="90s")) == "it is not ready before 2026-01-01 00:01:30 UTC"
-
-
 def test_what_is_late_says_why(web: Web, admin: Client) -> None:
     enqueue(admin)
     admin.send("PUT", "/api/lanes/narrow", json={"limit": 1})
@@ -110,17 +106,6 @@ def test_what_is_late_says_why(web: Web, admin: Client) -> None:
         "nothing holds it up: it is about to start",
         "its lane 'narrow' is paused (disk swap): 'ostinato lane resume narrow' starts its runs again",
     ]
-
-
-def test_why_names_the_paused_lane_of_a_queued_run(web: Web, admin: Client) -> None:
-    beat(web)
-    admin.post("/api/schedules", {"name": "a", "timing": "every 1h", "work": TASK})
-    admin.post("/api/lanes/cron/pause", {"note": "disk swap"})
-    id = admin.post("/api/schedules/a/trigger").json()["id"]
-    assert admin.get("/api/schedules/a/why").json()["answer"] == (
-        f"It is queued: run {id}, by hand at 2026-01-01 00:00:00 UTC; its lane 'cron' is paused (disk swap): "
-        "'ostinato lane resume cron' starts its runs again."
-    )
 
 
 def test_run_show_says_what_a_queued_run_waits_for(cli: CommandLine) -> None:
