@@ -64,7 +64,7 @@ def test_a_reference_within_a_value_is_told(memory_app: Ostinato) -> None:
     run, output = ended(memory_app, Shell("echo worked", env={"URL": "postgres://u:env:TOKEN_OF_TEST@h"}))
     assert run.state is RunState.SUCCEEDED
     told, worked = output.splitlines()
-    assert told.startswith("ostinato: URL has env:TOKEN_OF_TEST within its value, which is handed on as it is")
+    assert told.startswith("ostinato: URL has env:TOKEN_OF_TEST within its value, which is passed on unchanged")
     assert worked == "worked"
 
 

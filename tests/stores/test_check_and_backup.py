@@ -136,7 +136,7 @@ async def test_a_backup_is_whole_private_and_of_one_state_while_others_write(
 async def test_a_backup_overwrites_only_when_it_is_told_to(file_store: SqliteStore, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
     target.write_text("precious")
-    with pytest.raises(Conflict, match=r"is there already.*--force"):
+    with pytest.raises(Conflict, match=r"already exists.*--force"):
         await file_store.upkeep.back_up(str(target), nobody, overwrite=False)
     assert target.read_text() == "precious"
     (tmp_path / "copy.db-wal").touch()

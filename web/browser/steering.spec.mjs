@@ -57,7 +57,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.getByRole("tab", { name: "Tokens" }).click();
   await page.getByRole("button", { name: "New token" }).first().click();
   await dialog.getByLabel("Name").fill("deploy");
-  await dialog.getByRole("button", { name: "Make it" }).click();
+  await dialog.getByRole("button", { name: "Create token" }).click();
   await dialog.getByText(/ost_/).waitFor();
   await page.keyboard.press("Escape");
   await page.mouse.click(5, 5);
