@@ -20,6 +20,7 @@ import pytest
 from ostinato.cli.main import run
 
 __all__ = [
+    "HASTY",
     "JOBS",
     "PATIENT",
     "PROGRAM",
@@ -43,6 +44,14 @@ from ostinato.tuning import Tuning
 app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600, exec_write_seconds=3600))
 """
 """At the end of a program whose forced stop is to be recorded, however busy the machine is."""
+
+HASTY = """
+from dataclasses import replace
+from datetime import timedelta
+
+app.settings = replace(app.settings, lease=timedelta(seconds=2))
+"""
+"""At the end of a program of which others soon see that it was killed: settings allow no lease as short as that."""
 
 JOBS = '''
 import asyncio
@@ -80,10 +89,13 @@ def disk():
 
 STUBBORN = """
 import asyncio, contextlib, ctypes, io, time
+from dataclasses import replace
 from pathlib import Path
 from ostinato import Ostinato
-
+from ostinato.tuning import Tuning
 app = Ostinato()
+hasty = Tuning(force_seconds=0.5, exec_write_seconds=0.3, function_stop_seconds=0.2)
+app.settings = replace(app.settings, tuning=hasty)
 
 
 @app.task("swallow", retry=0)

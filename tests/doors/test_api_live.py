@@ -70,7 +70,7 @@ def test_events_of_two_nodes_come_once_and_in_order(db: str, tmp_path: Path) -> 
         run(main)
 
 
-def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(db: str, tmp_path: Path) -> None:
+def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(file_db: str, tmp_path: Path) -> None:
     async def heard(api: Api) -> None:
         async with listening(api) as watcher:
             await watcher.subscribe("overview")
@@ -80,16 +80,16 @@ def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(db: str, 
             watcher.connection.transport.abort()  # no goodbye
 
     async def main() -> None:
-        async with api_on(db) as first:
+        async with api_on(file_db) as first:
             for _ in range(2):
                 await heard(first)
                 await first.container.services.runs.wait_idle(timeout="30s")
-            async with api_on(db) as second:
+            async with api_on(file_db) as second:
                 await heard(second)
-        async with api_on(db) as restarted:
+        async with api_on(file_db) as restarted:
             await heard(restarted)
 
-    with nodes(db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
+    with nodes(file_db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
         workers.start()
         run(main)
 

@@ -40,28 +40,20 @@ def test_a_schedule_added_by_another_process_fires_and_sigterm_drains(cli: Comma
     assert "\x1b" not in up.out + up.err
 
 
-def test_commands_need_no_app(cli: CommandLine) -> None:
+def test_commands_need_no_app_and_a_retry_is_told_at_the_end_of_the_attempt_that_failed(cli: CommandLine) -> None:
     cli.ok("project", "add", "here", ".")
     cli.ok("schedule", "add", "greet", "every 1s", "--shell", "echo hello; pwd -P", "--project", "here")
+    cli.ok("schedule", "add", "flaky", "every 1h", "--shell", "sleep 1.2; exit 3", "--retry", "1")
+    number = cli.ok("schedule", "trigger", "flaky").out.strip()
     with cli.start("up") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
         assert "warning" not in up.err
         eventually(lambda: "succeeded  greet, run " in up.out, "the run is told")
+        eventually(lambda: "retrying " in up.out, "the retry is told")
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
     newest = cli.ok("run", "ls", "--state", "succeeded", "--project", "here", "--json").json[0]
     assert cli.ok("run", "logs", str(newest["id"])).out == f"hello\n{cli.folder.resolve()}\n"
-
-
-def test_a_retry_is_told_at_the_end_of_the_attempt_that_failed(cli: CommandLine) -> None:
-    cli.ok("schedule", "add", "flaky", "every 1h", "--shell", "sleep 1.2; exit 3", "--retry", "1")
-    with cli.start("up") as up:
-        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
-        number = cli.ok("schedule", "trigger", "flaky").out.strip()
-        eventually(lambda: "retrying " in up.out, "the retry is told")
-        up.signal(signal.SIGTERM)
-        up.signal(signal.SIGTERM)
-        up.wait()
     run = cli.ok("run", "show", number, "--json").json
     (told,) = [line for line in up.out.splitlines() if " retrying " in line]
     assert told.startswith(run["attempts"][0]["finished_at"][11:19])
@@ -195,8 +187,8 @@ def test_the_same_commands_work_on_postgresql(cli: CommandLine, empty_postgres_u
         assert up.wait() == 0
 
 
-_FORGER = """
-import logging
+_UNRULY = """
+import logging, os
 
 from ostinato import Ostinato
 
@@ -209,33 +201,6 @@ def forge():
     logging.getLogger("shop").warning("a table:\\none two")
     logging.getLogger("shop").error("told: %s", FORGED, exc_info=ValueError(FORGED))
     raise ValueError(FORGED)
-"""
-
-
-@pytest.mark.parametrize("command", ["worker", "up"])
-def test_what_work_says_forges_no_line_of_the_log(cli: CommandLine, command: str) -> None:
-    (cli.folder / "forger.py").write_text(_FORGER)
-    flags = ["--port", "0"] if command == "up" else []
-    with cli.start(command, "--app", "forger:app", *flags) as engine:
-        eventually(lambda: "database" in engine.err, "it is ready")
-        cli.ok("schedule", "add", "bad", "every 1h", "--task", "forge", "--app", "forger:app")
-        cli("schedule", "trigger", "bad", "--wait", "--timeout", "60s")
-        eventually(lambda: "failed" in engine.err + engine.out, "the failure is told")
-        engine.signal(signal.SIGTERM)
-        assert engine.wait() == 0
-    lines = engine.err.splitlines()
-    assert "  one two" in lines
-    assert any(line.startswith("  ValueError: no") for line in lines)
-    assert all(line.isprintable() for line in lines)
-    assert not any(line.startswith("2026-01-01") for line in lines)
-
-
-_CLOSER = """
-import os
-
-from ostinato import Ostinato
-
-app = Ostinato()
 
 
 @app.task("close", retry=0)
@@ -251,15 +216,19 @@ def fail():
 
 
 @pytest.mark.parametrize("command", ["worker", "up"])
-def test_a_task_that_closes_stdout_and_stderr_does_not_silence_the_log(cli: CommandLine, command: str) -> None:
-    (cli.folder / "closer.py").write_text(_CLOSER)
-    flags = ["--port", "0"] if command == "up" else []
-    with cli.start(command, "--app", "closer:app", *flags) as engine:
+def test_work_neither_forges_a_line_of_the_log_nor_silences_it(cli: CommandLine, command: str) -> None:
+    (cli.folder / "unruly.py").write_text(_UNRULY)
+    with cli.start(command, "--app", "unruly:app") as engine:
         eventually(lambda: "database" in engine.err, "it is ready")
-        for task in ("close", "fail"):
-            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "closer:app")
+        for task in ("forge", "close", "fail"):
+            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "unruly:app")
             cli("schedule", "trigger", task, "--wait", "--timeout", "60s")
         eventually(lambda: "ValueError: after that" in engine.err + engine.out, "the failure is told")
         engine.signal(signal.SIGTERM)
         assert engine.wait() == 0
-    assert engine.err.rstrip().endswith("stopped")
+    lines = engine.err.splitlines()
+    assert "  one two" in lines
+    assert any(line.startswith("  ValueError: no") for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.startswith("2026-01-01") for line in lines)
+    assert lines[-1].endswith("stopped")

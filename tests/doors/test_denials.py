@@ -65,16 +65,16 @@ def test_what_is_granted_or_merely_wrong_is_no_denial(web: Web) -> None:
     assert web.denials() == []
 
 
-def test_a_thousand_wrong_logins_are_a_few_entries_and_the_right_one_still_comes_in(url: str) -> None:
+def test_many_wrong_logins_are_a_few_entries_and_the_right_one_still_comes_in(url: str) -> None:
     with web_on(url=url) as web:
         token = web.token("viewer")
-        statuses = [web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code for _ in range(1_000)]
-        assert (statuses.count(401), statuses.count(429)) == (10, 990)
+        statuses = [web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code for _ in range(100)]
+        assert (statuses.count(401), statuses.count(429)) == (10, 90)
         assert web.anybody("198.51.100.1").post("/api/login", {"token": token}).status_code == 200
         assert web.anybody("192.0.2.7").post("/api/login", {"token": token}).status_code == 200
         web.clock.advance("1m")
         _settle(web, 4)
-        assert [(status, count) for *_, status, count in web.denials()] == [(401, 1), (429, 1), (401, 9), (429, 989)]
+        assert [(status, count) for *_, status, count in web.denials()] == [(401, 1), (429, 1), (401, 9), (429, 89)]
         assert web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code == 401
 
 

@@ -38,7 +38,7 @@ CHECKS = [
     response_headers_conformance,
     response_schema_conformance,
 ]
-EXAMPLES = 15
+EXAMPLES = 10
 
 document = create_app(cast(ApiContainer, None)).openapi()
 schema = schemathesis.openapi.from_dict(document)

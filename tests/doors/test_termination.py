@@ -24,8 +24,9 @@ from ostinato.tuning import Tuning
 
 logging.basicConfig()
 app = Ostinato("sqlite:///jobs.db")
-if sys.argv[1] != "block":  # or else the deadline is what ends it
-    app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600))
+# Where the loop is blocked, the deadline is what ends it.
+force_seconds = 0.5 if sys.argv[1] == "block" else 3600
+app.settings = replace(app.settings, tuning=Tuning(force_seconds=force_seconds))
 
 
 @app.task("work", retry=0)

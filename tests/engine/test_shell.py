@@ -16,6 +16,7 @@ import pytest
 from ostinato import Ostinato, Retry, Run, RunState, Shell
 from ostinato.execution.executors import group, shell, starting
 from ostinato.testing import FakeClock, drain
+from tests.conftest import tuned
 from tests.engine.conftest import MakeApp, engine_of, eventually, on_shared
 from tests.processes import lives
 
@@ -83,7 +84,8 @@ def test_the_end_of_much_output_can_be_read_while_the_command_runs(app: Ostinato
     assert run.wait(timeout=60).state is RunState.SUCCEEDED
 
 
-def test_ten_megabytes_are_cut_in_the_middle_and_a_line_says_so(app: Ostinato) -> None:
+def test_ten_megabytes_are_cut_in_the_middle_and_a_line_says_so(memory_app: Ostinato) -> None:
+    app = memory_app
     run = ended(app, "seq -f '%9.0f' 1000000")
     lines = app.runs.lines(run.id)
     cut = next(position for position, line in enumerate(lines) if line.number is None)
@@ -384,6 +386,7 @@ def test_a_drain_puts_it_back_and_the_next_node_starts_it_from_the_beginning(sha
     other.runs.wait(run.id, timeout=60)
 
 
+@tuned(command_kill_seconds=0.2)
 def test_an_app_can_be_stopped_at_once_and_nothing_lives_on(memory_app: Ostinato) -> None:
     memory_app.start()
     run = memory_app.enqueue(Shell("trap '' TERM; echo $$; echo ready; while :; do sleep 0.01; done"))
