@@ -14,12 +14,10 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from ostinato import Function, Shell
-from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
 from tests.doors.good_requests import GOOD, Good, furnish
-from tests.doors.served import Served
 from tests.doors.test_api_roles import NEEDED
-from tests.doors.web import Client, Web
+from tests.doors.web import Client, Web, web_on
 
 # --- without credentials ---------------------------------------------------------------------------------------------
 
@@ -160,13 +158,10 @@ HOSTILE = {
 
 
 @pytest.fixture
-def served(url: str, tmp_path: Path) -> Iterator[Served]:
-    served = Served(tmp_path, Registry(), url=url)
-    try:
-        furnish(served)
-        yield served
-    finally:
-        served.close()
+def served(url: str, tmp_path: Path) -> Iterator[Client]:
+    """The admin of a furnished server."""
+    with web_on(url=url) as web:
+        yield web.anybody(Authorization=f"Bearer {furnish(web, tmp_path)}")
 
 
 def _leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -201,7 +196,7 @@ def _attacks(good: Good, text: str) -> Iterator[tuple[Any, dict[str, Any]]]:
 SKIPPED = {"POST /api/login", "POST /api/logout", "DELETE /api/tokens/{id}", "DELETE /api/logins/{id}"}
 
 
-def test_hostile_text_in_any_field_is_stored_as_it_is_or_refused(served: Served) -> None:
+def test_hostile_text_in_any_field_is_stored_as_it_is_or_refused(served: Client) -> None:
     wrong = []
     for kind, text in HOSTILE.items():
         for operation, good in GOOD.items():
@@ -220,7 +215,7 @@ def test_hostile_text_in_any_field_is_stored_as_it_is_or_refused(served: Served)
     assert served.send("GET", "/api/audit").status_code == 200
 
 
-def _given_back(served: Served, kind: str, text: str) -> int:
+def _given_back(served: Client, kind: str, text: str) -> int:
     """How many schedules were taken with the text in their fields; each is given back as it was."""
     work = {"kind": "shell", "command": ["echo", text], "env": {"A": text}}
     made = {"name": text, "timing": "every 5m", "note": text, "work": work}
@@ -230,7 +225,7 @@ def _given_back(served: Served, kind: str, text: str) -> int:
         assert answer.status_code in (200, 201, 422), answer.text[:300]
         if answer.status_code != 422:
             takes += 1
-            again = served.send("GET", f"/api/schedules/{quote(body['name'], safe='')}").json()
+            again = served.send("GET", f"/api/schedules/{quote(str(body['name']), safe='')}").json()
             assert (again["name"], again["note"]) == (body["name"], body["note"] or None)
             assert (again["work"]["command"], again["work"]["env"]) == (work["command"], work["env"])
     return takes

@@ -13,7 +13,7 @@ import pytest
 from ostinato import Ostinato
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import StoreUnavailable
-from ostinato.testing import FakeClock, drain
+from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.engine.conftest import Gate, engine_of, eventually
 
@@ -156,30 +156,6 @@ def test_a_stop_while_the_store_is_away_ends_all_the_same(
     gate.open()
     app.stop(grace="1s")
     assert app.health()["ok"] is False
-
-
-def test_a_timing_that_cannot_be_computed_breaks_its_schedule_and_no_other(
-    memory_app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ostinato.timing import DailyAt
-
-    app = memory_app
-    app.task("job")(lambda: None)
-    app.schedules.add("good", "every 1h", "job")
-    app.schedules.add("bad", "daily 01:00", "job")
-    app.start()
-
-    def explode(*_: object) -> None:
-        raise ZeroDivisionError("boom")
-
-    monkeypatch.setattr(DailyAt, "_next", explode)
-    fake_clock.advance("1h")
-    drain(app)
-    bad = app.schedules.get("bad")
-    assert bad.enabled is False
-    assert "boom" in (bad.broken or "")
-    assert len(app.runs.list(schedule="good")) == 1
-    assert app.health()["services"]["ticker"]["restarts"] == 0
 
 
 def test_a_blocked_event_loop_is_seen_from_a_thread(caplog: pytest.LogCaptureFixture) -> None:
