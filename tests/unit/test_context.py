@@ -23,29 +23,14 @@ from ostinato.execution.secrets import Mask
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.output import output_text
-from ostinato.models.run import ClaimedRun
-from ostinato.models.states import Trigger
+from tests.rows import claimed_run
 
 DUE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
 def context(key: str | None = None, told: list[RunContext] | None = None) -> RunContext:
-    claimed = ClaimedRun(
-        id=RunId(5),
-        token=1,
-        kind="function",
-        task="job",
-        work="{}",
-        policy="{}",
-        trigger=Trigger.SCHEDULE,
-        due_at=to_micros(DUE),
-        ready_at=to_micros(DUE),
-        attempt=2,
-        schedule_id=None,
-        schedule="nightly",
-        session=None,
-        key=key,
-    )
+    due = to_micros(DUE)
+    claimed = claimed_run(id=RunId(5), due_at=due, ready_at=due, attempt=2, schedule="nightly", key=key)
     return RunContext(claimed, told.append if told is not None else lambda _: None)
 
 
