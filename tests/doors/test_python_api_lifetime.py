@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import subprocess
 import sys
@@ -133,21 +132,20 @@ def test_a_start_that_failed_can_be_repeated(app: Ostinato, monkeypatch: pytest.
     app.stop()
 
 
-def test_a_failed_start_of_an_async_with_leaves_nothing_open(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_start_of_an_async_with_leaves_nothing_open(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def fail(engine: Engine) -> None:
         raise StoreUnavailable("away")
 
-    async def main() -> None:
-        with monkeypatch.context() as patch:
-            patch.setattr(Engine, "start", fail)
-            with pytest.raises(StoreUnavailable, match="away"):
-                async with app:
-                    raise AssertionError("it has not started")
-        assert app._host.container is None
-        async with app:
-            assert (await app.aio.health())["node"] is not None
-
-    asyncio.run(main())
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "start", fail)
+        with pytest.raises(StoreUnavailable, match="away"):
+            async with app:
+                raise AssertionError("it has not started")
+    assert app._host.container is None
+    async with app:
+        assert (await app.aio.health())["node"] is not None
 
 
 AT_EXIT = """

@@ -40,46 +40,40 @@ def failing(method: Callable[..., Awaitable[Any]], times: int, broken: threading
     return call
 
 
-def test_a_service_that_dies_is_restarted_and_reported() -> None:
-    async def main() -> None:
-        dog = Watchdog(QUICK.service_restart_seconds)
-        deaths = [ValueError("first"), OSError("second")]
-        alive = asyncio.Event()
+async def test_a_service_that_dies_is_restarted_and_reported() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    deaths = [ValueError("first"), OSError("second")]
+    alive = asyncio.Event()
 
-        async def service() -> None:
-            if deaths:
-                raise deaths.pop(0)
-            alive.set()
+    async def service() -> None:
+        if deaths:
+            raise deaths.pop(0)
+        alive.set()
+        await asyncio.Event().wait()
+
+    dog.start("ticker", service)
+    await asyncio.wait_for(alive.wait(), 10)
+    health = dog.services["ticker"]
+    assert (health.up, health.restarts, health.error) == (True, 2, "OSError: second")
+    await dog.stop()
+    assert not dog.services["ticker"].up
+
+
+async def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    rounds = []
+    again = asyncio.Event()
+
+    async def service() -> None:
+        rounds.append(1)
+        if len(rounds) == 2:
+            again.set()
             await asyncio.Event().wait()
 
-        dog.start("ticker", service)
-        await asyncio.wait_for(alive.wait(), 10)
-        health = dog.services["ticker"]
-        assert (health.up, health.restarts, health.error) == (True, 2, "OSError: second")
-        await dog.stop()
-        assert not dog.services["ticker"].up
-
-    asyncio.run(main())
-
-
-def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
-    async def main() -> None:
-        dog = Watchdog(QUICK.service_restart_seconds)
-        rounds = []
-        again = asyncio.Event()
-
-        async def service() -> None:
-            rounds.append(1)
-            if len(rounds) == 2:
-                again.set()
-                await asyncio.Event().wait()
-
-        dog.start("waker", service)
-        await asyncio.wait_for(again.wait(), 10)
-        assert dog.services["waker"].error == "it ended without being told to"
-        await dog.stop()
-
-    asyncio.run(main())
+    dog.start("waker", service)
+    await asyncio.wait_for(again.wait(), 10)
+    assert dog.services["waker"].error == "it ended without being told to"
+    await dog.stop()
 
 
 @pytest.mark.parametrize("service", ["ticker", "rescuer", "lease"])

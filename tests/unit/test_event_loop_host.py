@@ -70,13 +70,10 @@ def test_threads_share_one_container_on_one_loop(home: Host, built: Built) -> No
     assert {id(loop) for _, loop in answers} == {id(built[0].loop)}
 
 
-def test_a_coroutine_on_another_loop_is_served_by_the_home_loop(home: Host, built: Built) -> None:
-    async def visit() -> None:
-        container, loop = await home.arun(where)
-        assert loop is not asyncio.get_running_loop()
-        assert container is built[0]
-
-    asyncio.run(visit())
+async def test_a_coroutine_on_another_loop_is_served_by_the_home_loop(home: Host, built: Built) -> None:
+    container, loop = await home.arun(where)
+    assert loop is not asyncio.get_running_loop()
+    assert container is built[0]
 
 
 def test_errors_come_back_to_whoever_called(home: Host) -> None:
@@ -97,15 +94,12 @@ def test_a_sync_call_from_the_home_loop_itself_is_refused_with_the_fix(home: Hos
     home.run(from_inside)
 
 
-def test_an_adopted_loop_is_the_home_and_other_threads_may_use_it(home: Host, built: Built) -> None:
-    async def main() -> None:
-        await home.adopt()
-        assert (await home.arun(where))[1] is asyncio.get_running_loop()
-        _, seen = await asyncio.to_thread(home.run, where)
-        assert seen is asyncio.get_running_loop()
-        await home.aleave(drain, close)
-
-    asyncio.run(main())
+async def test_an_adopted_loop_is_the_home_and_other_threads_may_use_it(home: Host, built: Built) -> None:
+    await home.adopt()
+    assert (await home.arun(where))[1] is asyncio.get_running_loop()
+    _, seen = await asyncio.to_thread(home.run, where)
+    assert seen is asyncio.get_running_loop()
+    await home.aleave(drain, close)
     assert [container.closed for container in built] == [True]
 
 
