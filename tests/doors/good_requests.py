@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from ostinato import Run, Shell
-from ostinato.models.ids import NodeId
-from ostinato.models.node import NodeBeat
 from ostinato.wiring import Container
 from tests.doors.web import Web
 
@@ -30,7 +28,6 @@ KNOWN: dict[str, dict[str, Any]] = {
 ENDED, QUEUED = 1, 2
 SHELL = {"kind": "shell", "command": "echo hello"}
 TASK = {"kind": "function", "task": "hello"}
-HOUR = 3_600_000_000
 
 
 def furnish(web: Web, folder: Path) -> str:
@@ -57,9 +54,7 @@ def furnish(web: Web, folder: Path) -> str:
         response = admin.post(path, body)
         assert response.status_code == 201, response.text
     assert admin.post("/api/login", {"token": token}).status_code == 200
-    now = web.clock.now()
-    beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, ("hello",), now, now, now + HOUR, "{}")
-    web.run(web.container.store.nodes.renew(beat))
+    web.beat("node-1", ("hello",))
     return token
 
 

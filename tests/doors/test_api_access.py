@@ -76,7 +76,7 @@ def test_the_secret_of_a_token_is_shown_once_and_stored_as_its_hash(web: Web) ->
     secret = made.json()["token"]
     assert secret.startswith("ost_")
     assert secret not in admin.get("/api/tokens").text
-    dump = "".join(web.run(_rows(web)))
+    dump = _rows(web)
     assert secret not in dump
     assert hashlib.sha256(secret.encode()).hexdigest() in dump
     listed = next(token for token in admin.get("/api/tokens").json()["items"] if token["name"] == "ci")
@@ -88,18 +88,12 @@ def test_the_secret_of_a_token_is_shown_once_and_stored_as_its_hash(web: Web) ->
     assert listed["used_at"] == "2026-01-01T00:00:00Z"
 
 
-async def _rows(web: Web) -> list[str]:
+def _rows(web: Web) -> str:
     """Everything that the database holds of tokens and logins."""
-    database = web.container.store.access._database  # type: ignore[attr-defined]
-    tables = [
-        name
-        for (name,) in await database.query(
-            lambda c: list(c.execute("SELECT name FROM sqlite_master WHERE type='table'"))
-        )
-        if any(word in name for word in ("token", "login", "code", "audit"))
-    ]
-    assert tables
-    return [str(await database.query(lambda c, t=table: list(c.execute(f"SELECT * FROM {t}")))) for table in tables]
+    tables = [name for (name,) in web.sql("SELECT name FROM sqlite_master WHERE type='table'")]
+    kept = [name for name in tables if any(word in name for word in ("token", "login", "code", "audit"))]
+    assert kept
+    return "".join(str(web.sql(f"SELECT * FROM {table}")) for table in kept)
 
 
 @pytest.mark.parametrize(
@@ -296,12 +290,12 @@ def test_an_admin_sees_who_is_logged_in_and_logs_them_out(web: Web) -> None:
 def test_a_logout_is_noted_and_the_secret_is_not(web: Web) -> None:
     browser = web.browser(who="bob")
     secrets = browser.cookies["ostinato-8321"], browser.origin_key
-    stored = "".join(web.run(_rows(web)))
+    stored = _rows(web)
     browser.post("/api/logout")
     web.script("viewer").post("/api/logout")
     assert [entry for entry in web.audit() if entry[2] == "logout"] == [("bob", "page", "logout", "bob")]
     for secret in secrets:
-        assert secret not in stored + "".join(web.run(_rows(web)))
+        assert secret not in stored + _rows(web)
         assert hashlib.sha256(secret.encode()).hexdigest() in stored
 
 

@@ -3,11 +3,10 @@ dropped, while everybody else goes on."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import socket
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,12 @@ def file_db(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'jobs.db'}"
 
 
-def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(main(), 90))
+@pytest.fixture
+def node(file_db: str, tmp_path: Path) -> Iterator[None]:
+    """A process that does what is enqueued there."""
+    with nodes(file_db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
+        workers.start()
+        yield
 
 
 async def enqueue(api: Api, count: int, task: str = "work", **options: Any) -> set[int]:
@@ -47,8 +50,10 @@ async def enqueue(api: Api, count: int, task: str = "work", **options: Any) -> s
 # --- what happens on other nodes ------------------------------------------------------------------------------------
 
 
-def test_events_of_two_nodes_come_once_and_in_order(db: str, tmp_path: Path) -> None:
-    async def main() -> None:
+async def test_events_of_two_nodes_come_once_and_in_order(db: str, tmp_path: Path) -> None:
+    with nodes(db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
+        workers.start()
+        workers.start()
         async with api_on(db) as api, listening(api) as watcher:
             await watcher.subscribe("overview")
             ids = await enqueue(api, 40)
@@ -64,13 +69,9 @@ def test_events_of_two_nodes_come_once_and_in_order(db: str, tmp_path: Path) -> 
             assert all(event["run"]["state"] == "succeeded" for event in finished)
             assert not {"work", "result", "attempts"} & set(finished[0]["run"])
 
-    with nodes(db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
-        workers.start()
-        workers.start()
-        run(main)
 
-
-def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(file_db: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("node")
+async def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(file_db: str) -> None:
     async def heard(api: Api) -> None:
         async with listening(api) as watcher:
             await watcher.subscribe("overview")
@@ -79,63 +80,50 @@ def test_who_comes_back_hears_what_comes_from_then_on_wherever_that_is(file_db: 
             assert {event["run"]["id"] for event in watcher.events()} == ids, "something of before was told"
             watcher.connection.transport.abort()  # no goodbye
 
-    async def main() -> None:
-        async with api_on(file_db) as first:
-            for _ in range(2):
-                await heard(first)
-                await first.container.services.runs.wait_idle(timeout="30s")
-            async with api_on(file_db) as second:
-                await heard(second)
-        async with api_on(file_db) as restarted:
-            await heard(restarted)
-
-    with nodes(file_db, tmp_path / "log", OSTINATO_SLOTS="8") as workers:
-        workers.start()
-        run(main)
+    async with api_on(file_db) as first:
+        for _ in range(2):
+            await heard(first)
+            await first.container.services.runs.wait_idle(timeout="30s")
+        async with api_on(file_db) as second:
+            await heard(second)
+    async with api_on(file_db) as restarted:
+        await heard(restarted)
 
 
-def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(file_db: str, tmp_path: Path) -> None:
-    async def main() -> None:
-        # The seconds are of both: one that reads must never be that late.
-        async with (
-            api_on(file_db, small_buffers=True, live_send_seconds=3.0) as api,
-            listening(api, max_queue=None) as reader,
-        ):
-            await reader.subscribe("overview")
-            narrow = socket.socket()
-            narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            narrow.connect(("127.0.0.1", api.port))
-            async with listening(api, sock=narrow, max_queue=1, compression=None) as stuck:
-                await stuck.subscribe("overview")
-                ids = await enqueue(api, 400, lane="team")
-                await reader.until_finished(ids)
-                assert len(reader.events("run_finished")) == len(ids)
-                hub = api.container.services.live
-                await eventually(lambda: len(hub._topics["overview"]) == 1)
-                with pytest.raises(ConnectionClosed):
-                    await stuck.until(lambda _: False)
-            after = await enqueue(api, 1)
-            await reader.until_finished(after)
-
-    with nodes(file_db, tmp_path / "log") as workers:
-        workers.start()
-        run(main)
+@pytest.mark.usefixtures("node")
+async def test_a_client_that_does_not_read_is_dropped_and_holds_up_nobody(file_db: str) -> None:
+    # The seconds are of both: one that reads must never be that late.
+    async with (
+        api_on(file_db, small_buffers=True, live_send_seconds=3.0) as api,
+        listening(api, max_queue=None) as reader,
+    ):
+        await reader.subscribe("overview")
+        narrow = socket.socket()
+        narrow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        narrow.connect(("127.0.0.1", api.port))
+        async with listening(api, sock=narrow, max_queue=1, compression=None) as stuck:
+            await stuck.subscribe("overview")
+            ids = await enqueue(api, 400, lane="team")
+            await reader.until_finished(ids)
+            assert len(reader.events("run_finished")) == len(ids)
+            hub = api.container.services.live
+            await eventually(lambda: len(hub._topics["overview"]) == 1)
+            with pytest.raises(ConnectionClosed):
+                await stuck.until(lambda _: False)
+        after = await enqueue(api, 1)
+        await reader.until_finished(after)
 
 
-def test_a_flood_is_skipped_and_what_comes_after_is_told(file_db: str, tmp_path: Path) -> None:
-    async def main() -> None:
-        async with api_on(file_db) as api, listening(api) as watcher:
-            await watcher.subscribe("overview")
-            spec = EnqueueSpec("work", {}, delay="1h")
-            await api.container.services.runs.enqueue(spec, [((), {})] * 6_000)
-            skipped = await watcher.until(lambda message: message["type"] == "skipped")
-            assert skipped["topic"] == "overview"
-            assert skipped["runs"] + len(watcher.events("run_queued")) >= 6_000
-            await watcher.until_finished(await enqueue(api, 3))
-
-    with nodes(file_db, tmp_path / "log") as workers:
-        workers.start()
-        run(main)
+@pytest.mark.usefixtures("node")
+async def test_a_flood_is_skipped_and_what_comes_after_is_told(file_db: str) -> None:
+    async with api_on(file_db) as api, listening(api) as watcher:
+        await watcher.subscribe("overview")
+        spec = EnqueueSpec("work", {}, delay="1h")
+        await api.container.services.runs.enqueue(spec, [((), {})] * 6_000)
+        skipped = await watcher.until(lambda message: message["type"] == "skipped")
+        assert skipped["topic"] == "overview"
+        assert skipped["runs"] + len(watcher.events("run_queued")) >= 6_000
+        await watcher.until_finished(await enqueue(api, 3))
 
 
 # --- topics --------------------------------------------------------------------------------------------------------
