@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState
-from tests.faults.mail import wait_until_ended
+from tests.faults.mail import wait_until, wait_until_ended
 from tests.faults.nodes import Nodes, nodes
 
 SCHEDULES = 50
@@ -144,7 +144,4 @@ def test_a_drain_that_cuts_work_off_ends_it_or_counts_an_attempt(app: Ostinato, 
 
 
 def wait_for_state(app: Ostinato, id: int, state: RunState) -> None:
-    end = time.monotonic() + 60
-    while app.runs.get(id).state is not state:
-        assert time.monotonic() < end, f"run {id} did not become {state}"
-        time.sleep(0.02)
+    wait_until(lambda: app.runs.get(id).state is state, f"run {id} is {state}")
