@@ -349,36 +349,33 @@ class _Exhausted:
         return self._listening.accept()
 
 
-def test_without_a_descriptor_it_rests_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def all_of_it() -> int:
-        listening = socket.create_server(("127.0.0.1", 0))
-        listening.setblocking(False)
-        short = _Exhausted(listening)
-        made: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+async def test_without_a_descriptor_it_rests_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "ostinato.api")
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    short = _Exhausted(listening)
+    loop = asyncio.get_running_loop()
+    made: asyncio.Future[None] = loop.create_future()
 
-        def protocol(_: Connection) -> asyncio.Protocol:
-            made.set_result(None)
-            return asyncio.Protocol()
+    def protocol(_: Connection) -> asyncio.Protocol:
+        made.set_result(None)
+        return asyncio.Protocol()
 
-        listener = Listener(short, Connections(PATIENT), protocol, None, rest_seconds=0.05)  # type: ignore[arg-type]
-        _, writer = await asyncio.open_connection(*listening.getsockname())
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        async with asyncio.timeout(PATIENCE):
-            while short.asked < 5:  # noqa: ASYNC110  # nobody tells
-                await asyncio.sleep(0.001)
-        assert loop.time() - begun >= 4 * 0.05 - 0.01  # it rested after each
-        short.fails = False
-        async with asyncio.timeout(PATIENCE):
-            await made
-        writer.close()
-        listener.close()
-        await listener.wait_closed()
-        listening.close()
-        return sum("Too many open files" in record.message for record in caplog.records)
-
-    with caplog.at_level(logging.WARNING, "ostinato.api"):
-        assert asyncio.run(all_of_it()) == 1
+    listener = Listener(short, Connections(PATIENT), protocol, None, rest_seconds=0.05)  # type: ignore[arg-type]
+    begun = loop.time()
+    _, writer = await asyncio.open_connection(*listening.getsockname())
+    async with asyncio.timeout(PATIENCE):
+        while short.asked < 5:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0.001)
+    assert loop.time() - begun >= 4 * 0.05 - 0.01  # it rested after each
+    short.fails = False
+    async with asyncio.timeout(PATIENCE):
+        await made
+    writer.close()
+    listener.close()
+    await listener.wait_closed()
+    listening.close()
+    assert sum("Too many open files" in record.message for record in caplog.records) == 1
 
 
 def test_a_kind_of_message_is_logged_a_few_times_in_a_minute() -> None:
