@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import os
 import tempfile
 from collections.abc import Iterator
@@ -55,6 +57,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if QUICK:
         config.hook.pytest_deselected(items=[item for item in items if needs_postgres(item)])
         items[:] = [item for item in items if not needs_postgres(item)]
+
+
+@pytest.hookimpl
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test to its end, on a loop of its own and within a bound."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), 90))
+    return True
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

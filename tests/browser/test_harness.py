@@ -117,16 +117,6 @@ def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_p
     assert (tmp_path / "browser" / "console.txt").read_text() == "log: so far so good"
 
 
-def test_a_scenario_played_without_a_shared_browser_ends_its_own(tmp_path: Path) -> None:
-    page = SmallPage(GOOD)
-    page.start()
-    try:
-        scenario.play("any-page", page, tmp_path / "browser", HEADING="Hello")
-    finally:
-        page.stop()
-    assert page.asked == ["echo hello"]
-
-
 def test_a_scenario_that_hangs_is_ended_and_the_next_one_is_played(
     visit: OpenDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,16 +10,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from ostinato.cli.main import run
 
 __all__ = [
+    "HASTY",
     "JOBS",
     "PATIENT",
     "PROGRAM",
@@ -43,6 +44,14 @@ from ostinato.tuning import Tuning
 app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600, exec_write_seconds=3600))
 """
 """At the end of a program whose forced stop is to be recorded, however busy the machine is."""
+
+HASTY = """
+from dataclasses import replace
+from datetime import timedelta
+
+app.settings = replace(app.settings, lease=timedelta(seconds=2))
+"""
+"""At the end of a program of which others soon see that it was killed: settings allow no lease as short as that."""
 
 JOBS = '''
 import asyncio
@@ -80,10 +89,13 @@ def disk():
 
 STUBBORN = """
 import asyncio, contextlib, ctypes, io, time
+from dataclasses import replace
 from pathlib import Path
 from ostinato import Ostinato
-
+from ostinato.tuning import Tuning
 app = Ostinato()
+hasty = Tuning(force_seconds=0.5, exec_write_seconds=0.3, function_stop_seconds=0.2)
+app.settings = replace(app.settings, tuning=hasty)
 
 
 @app.task("swallow", retry=0)
@@ -176,26 +188,30 @@ class CommandLine:
         assert answer.code == 0, answer
         return answer
 
-    def start(self, *argv: str, name: str = "process") -> Process:
-        """Call it as a process of its own, which goes on; two at once need two names."""
-        return Process(self.folder, argv, name)
+    def start(self, *argv: str, name: str = "process", by: str | None = None) -> Process:
+        """Call it as a process of its own, which goes on; two at once need two names. `by` is for a shell to do it."""
+        return Process(self.folder, argv, name, [*(("sh", "-c", by, "sh") if by else ()), *PROGRAM])
 
 
 class Process:
-    """A real `ostinato …`, its output in files."""
+    """A real `ostinato …`, or another program, its output in files."""
 
-    def __init__(self, folder: Path, argv: tuple[str, ...], name: str) -> None:
+    def __init__(self, folder: Path, argv: tuple[str, ...], name: str, program: Sequence[str] = PROGRAM) -> None:
         self._out, self._err = folder / f"{name}.out", folder / f"{name}.err"
         environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
         with self._out.open("w") as out, self._err.open("w") as err:
             self._process = subprocess.Popen(
-                [*PROGRAM, *argv],
+                [*program, *argv],
                 cwd=folder,
                 env=environment,
                 stdout=out,
                 stderr=err,
                 stdin=subprocess.DEVNULL,
             )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     @property
     def out(self) -> str:
@@ -212,7 +228,7 @@ class Process:
         """Its exit code."""
         return self._process.wait(timeout)
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ostinato import Run, Shell
-from ostinato.models.ids import NodeId
-from ostinato.models.node import NodeBeat
 from ostinato.wiring import Container
-from tests.doors.served import Served
+from tests.doors.web import Web
 
 __all__ = ["GOOD", "KNOWN", "Good", "furnish"]
 
@@ -29,12 +28,14 @@ KNOWN: dict[str, dict[str, Any]] = {
 ENDED, QUEUED = 1, 2
 SHELL = {"kind": "shell", "command": "echo hello"}
 TASK = {"kind": "function", "task": "hello"}
-HOUR = 3_600_000_000
 
 
-def furnish(served: Served) -> None:
-    """One of everything, made through the doors where there is one."""
-    blog = served.folder / "blog"
+def furnish(web: Web, folder: Path) -> str:
+    """One of everything, made through the doors where there is one; answers the token of its admin."""
+    web.clock.move_to("2026-04-01T00:00:00Z")
+    token = web.token("admin", "tests")
+    admin = web.anybody(Authorization=f"Bearer {token}")
+    blog = folder / "blog"
     blog.mkdir()
     made = [
         ("/api/projects", {"name": "blog", "folder": str(blog)}),
@@ -44,18 +45,17 @@ def furnish(served: Served) -> None:
         ("/api/schedules", {"name": "idle", "timing": "every 1h", "work": TASK}),
         ("/api/tokens", {"name": "spare", "role": "viewer"}),
     ]
-    assert served.run(_printed(served.container)).id == ENDED
+    assert web.run(_printed(web.container)).id == ENDED
     made += [
         ("/api/runs", {"work": TASK}),
         ("/api/sessions/chat/messages", {"task": "answer", "payload": {"text": "hi"}}),
     ]
     for path, body in made:
-        response = served.send("POST", path, json=body)
+        response = admin.post(path, body)
         assert response.status_code == 201, response.text
-    assert served.send("POST", "/api/login", json={"token": served.token}).status_code == 200
-    now = served.container.clock.now()
-    beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, ("hello",), now, now, now + HOUR, "{}")
-    served.run(served.container.store.nodes.renew(beat))
+    assert admin.post("/api/login", {"token": token}).status_code == 200
+    web.beat("node-1", ("hello",))
+    return token
 
 
 async def _printed(container: Container) -> Run:

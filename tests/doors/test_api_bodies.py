@@ -13,7 +13,7 @@ from ostinato.api.problems import MOST_ERRORS
 from tests.doors.web import Client, Web
 
 SMALL = 20_000
-MANY = 100_000
+MANY = 50_000
 TASK = {"kind": "function", "task": "hello"}
 GOOD: dict[str, Any] = {"name": "x", "timing": "every 5m", "work": TASK}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -111,10 +109,3 @@ def test_every_operation_has_a_name_of_its_own_and_a_tag() -> None:
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z_]+", name) for name in names)
     assert all(operation["tags"] for _, _, operation in OPERATIONS)
-
-
-def test_the_document_can_be_printed_without_a_server() -> None:
-    printed = subprocess.run([sys.executable, "-m", "ostinato.api"], capture_output=True, check=True, timeout=60)
-    document = json.loads(printed.stdout)
-    assert document["openapi"].startswith("3.1")
-    assert set(document["paths"]) == set(PATHS)

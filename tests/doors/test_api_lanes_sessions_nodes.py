@@ -7,23 +7,10 @@ from typing import Any
 
 import pytest
 
-from ostinato.models.ids import NodeId
-from ostinato.models.node import NodeBeat
 from tests.doors.web import Client, Web
 
 TASK = {"kind": "function", "task": "hello"}
 MESSAGE = {"task": "hello", "payload": {"text": "hi"}}
-HOUR = 3_600_000_000
-
-
-def beat(web: Web, id: str, tasks: tuple[str, ...] = (), lease: int = HOUR) -> None:
-    """A node that is alive for an hour."""
-    now = web.clock.now()
-    web.run(
-        web.container.store.nodes.renew(
-            NodeBeat(NodeId(id), "here", 1, 4, 0, False, tasks, now, now, now + lease, "{}")
-        )
-    )
 
 
 def put(client: Client, path: str, json: Any) -> Any:
@@ -172,7 +159,7 @@ def test_sessions_are_found_by_a_part_of_their_key_and_by_being_busy(operator: C
 
 
 def test_a_node_is_drained_and_resumed(web: Web, operator: Client) -> None:
-    beat(web, "node-1")
+    web.beat("node-1")
     (node,) = operator.get("/api/nodes").json()["items"]
     assert (node["id"], node["state"], node["draining"], node["slots"]) == ("node-1", "alive", False, 4)
     drained = operator.post("/api/nodes/node-1/drain")
@@ -208,9 +195,9 @@ def test_a_wrong_project_is_refused_at_its_field(web: Web, tmp_path: Path, chang
 
 
 def test_tasks_say_who_knows_them_and_how_many_schedules_call_them(web: Web, operator: Client) -> None:
-    beat(web, "node-1", ("hello", "other"))
-    beat(web, "node-2", ("hello",))
-    beat(web, "node-3", ("gone",), lease=-1)
+    web.beat("node-1", ("hello", "other"))
+    web.beat("node-2", ("hello",))
+    web.beat("node-3", ("gone",), lease=-1)
     for name in ("a", "b"):
         operator.post("/api/schedules", {"name": name, "timing": "every 5m", "work": TASK})
     operator.post(
@@ -225,7 +212,7 @@ def test_tasks_say_who_knows_them_and_how_many_schedules_call_them(web: Web, ope
 
 def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_path: Path) -> None:
     web.set(tz="Europe/Berlin")
-    beat(web, "n1")
+    web.beat("n1")
     made = [
         admin.post("/api/projects", {"name": "blog", "folder": str(tmp_path)}),
         admin.post("/api/tokens", {"name": "ci", "role": "viewer"}),

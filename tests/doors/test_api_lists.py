@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from tests.doors.web import Client, Web
-from tests.stores.places import raw
 
 LONG = "x" * 500_000
 FIELDS = ["work", "result", "error"]
@@ -20,8 +17,8 @@ def add(web: Web, admin: Client, state: str) -> dict[str, Any]:
     id = admin.post(f"/api/schedules/{state}/trigger").json()["id"]
     change = f"state = '{state}', attempt = 1, started_at = ready_at, result = '\"{LONG}\"', error = '{LONG} the end'"
     change += ", finished_at = ready_at" if state == "failed" else ""
-    web.run(raw(web.container.store, f"UPDATE runs SET {change} WHERE id = {id}"))
-    web.run(raw(web.container.store, 'UPDATE schedules SET work = \'{"kind":"function","task":"hello"}\''))
+    web.sql(f"UPDATE runs SET {change} WHERE id = {id}")
+    web.sql('UPDATE schedules SET work = \'{"kind":"function","task":"hello"}\'')
     return dict(admin.get(f"/api/runs/{id}").json())
 
 
@@ -72,15 +69,7 @@ def test_of_the_attempts_a_list_has_the_last(web: Web, admin: Client) -> None:
         f"VALUES ({id}, 1, 1, 2, 'failed', 'a')",
         f"UPDATE runs SET state = 'failed', attempt = 2, started_at = 3, finished_at = 4, error = 'b' WHERE id = {id}",
     ):
-        web.run(raw(web.container.store, statement))
+        web.sql(statement)
     (listed,) = admin.get("/api/runs").json()["items"]
     assert [attempt["error"] for attempt in listed["attempts"]] == ["b"]
     assert [attempt["error"] for attempt in admin.get(f"/api/runs/{id}").json()["attempts"]] == ["a", "b"]
-
-
-@pytest.mark.parametrize("path", ["/api/schedules", "/api/runs", "/api/timeline"])
-def test_a_project_that_is_not_there_is_not_found_in_any_list(admin: Client, path: str) -> None:
-    span = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"} if path == "/api/timeline" else {}
-    answer = admin.get(path, params={"project": "typo", **span})
-    assert answer.status_code == 404
-    assert "typo" in answer.json()["detail"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
@@ -73,23 +72,11 @@ def test_rows_of_an_older_version_that_are_too_deep_break_no_list(web: Web, admi
     schedule = f'{{"name": "a", "timing": "every 5m", "work": {_work(1, "args")}}}'
     assert _send(admin, "POST", "/api/schedules", schedule).status_code == 201
     run = _send(admin, "POST", "/api/runs", f'{{"work": {_work(1, "args")}}}').json()["id"]
-    _store_deep(web, _work(depth, "args"), _deep(depth))
+    # As if an older version had written it.
+    web.sql(f"UPDATE schedules SET work = '{_work(depth, 'args')}'")
+    web.sql(f"UPDATE runs SET work = '{_work(depth, 'args')}', result = '{_deep(depth)}'")
     for path in ("schedules", "schedules/a", "runs", f"runs/{run}", "overview", "schedules/a/why", "tasks"):
         answer = admin.get(f"/api/{path}")
         assert answer.status_code == 200, (path, answer.text)
     assert [one["id"] for one in admin.get("/api/runs").json()["items"]] == [run]
     assert [one["name"] for one in admin.get("/api/schedules").json()["items"]] == ["a"]
-
-
-def _store_deep(web: Web, work: str, result: str) -> None:
-    """As if an older version had written it."""
-    database = web.container.store.access._database  # type: ignore[attr-defined]
-
-    async def store(db: Any) -> None:
-        await db.run("UPDATE schedules SET work = :work", {"work": work})
-        await db.run("UPDATE runs SET work = :work, result = :result", {"work": work, "result": result})
-
-    async def write() -> None:
-        await database.write(store)
-
-    web.run(write())

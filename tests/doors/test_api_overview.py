@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from ostinato.models.ids import NodeId
-from ostinato.models.node import NodeBeat
 from tests.conftest import tuned
 from tests.doors.web import Client, Web
-from tests.stores.places import raw
 
 TASK = {"kind": "function", "task": "hello"}
 SPAN = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
@@ -23,13 +20,6 @@ def add(client: Client, name: str, timing: str, **fields: Any) -> None:
     assert answer.status_code == 201, answer.text
 
 
-def beats(web: Web, id: str, lease: int) -> None:
-    """A node that knows the task `hello` shows that it lives."""
-    now = web.clock.now()
-    beat = NodeBeat(NodeId(id), "here", 1, 4, 0, False, ("hello",), now, now, now + lease, "{}")
-    web.run(web.container.store.nodes.renew(beat))
-
-
 def test_an_empty_database_has_an_overview(admin: Client) -> None:
     overview = admin.get("/api/overview").json()
     assert overview["now"] == "2026-01-01T00:00:00Z"
@@ -37,14 +27,6 @@ def test_an_empty_database_has_an_overview(admin: Client) -> None:
     assert set(overview["counts"].values()) == {0}
     assert len(overview["next24"]) == 24
     assert (overview["due"], overview["activity"], overview["bucket_seconds"]) == ([], [], 900)
-
-
-def test_schedules_are_counted_by_what_they_are(admin: Client) -> None:
-    add(admin, "a", "every 5m")
-    add(admin, "b", "every 5m")
-    add(admin, "c", "every 5m", enabled=False)
-    counts = admin.get("/api/overview").json()["counts"]
-    assert (counts["schedules"], counts["on"], counts["off"], counts["broken"]) == (3, 2, 1, 0)
 
 
 def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Client) -> None:
@@ -56,7 +38,7 @@ def test_what_the_overview_counts_is_what_its_tiles_lead_to(web: Web, admin: Cli
         "orphaned = 1 WHERE name LIKE 'orphaned%'",
         "broken = 'boom', enabled = 0 WHERE name = 'broken'",
     ):
-        web.run(raw(web.container.store, f"UPDATE schedules SET {change}"))
+        web.sql(f"UPDATE schedules SET {change}")
     counts = admin.get("/api/overview").json()["counts"]
     assert counts["schedules"] == 7
     assert counts["schedules"] == sum(counts[state] for state in ("on", "off", "broken", "finished", "orphaned"))
@@ -71,7 +53,7 @@ def test_a_schedule_of_a_task_that_nobody_knows_counts_as_broken_while_nodes_run
     add(admin, "a", "every 5m")
     add(admin, "b", "every 5m", work={"kind": "function", "task": "unheard-of"})
     assert admin.get("/api/overview").json()["counts"]["broken"] == 0
-    beats(web, "one", MINUTE)
+    web.beat("one", ("hello",), MINUTE)
     overview = admin.get("/api/overview").json()
     assert (overview["counts"]["on"], overview["counts"]["broken"]) == (1, 1)
     assert [schedule["name"] for schedule in overview["broken"]] == ["b"]
@@ -166,8 +148,8 @@ def test_what_ended_lately_is_told_by_its_quarter_of_an_hour(web: Web, admin: Cl
 
 
 def test_nodes_that_are_alive_and_lost_are_counted(web: Web, admin: Client) -> None:
-    beats(web, "one", MINUTE)
-    beats(web, "two", 5 * MINUTE)
+    web.beat("one", ("hello",), MINUTE)
+    web.beat("two", ("hello",), 5 * MINUTE)
     web.clock.advance("2m")
     engine = admin.get("/api/overview").json()["engine"]
     assert engine == {"alive": True, "nodes": 1, "lost": 1, "here": False}
@@ -210,7 +192,7 @@ def test_a_run_that_is_under_way_for_long_is_in_a_timeline_however_many_ended_si
         "state = 'running', attempt = 1, started_at = ready_at WHERE id = 1",
         "state = 'succeeded', started_at = ready_at, finished_at = ready_at + id WHERE id > 1",
     ):
-        web.run(raw(web.container.store, f"UPDATE runs SET {change}"))
+        web.sql(f"UPDATE runs SET {change}")
     web.clock.advance("10m")
     timeline = admin.get("/api/timeline", params={**SPAN, "limit": "3"}).json()
     assert [(bar["id"], bar["state"]) for bar in timeline["runs"]] == [

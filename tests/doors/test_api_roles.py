@@ -166,8 +166,7 @@ def test_only_an_admin_makes_what_runs_commands(
         added = {"name": f"by-{role}", "timing": "every 5m", "work": work, "policy": policy}
         expected = 201 if role.covers(needed) else 403
         assert client.post("/api/schedules", added).status_code == expected
-        if not policy:
-            assert client.post("/api/runs", {"work": work}).status_code == expected
+        assert client.post("/api/runs", {"work": work, "policy": policy}).status_code == expected
     web.script(Role.ADMIN, "root").post("/api/schedules", {"name": "plain", "timing": "every 5m", "work": TASK})
     changes: dict[str, Any] = {"work": work, "policy": policy}
     for role in (Role.OPERATOR, Role.ADMIN):

@@ -6,16 +6,15 @@ import json
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from ostinato.signal_reader import FORCED_END
 from tests.doors.command_line import PATIENT, PROGRAM, STUBBORN, CommandLine, eventually
+from tests.engine.http_server import answer as answered
+from tests.engine.http_server import serving
+from tests.processes import lives
 
 AGENT = r"""
 import re, sys
@@ -49,41 +48,6 @@ app = Ostinato()
 def flaky():
     raise ValueError("no good")
 """
-
-
-class _Answers(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = f"GET {self.path}\n".encode()
-        self.send_response(404 if self.path == "/bad" else 200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def serving() -> Iterator[str]:
-    """A web server on a free port of this machine."""
-    with HTTPServer(("127.0.0.1", 0), _Answers) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and waits to be buried does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.parametrize(
@@ -211,7 +175,7 @@ def test_a_second_signal_leaves_nothing_of_a_command_that_does_not_obey(cli: Com
         running.signal(signal.SIGINT)
         assert running.wait(60) == 130
     pid = int((cli.folder / "pid").read_text())
-    eventually(lambda: not _is_alive(pid), "the command is gone")
+    eventually(lambda: not lives(pid), "the command is gone")
     assert cli.ok("run", "show", "1", "--json").json["state"] == "cancelled"
 
 
@@ -271,14 +235,15 @@ def test_an_agent_answers_live_and_its_report_is_shown(cli: CommandLine) -> None
 
 
 def test_a_request_prints_what_is_answered(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving() as url:
-        refused = cli("exec", "--http", "GET", f"{url}/good")
+    with serving() as server:
+        good = server.on("/good", answered(body=b"hello\n", Content_Type="text/plain"))
+        refused = cli("exec", "--http", "GET", good)
         assert (refused.code, "http_allow" in refused.err) == (1, True)
         monkeypatch.setenv("OSTINATO_HTTP_ALLOW", "private")
-        assert cli.ok("exec", "--http", "GET", f"{url}/good").out == "GET /good\n"
-        failed = cli("exec", "--http", "GET", f"{url}/bad")
+        assert cli.ok("exec", "--http", "GET", good).out == "hello\n"
+        failed = cli("exec", "--http", "GET", server.url("/bad"))
         assert (failed.code, "HTTP 404" in failed.err) == (1, True)
-        assert cli.ok("exec", "--http", "GET", f"{url}/bad", "--expect", "404").code == 0
+        assert cli.ok("exec", "--http", "GET", server.url("/bad"), "--expect", "404").code == 0
     assert " GET http://127" in cli.ok("run", "ls").out
 
 

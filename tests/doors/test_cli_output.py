@@ -12,7 +12,6 @@ import pytest
 
 from ostinato.cli.console import emit_json, emit_json_line
 from ostinato.cli.main import _complain
-from ostinato.config import without_password
 from tests.doors.command_line import CommandLine, on_a_terminal
 
 EVERY_HELP = [
@@ -182,12 +181,6 @@ def test_what_others_wrote_cannot_steer_the_terminal(cli: CommandLine) -> None:
     assert "[bold]x[/bold]" in shown
 
 
-def test_a_password_is_never_shown() -> None:
-    assert without_password("postgresql://me:secret@host:5432/jobs") == "postgresql://me:***@host:5432/jobs"
-    assert without_password("postgresql://me@host/jobs") == "postgresql://me@host/jobs"
-    assert without_password("sqlite:///jobs.db") == "sqlite:///jobs.db"
-
-
 def test_a_completion_script_is_made_for_each_shell(cli: CommandLine) -> None:
     for shell in ("bash", "zsh", "fish"):
         script = cli.ok("completion", shell).out
@@ -230,13 +223,14 @@ def test_wrong_usage_names_the_help_of_its_command(cli: CommandLine, argv: list[
 def test_json_holds_nothing_that_a_terminal_would_obey_and_means_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    value = {"text": "\x9b31m \x85 \u202egnp.exe \u2066\u2069 \u200f \ufeff \x7f\x1b[0m", "kept": "Grüße, 日本 ☂"}
+    obeyed = "\x9b31m \x85 \u202egnp.exe \u2066\u2069 \u061c\u200b\u200f\u2028\ufeff\U000e0041 \x7f\x1b[0m"
+    value = {"text": [obeyed], obeyed: {"deep": obeyed}, "kept": "Grüße, 日本 ☂ 🎵"}
     for print_it in (emit_json, emit_json_line):
         print_it(value)
         printed = capsys.readouterr().out
         assert all(char.isprintable() or char == "\n" for char in printed)
         assert json.loads(printed) == value
-        assert "Grüße, 日本 ☂" in printed, "what people read stays as it is"
+        assert "Grüße, 日本 ☂ 🎵" in printed, "what people read stays as it is"
 
 
 def test_a_json_error_holds_nothing_that_a_terminal_would_obey(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,11 @@ def test_the_network_is_let_in_only_when_there_is_a_token(
 ) -> None:
     if way == "proxy":
         monkeypatch.setenv("OSTINATO_TRUSTED_PROXIES", PROXY)
-    flags = ("--host", "0.0.0.0", "--port", "0", *(TLS if way == "tls" else ()))
+    else:  # here they come from the settings
+        shutil.copy(CERTIFICATE, cli.folder / "server.crt")
+        shutil.copy(KEY, cli.folder / "server.key")
+        (cli.folder / "ostinato.toml").write_text('tls_cert = "server.crt"\ntls_key = "server.key"\n')
+    flags = ("--host", "0.0.0.0", "--port", "0")
     refused = cli("web", *flags)
     assert refused.code == 1
     assert "ostinato token add NAME --role admin" in refused.err
@@ -75,6 +79,7 @@ def test_the_network_is_let_in_only_when_there_is_a_token(
         assert address.startswith("https://127.0.0.1:" if way == "tls" else "http://127.0.0.1:")
         assert "every other address of this machine" in process.err
         assert "login?code=" not in process.err
+        assert "--https" not in process.err
         with httpx.Client(verify=_trusting(), timeout=60) as client:
             answer = client.get(f"{address}/api/me", headers={"Authorization": f"Bearer {secret}"})
         assert answer.json()["who"] == "ci"
@@ -160,17 +165,6 @@ def test_a_file_that_cannot_be_used_is_told_with_its_option_and_why(
     assert answer.code == 2
     assert told in answer.error["error"]
     assert "\n" not in answer.error["error"]
-
-
-def test_the_settings_name_certificate_and_key_too(cli: CommandLine) -> None:
-    shutil.copy(CERTIFICATE, cli.folder / "server.crt")
-    shutil.copy(KEY, cli.folder / "server.key")
-    (cli.folder / "ostinato.toml").write_text('tls_cert = "server.crt"\ntls_key = "server.key"\n')
-    with cli.start("web", "--port", "0") as process:
-        address = page_address(process)
-        assert address.startswith("https://")
-        assert "--https" not in process.err
-        _stop(process)
 
 
 def test_past_the_proxy_nothing_is_told_but_health(web: Web) -> None:

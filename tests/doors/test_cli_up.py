@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 
 import pytest
 
-from tests.doors.command_line import JOBS, PATIENT, PROGRAM, STUBBORN, CommandLine, eventually
+from tests.doors.command_line import JOBS, PATIENT, STUBBORN, CommandLine, eventually
 
 
 def _alive(cli: CommandLine) -> bool:
@@ -41,28 +40,20 @@ def test_a_schedule_added_by_another_process_fires_and_sigterm_drains(cli: Comma
     assert "\x1b" not in up.out + up.err
 
 
-def test_commands_need_no_app(cli: CommandLine) -> None:
+def test_commands_need_no_app_and_a_retry_is_told_at_the_end_of_the_attempt_that_failed(cli: CommandLine) -> None:
     cli.ok("project", "add", "here", ".")
     cli.ok("schedule", "add", "greet", "every 1s", "--shell", "echo hello; pwd -P", "--project", "here")
+    cli.ok("schedule", "add", "flaky", "every 1h", "--shell", "sleep 1.2; exit 3", "--retry", "1")
+    number = cli.ok("schedule", "trigger", "flaky").out.strip()
     with cli.start("up") as up:
         eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
         assert "warning" not in up.err
         eventually(lambda: "succeeded  greet, run " in up.out, "the run is told")
+        eventually(lambda: "retrying " in up.out, "the retry is told")
         up.signal(signal.SIGTERM)
         assert up.wait() == 0
     newest = cli.ok("run", "ls", "--state", "succeeded", "--project", "here", "--json").json[0]
     assert cli.ok("run", "logs", str(newest["id"])).out == f"hello\n{cli.folder.resolve()}\n"
-
-
-def test_a_retry_is_told_at_the_end_of_the_attempt_that_failed(cli: CommandLine) -> None:
-    cli.ok("schedule", "add", "flaky", "every 1h", "--shell", "sleep 1.2; exit 3", "--retry", "1")
-    with cli.start("up") as up:
-        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
-        number = cli.ok("schedule", "trigger", "flaky").out.strip()
-        eventually(lambda: "retrying " in up.out, "the retry is told")
-        up.signal(signal.SIGTERM)
-        up.signal(signal.SIGTERM)
-        up.wait()
     run = cli.ok("run", "show", number, "--json").json
     (told,) = [line for line in up.out.splitlines() if " retrying " in line]
     assert told.startswith(run["attempts"][0]["finished_at"][11:19])
@@ -130,38 +121,26 @@ def test_a_task_that_swallows_its_cancellation_does_not_hold_up_a_drain(
     assert "may still be running" in cli.ok("run", "show", number, "--json").json["reason"]
 
 
-def _start_without(cli: CommandLine, closed: str, *argv: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *argv], cwd=cli.folder)
-
-
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_worker_needs_no_standard_stream(cli: CommandLine, closed: str) -> None:
-    process = _start_without(cli, closed, "worker", "--app", "jobs:app")
-    try:
+    with cli.start("worker", "--app", "jobs:app", by=f'exec "$@" {closed}') as worker:
         eventually(lambda: _alive(cli), "the worker is ready")
         cli.ok("schedule", "add", "greet", "every 1h", "--task", "hello")
         assert cli.ok("schedule", "trigger", "greet", "--wait", "--timeout", "60s").code == 0
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        process.wait()
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
 
 
 def test_the_second_signal_ends_a_worker_without_stderr(cli: CommandLine) -> None:
     (cli.folder / "stubborn.py").write_text(STUBBORN)
-    process = _start_without(cli, "2>&-", "worker", "--app", "stubborn:app")
-    try:
+    with cli.start("worker", "--app", "stubborn:app", by='exec "$@" 2>&-') as worker:
         eventually(lambda: _alive(cli), "the worker is ready")
         cli.ok("schedule", "add", "long", "every 1h", "--task", "block", "--retry", "0")
         cli.ok("schedule", "trigger", "long")
         eventually((cli.folder / "begun").exists, "the work has begun")
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 130
-    finally:
-        process.kill()
-        process.wait()
+        worker.signal(signal.SIGINT)
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 130
 
 
 def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:
@@ -208,8 +187,8 @@ def test_the_same_commands_work_on_postgresql(cli: CommandLine, empty_postgres_u
         assert up.wait() == 0
 
 
-_FORGER = """
-import logging
+_UNRULY = """
+import logging, os
 
 from ostinato import Ostinato
 
@@ -222,33 +201,6 @@ def forge():
     logging.getLogger("shop").warning("a table:\\none two")
     logging.getLogger("shop").error("told: %s", FORGED, exc_info=ValueError(FORGED))
     raise ValueError(FORGED)
-"""
-
-
-@pytest.mark.parametrize("command", ["worker", "up"])
-def test_what_work_says_forges_no_line_of_the_log(cli: CommandLine, command: str) -> None:
-    (cli.folder / "forger.py").write_text(_FORGER)
-    flags = ["--port", "0"] if command == "up" else []
-    with cli.start(command, "--app", "forger:app", *flags) as engine:
-        eventually(lambda: "database" in engine.err, "it is ready")
-        cli.ok("schedule", "add", "bad", "every 1h", "--task", "forge", "--app", "forger:app")
-        cli("schedule", "trigger", "bad", "--wait", "--timeout", "60s")
-        eventually(lambda: "failed" in engine.err + engine.out, "the failure is told")
-        engine.signal(signal.SIGTERM)
-        assert engine.wait() == 0
-    lines = engine.err.splitlines()
-    assert "  one two" in lines
-    assert any(line.startswith("  ValueError: no") for line in lines)
-    assert all(line.isprintable() for line in lines)
-    assert not any(line.startswith("2026-01-01") for line in lines)
-
-
-_CLOSER = """
-import os
-
-from ostinato import Ostinato
-
-app = Ostinato()
 
 
 @app.task("close", retry=0)
@@ -264,15 +216,19 @@ def fail():
 
 
 @pytest.mark.parametrize("command", ["worker", "up"])
-def test_a_task_that_closes_stdout_and_stderr_does_not_silence_the_log(cli: CommandLine, command: str) -> None:
-    (cli.folder / "closer.py").write_text(_CLOSER)
-    flags = ["--port", "0"] if command == "up" else []
-    with cli.start(command, "--app", "closer:app", *flags) as engine:
+def test_work_neither_forges_a_line_of_the_log_nor_silences_it(cli: CommandLine, command: str) -> None:
+    (cli.folder / "unruly.py").write_text(_UNRULY)
+    with cli.start(command, "--app", "unruly:app") as engine:
         eventually(lambda: "database" in engine.err, "it is ready")
-        for task in ("close", "fail"):
-            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "closer:app")
+        for task in ("forge", "close", "fail"):
+            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "unruly:app")
             cli("schedule", "trigger", task, "--wait", "--timeout", "60s")
         eventually(lambda: "ValueError: after that" in engine.err + engine.out, "the failure is told")
         engine.signal(signal.SIGTERM)
         assert engine.wait() == 0
-    assert engine.err.rstrip().endswith("stopped")
+    lines = engine.err.splitlines()
+    assert "  one two" in lines
+    assert any(line.startswith("  ValueError: no") for line in lines)
+    assert all(line.isprintable() for line in lines)
+    assert not any(line.startswith("2026-01-01") for line in lines)
+    assert lines[-1].endswith("stopped")

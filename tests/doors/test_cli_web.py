@@ -21,6 +21,7 @@ from websockets.typing import Origin
 from ostinato.cli import server
 from ostinato.errors import OstinatoError
 from tests.doors.command_line import CommandLine, Process, page_address
+from tests.doors.web import web_on
 
 
 def _has_ipv6() -> bool:
@@ -71,15 +72,14 @@ def test_the_first_start_prints_a_link_that_logs_in(cli: CommandLine) -> None:
                 ("page", "lane.set"),
             ]
         _stop(web)
-    with cli.start("web", "--port", "0") as web:
-        page_address(web)
-        assert "login?code=" not in web.err
-        _stop(web)
 
 
-def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: CommandLine) -> None:
-    with cli.start("web", "--port", "0", "--db", "sqlite:///other.db") as web:
+def test_the_command_that_it_names_makes_another_link_and_with_json_a_script_learns_where_it_listens(
+    cli: CommandLine,
+) -> None:
+    with cli.start("web", "--port", "0", "--db", "sqlite:///other.db", "--json") as web:
         address = page_address(web)
+        assert json.loads(web.out) == {"address": address}
         named = re.search(r"; '(ostinato login .*)' makes another", web.err)
         assert named is not None
         assert f"--db sqlite:///{cli.folder}/other.db" in named[1]
@@ -90,14 +90,6 @@ def test_the_command_that_it_names_makes_another_link_of_the_same_database(cli: 
         _stop(web)
 
 
-def test_with_json_a_script_learns_where_it_listens(cli: CommandLine) -> None:
-    with cli.start("web", "--port", "0", "--json") as web:
-        address = page_address(web)
-        assert json.loads(web.out) == {"address": address}
-        assert httpx.get(f"{address}/healthz", timeout=60).status_code == 200
-        _stop(web)
-
-
 def test_a_port_that_is_taken_is_told_with_what_to_do(cli: CommandLine, taken: int) -> None:
     answer = cli("web", "--port", str(taken))
     assert answer.code == 1
@@ -105,11 +97,15 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(cli: CommandLine, taken: i
     assert "--port" in answer.err
 
 
-def test_a_socket_is_opened_for_its_own_page_alone(cli: CommandLine) -> None:
+def test_the_next_start_prints_no_link_and_opens_a_socket_for_its_own_page_alone(cli: CommandLine) -> None:
     secret = cli.ok("token", "add", "ci", "--role", "viewer").out.strip()
     bearer = {"Authorization": f"Bearer {secret}"}
+    code = cli.ok("login", "--port", "8321", "--json").json["code"]
+    with web_on(url=f"sqlite:///{cli.folder / 'ostinato.db'}") as before:
+        before.anybody().log_in(code=code)
     with cli.start("web", "--port", "0") as web:
         address = page_address(web)
+        assert "login?code=" not in web.err, "somebody is logged in"
         stream = address.replace("http", "ws", 1) + "/api/live"
         with connect(stream, additional_headers=bearer, origin=Origin(address), open_timeout=60) as live:
             live.send('{"type": "ping"}')

@@ -110,19 +110,6 @@ def test_a_request_is_added_with_all_that_can_be_said_of_it(cli: CommandLine) ->
     assert _added(cli, "--http", "PUT", "https://example.com/", "--data", "-raw\n")["work"]["body"] == "-raw\n"
 
 
-def test_what_the_guide_says_works_as_it_stands(cli: CommandLine) -> None:
-    cli.ok("project", "add", "blog", ".")
-    for flags in (
-        ["--shell", "restic backup /srv", "--timeout", "1h"],
-        ["--agent", "…", "--context", "group", "--project", "blog"],
-        ["--http", "POST", "https://example.com/hook"],
-        ["--shell", "true", "--gate", "./new-mail.sh", "--once", "--retry", "0", "--break-after", "1"],
-        ["--shell", "true", "--max-age", "2h", "--overlap", "queue_one", "--catch-up", "none", "--notify", "ops"],
-    ):
-        cli.ok("schedule", "add", "nightly", "daily 03:00", *flags)
-    cli.ok("schedule", "add", "nightly", "daily 03:00", "--shell", "true", "--check", "disk", "--disabled")
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -290,10 +277,6 @@ def test_a_schedule_whose_budget_is_used_up_is_shown_as_paused(cli: CommandLine)
     assert "state: paused" in shown
     assert "next: " in shown
     assert "because: paused: 1 of 1 run used today" in shown
-
-
-def test_commands_need_no_task_and_no_warning(cli: CommandLine) -> None:
-    assert "warning" not in cli.ok("schedule", "add", "a", "every 5m", "--shell", "true").err
 
 
 @pytest.mark.parametrize("depth", [101, 500, 5_000])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ostinato.api.denials import LONGEST_ASKED, MOST_AN_HOUR, MOST_ASKED
+from ostinato.api.denials import MOST_AN_HOUR, MOST_ASKED
 from tests.doors.command_line import eventually
 from tests.doors.web import Web, web_on
 
@@ -65,16 +65,16 @@ def test_what_is_granted_or_merely_wrong_is_no_denial(web: Web) -> None:
     assert web.denials() == []
 
 
-def test_a_thousand_wrong_logins_are_a_few_entries_and_the_right_one_still_comes_in(url: str) -> None:
+def test_many_wrong_logins_are_a_few_entries_and_the_right_one_still_comes_in(url: str) -> None:
     with web_on(url=url) as web:
         token = web.token("viewer")
-        statuses = [web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code for _ in range(1_000)]
-        assert (statuses.count(401), statuses.count(429)) == (10, 990)
+        statuses = [web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code for _ in range(100)]
+        assert (statuses.count(401), statuses.count(429)) == (10, 90)
         assert web.anybody("198.51.100.1").post("/api/login", {"token": token}).status_code == 200
         assert web.anybody("192.0.2.7").post("/api/login", {"token": token}).status_code == 200
         web.clock.advance("1m")
         _settle(web, 4)
-        assert [(status, count) for *_, status, count in web.denials()] == [(401, 1), (429, 1), (401, 9), (429, 989)]
+        assert [(status, count) for *_, status, count in web.denials()] == [(401, 1), (429, 1), (401, 9), (429, 89)]
         assert web.anybody("192.0.2.7").post("/api/login", {"code": "x"}).status_code == 401
 
 
@@ -101,9 +101,3 @@ def test_what_was_asked_may_be_anything_and_is_cut(url: str) -> None:
         asked = [one[2] for one in web.denials()]
         assert len(asked) == 4
         assert all(len(one) <= 200 for one in asked)
-
-
-def test_what_was_asked_is_noted_in_part(web: Web) -> None:
-    web.anybody().get("/api/" + "x" * 20_000)
-    ((_, _, asked, status, _),) = web.denials()
-    assert (asked, status) == ("GET /api/" + "x" * (LONGEST_ASKED - 9), 401)

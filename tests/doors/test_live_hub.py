@@ -4,7 +4,7 @@ be published. Over sockets: test_api_live.py."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -34,17 +34,9 @@ from tests.doors.live_socket import eventually
 Found = Callable[[Message], bool]
 
 
-def run(tmp_path: Path, main: Callable[[Container], Coroutine[Any, Any, None]], **numbers: Any) -> None:
-    async def whole() -> None:
-        async with container_on(tmp_path, Tuning(**numbers)) as container, asyncio.timeout(60):
-            await main(container)
-
-    asyncio.run(whole())
-
-
 @asynccontextmanager
-async def container_on(tmp_path: Path, tuning: Tuning) -> AsyncIterator[Container]:
-    settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=tuning)
+async def container_on(tmp_path: Path, **numbers: Any) -> AsyncIterator[Container]:
+    settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", tuning=Tuning(**numbers))
     container = await open_container(settings, SystemClock(), Registry())
     try:
         yield container
@@ -81,34 +73,31 @@ def kind_of(message: Message) -> str | None:
     return msgspec.json.decode(message.event)["kind"] if isinstance(message, Happened) else None
 
 
-def test_who_takes_many_messages_lets_others_go_on(tmp_path: Path) -> None:
-    async def main(container: Container) -> None:
-        listener = Listener()
-        for _ in range(1_000):
-            listener.put(Pong())
-        taken = 0
+async def test_who_takes_many_messages_lets_others_go_on() -> None:
+    listener = Listener()
+    for _ in range(1_000):
+        listener.put(Pong())
+    taken = 0
 
-        async def take() -> None:
-            nonlocal taken
-            while listener.waiting:
-                await listener.take()
-                taken += 1
+    async def take() -> None:
+        nonlocal taken
+        while listener.waiting:
+            await listener.take()
+            taken += 1
 
-        taking, parts = asyncio.create_task(take()), [0]
-        while not taking.done():
-            await asyncio.sleep(0)
-            parts.append(taken)
-        assert taken == 1_000
-        assert max(second - first for first, second in pairwise(parts)) <= 50
-
-    run(tmp_path, main)
+    taking, parts = asyncio.create_task(take()), [0]
+    while not taking.done():
+        await asyncio.sleep(0)
+        parts.append(taken)
+    assert taken == 1_000
+    assert max(second - first for first, second in pairwise(parts)) <= 50
 
 
 # --- beginning, and going on ----------------------------------------------------------------------------------------
 
 
-def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes(tmp_path: Path) -> None:
-    async def main(container: Container) -> None:
+async def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes(tmp_path: Path) -> None:
+    async with container_on(tmp_path) as container:
         await container.services.lanes.set("main", limit=1_000)
         ids = await enqueue(container, 600)
         now = SystemClock().now()
@@ -121,10 +110,10 @@ def test_more_runs_than_a_look_holds_are_under_way_when_the_first_listener_comes
         while not ended >= set(ids):
             ended |= {run_of(message) for message in await until(listener, lambda message: True)}
 
-    run(tmp_path, main)
 
-
-def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_listeners_share_one_look_and_what_it_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written: list[LiveEvent] = []
     encoded = live_hub._encoded
 
@@ -134,7 +123,7 @@ def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkey
 
     monkeypatch.setattr(live_hub, "_encoded", counted)
 
-    async def main(container: Container) -> None:
+    async with container_on(tmp_path) as container:
         hub = container.services.live
         listeners = [await joined(hub) for _ in range(50)]
         others = [await joined(hub, "schedule:none") for _ in range(50)]
@@ -144,11 +133,9 @@ def test_many_listeners_share_one_look_and_what_it_writes(tmp_path: Path, monkey
         assert not any(listener.waiting for listener in others)
         assert len(written) == len(ids)
 
-    run(tmp_path, main)
 
-
-def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_known(tmp_path: Path) -> None:
-    async def main(container: Container) -> None:
+async def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_known(tmp_path: Path) -> None:
+    async with container_on(tmp_path) as container:
         (id,) = await enqueue(container, 1)
         await enqueue(container, OVERLAP + 10, delay="1h")
         listener = await joined(container.services.live)
@@ -158,11 +145,9 @@ def test_a_run_that_waits_for_its_next_attempt_when_the_first_listener_comes_is_
         heard = await until(listener, lambda message: kind_of(message) == "run_queued")
         assert {run_of(message) for message in heard} == {id}
 
-    run(tmp_path, main)
 
-
-def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> None:
-    async def main(container: Container) -> None:
+async def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> None:
+    async with container_on(tmp_path, live_pause_seconds=0.01, live_look_seconds=0.01) as container:
         hub = container.services.live
         for turn in range(20):
             gone = await joined(hub)
@@ -175,59 +160,49 @@ def test_who_comes_while_the_hub_comes_to_its_end_is_told(tmp_path: Path) -> Non
             hub.leave(listener)
         await eventually(lambda: hub._task is None)
 
-    run(tmp_path, main, live_pause_seconds=0.01, live_look_seconds=0.01)
 
-
-def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_older(postgres_url: str) -> None:
+async def test_what_is_committed_after_the_hub_began_is_told_though_its_number_is_older(postgres_url: str) -> None:
     event = "INSERT INTO events (at, session, kind, data) VALUES (1, 'chat', 'stopped', '{}')"
     entry = "INSERT INTO audit (at, who, door, verb, object, detail) VALUES (1, 'ada', 'cli', %s, 'backup', '{}')"
-
-    async def main() -> None:
-        container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
-        options = "-c search_path=ostinato"
-        try:
-            async with (
-                await psycopg.AsyncConnection.connect(postgres_url, options=options) as late,
-                await psycopg.AsyncConnection.connect(postgres_url, options=options, autocommit=True) as other,
-            ):
-                await late.execute(event)
-                await late.execute(entry, ["schedule.remove"])
-                await other.execute(event)
-                await other.execute(entry, ["lane.set"])
-                chat = await joined(container.services.live, "session:chat")
-                schedule = await joined(container.services.live, "schedule:backup")
-                await late.commit()
-                (told,) = await until(chat, lambda message: isinstance(message, Happened))
-                (removed,) = await until(schedule, lambda message: isinstance(message, Happened))
-                assert isinstance(told, Happened)
-                assert isinstance(removed, Happened)
-                assert msgspec.json.decode(told.event)["data"]["id"] == 1
-                assert msgspec.json.decode(removed.event)["kind"] == "schedule_removed"
-        finally:
-            await container.close()
-
-    asyncio.run(asyncio.wait_for(main(), 60))
+    container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
+    options = "-c search_path=ostinato"
+    try:
+        async with (
+            await psycopg.AsyncConnection.connect(postgres_url, options=options) as late,
+            await psycopg.AsyncConnection.connect(postgres_url, options=options, autocommit=True) as other,
+        ):
+            await late.execute(event)
+            await late.execute(entry, ["schedule.remove"])
+            await other.execute(event)
+            await other.execute(entry, ["lane.set"])
+            chat = await joined(container.services.live, "session:chat")
+            schedule = await joined(container.services.live, "schedule:backup")
+            await late.commit()
+            (told,) = await until(chat, lambda message: isinstance(message, Happened))
+            (removed,) = await until(schedule, lambda message: isinstance(message, Happened))
+            assert isinstance(told, Happened)
+            assert isinstance(removed, Happened)
+            assert msgspec.json.decode(told.event)["data"]["id"] == 1
+            assert msgspec.json.decode(removed.event)["kind"] == "schedule_removed"
+    finally:
+        await container.close()
 
 
-def test_who_listens_goes_on_when_the_server_has_cut_all_connections(postgres_url: str) -> None:
+async def test_who_listens_goes_on_when_the_server_has_cut_all_connections(postgres_url: str) -> None:
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> %s"
-
-    async def main() -> None:
-        container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
-        try:
-            listener = await joined(container.services.live)
-            for _ in range(2):
-                async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other:
-                    await other.execute(cut, [other.info.backend_pid])
-                (id,) = await enqueue(container, 1)
-                await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
-        finally:
-            await container.close()
-
-    asyncio.run(asyncio.wait_for(main(), 60))
+    container = await open_container(Settings(db=postgres_url), SystemClock(), Registry())
+    try:
+        listener = await joined(container.services.live)
+        for _ in range(2):
+            async with await psycopg.AsyncConnection.connect(postgres_url, autocommit=True) as other:
+                await other.execute(cut, [other.info.backend_pid])
+            (id,) = await enqueue(container, 1)
+            await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
+    finally:
+        await container.close()
 
 
-def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failures = iter([StoreUnavailable("away"), RuntimeError("broken"), *[StoreUnavailable("away")] * 1_000])
 
     async def fail(watch: object, seconds: float) -> None:
@@ -235,20 +210,18 @@ def test_a_watch_that_fails_does_not_end_the_looking(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(live_hub, "_changed", fail)
 
-    async def main(container: Container) -> None:
+    async with container_on(tmp_path, live_pause_seconds=0.01) as container:
         listener = await joined(container.services.live)
         for _ in range(3):
             (id,) = await enqueue(container, 1)
             await until(listener, lambda message, id=id: run_of(message) == id)  # type: ignore[misc]
 
-    run(tmp_path, main, live_pause_seconds=0.01)
-
 
 # --- output ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
-    async def main(container: Container) -> None:
+async def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
+    async with container_on(tmp_path) as container:
         (id,) = await enqueue(container, 1)
         now = SystemClock().now()
         (one,) = (await container.store.runs.claim_runs(claim(room=1, now=now, tasks=("work",)))).runs
@@ -272,8 +245,6 @@ def test_a_long_output_is_read_once_and_told_to_its_end(tmp_path: Path) -> None:
         for each in (listener, other):
             assert numbers(await until(each, lambda message: isinstance(message, Ended))) == [20_001]
         assert reads <= 4, "it was read again for each message"
-
-    run(tmp_path, main)
 
 
 def numbers(messages: list[Message]) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ostinato.execution.registry import Registry
-from tests.doors.command_line import CommandLine, eventually
+from tests.doors.command_line import HASTY, CommandLine, eventually
 from tests.doors.web import Web, web_on
 
 NO_ENGINE = "no engine is running: start one with 'ostinato up'"
@@ -56,15 +56,13 @@ def test_while_something_is_executed_by_hand_queued_runs_say_that_no_engine_is_t
         assert running.wait() == 130
 
 
-def test_what_was_executed_by_hand_is_rescued_when_its_process_is_killed(
-    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OSTINATO_LEASE", "10s")
-    with cli.start("exec", "--shell", "echo begun; sleep 60") as running:
+def test_what_was_executed_by_hand_is_rescued_when_its_process_is_killed(cli: CommandLine) -> None:
+    (cli.folder / "hasty.py").write_text("from ostinato import Ostinato\n\napp = Ostinato()\n" + HASTY)
+    with cli.start("exec", "--shell", "echo begun; sleep 60", "--app", "hasty:app") as running:
         eventually(lambda: "begun" in running.out, "the command runs")
         running.signal(signal.SIGKILL)
         running.wait()
-    with cli.start("worker", name="worker") as worker:
+    with cli.start("worker", "--app", "hasty:app", name="worker") as worker:
         eventually(lambda: cli.ok("run", "show", "1", "--json").json["state"] == "failed", "the run is rescued")
         worker.signal(signal.SIGTERM)
         assert worker.wait() == 0

@@ -23,7 +23,7 @@ from ostinato.tuning import Tuning
 from ostinato.wiring import Container
 from tests.conftest import tuned
 from tests.databases import SHARED, url_of
-from tests.doors.command_line import CommandLine, eventually
+from tests.doors.command_line import HASTY, CommandLine, eventually
 
 
 @pytest.fixture
@@ -263,10 +263,9 @@ async def body():
 
 @pytest.mark.timeout(180)
 def test_the_command_line_names_what_goes_on_in_a_worker_and_a_restart_ends_it(
-    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CommandLine, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OSTINATO_LEASE", "10s")
-    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    (tmp_path / "stubborn.py").write_text(STUBBORN + HASTY)
     bodies = tmp_path / "bodies"
     reader = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
     database = ("--db", f"sqlite:///{tmp_path / 'jobs.db'}")

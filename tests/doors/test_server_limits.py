@@ -9,10 +9,10 @@ import json
 import logging
 import resource
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pytest
@@ -34,7 +34,6 @@ from ostinato.models.access import Role
 from ostinato.tuning import Tuning
 from ostinato.wiring import Container, open_container
 
-T = TypeVar("T")
 PATIENCE = 60.0
 PATIENT = Limits(connections=8, per_address=4, websockets=2, head_seconds=600, body_seconds=600, write_seconds=600)
 HALF_A_HEAD = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -88,14 +87,6 @@ async def served(limits: Limits, **numbers: Any) -> AsyncIterator[Server]:
         await container.close()
 
 
-def run(limits: Limits, work: Callable[[Server], Coroutine[Any, Any, T]], **numbers: Any) -> T:
-    async def all_of_it() -> T:
-        async with served(limits, **numbers) as server:
-            return await work(server)
-
-    return asyncio.run(all_of_it())
-
-
 async def said(reader: asyncio.StreamReader) -> bytes:
     """Everything until the server ends the connection."""
     async with asyncio.timeout(PATIENCE):
@@ -111,25 +102,20 @@ async def soon(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.mark.parametrize("sent", [HALF_A_HEAD, HALF_A_BODY])
-def test_a_request_that_does_not_come_to_its_end_is_answered_408(sent: bytes) -> None:
-    async def work(server: Server) -> bytes:
-        return await said(await server.line(sent))
-
-    assert run(replace(PATIENT, head_seconds=0.1, body_seconds=0.1), work).startswith(b"HTTP/1.1 408 ")
+async def test_a_request_that_does_not_come_to_its_end_is_answered_408(sent: bytes) -> None:
+    async with served(replace(PATIENT, head_seconds=0.1, body_seconds=0.1)) as server:
+        assert (await said(await server.line(sent))).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_connection_on_which_nothing_is_sent_ends() -> None:
-    async def work(server: Server) -> bytes:
-        return await said(await server.line())
-
-    assert run(replace(PATIENT, head_seconds=0.1), work) == b""
+async def test_a_connection_on_which_nothing_is_sent_ends() -> None:
+    async with served(replace(PATIENT, head_seconds=0.1)) as server:
+        assert (await said(await server.line())) == b""
 
 
 @pytest.mark.parametrize("sent", [HALF_A_HEAD, HALF_A_BODY])
-def test_drop_by_drop_is_not_in_time(sent: bytes) -> None:
+async def test_drop_by_drop_is_not_in_time(sent: bytes) -> None:
     """However often something comes: the deadline is for all of it."""
-
-    async def work(server: Server) -> None:
+    async with served(replace(PATIENT, head_seconds=0.3, body_seconds=0.3)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(sent)
         async with asyncio.timeout(PATIENCE):
@@ -142,21 +128,17 @@ def test_drop_by_drop_is_not_in_time(sent: bytes) -> None:
                         await asyncio.wait_for(reader.read(1_000), 0.001)
         writer.close()
 
-    run(replace(PATIENT, head_seconds=0.3, body_seconds=0.3), work)
 
-
-def test_the_second_request_on_a_connection_has_its_deadline_too() -> None:
-    async def work(server: Server) -> bytes:
+async def test_the_second_request_on_a_connection_has_its_deadline_too() -> None:
+    async with served(replace(PATIENT, head_seconds=0.5, keep_alive_seconds=600)) as server:
         whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-        return await said(await server.line(whole + HALF_A_HEAD))
-
-    answers = run(replace(PATIENT, head_seconds=0.5, keep_alive_seconds=600), work)
-    assert answers.startswith(b"HTTP/1.1 200 ")
-    assert answers.count(b"HTTP/1.1 ") in (1, 2)
+        answers = await said(await server.line(whole + HALF_A_HEAD))
+        assert answers.startswith(b"HTTP/1.1 200 ")
+        assert answers.count(b"HTTP/1.1 ") in (1, 2)
 
 
-def test_a_client_that_does_not_read_its_answer_is_let_go() -> None:
-    async def work(server: Server) -> None:
+async def test_a_client_that_does_not_read_its_answer_is_let_go() -> None:
+    async with served(replace(PATIENT, write_seconds=0.2)) as server:
         token = await server.token()
         line = socket.socket()
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -172,23 +154,19 @@ def test_a_client_that_does_not_read_its_answer_is_let_go() -> None:
         await soon(is_gone)
         line.close()
 
-    run(replace(PATIENT, write_seconds=0.2), work)
 
-
-def test_idle_connections_give_way_to_who_comes() -> None:
-    async def work(server: Server) -> int:
+async def test_idle_connections_give_way_to_who_comes() -> None:
+    async with served(PATIENT) as server:
         idle = [await server.line(HALF_A_HEAD) for _ in range(50)]
         for _ in range(3):
             assert await server.healthy() == 200
         for reader in idle[:40]:
             assert await said(reader) == b""
-        return await server.metric("scheduler_http_connections_refused_total")
-
-    assert run(PATIENT, work) >= 46
+        assert (await server.metric("scheduler_http_connections_refused_total")) >= 46
 
 
-def test_where_nobody_is_idle_a_new_one_is_turned_away_at_once() -> None:
-    async def work(server: Server) -> None:
+async def test_where_nobody_is_idle_a_new_one_is_turned_away_at_once() -> None:
+    async with served(PATIENT) as server:
         for _ in range(4):
             await server.line(HALF_A_BODY)
 
@@ -197,11 +175,9 @@ def test_where_nobody_is_idle_a_new_one_is_turned_away_at_once() -> None:
 
         await soon(is_turned_away)
 
-    run(PATIENT, work)
 
-
-def test_the_cap_in_all_holds_whatever_the_address() -> None:
-    async def work(server: Server) -> None:
+async def test_the_cap_in_all_holds_whatever_the_address() -> None:
+    async with served(replace(PATIENT, per_address=100)) as server:
         for _ in range(8):
             await server.line(HALF_A_BODY)
 
@@ -210,25 +186,20 @@ def test_the_cap_in_all_holds_whatever_the_address() -> None:
 
         await soon(is_turned_away)
 
-    run(replace(PATIENT, per_address=100), work)
+
+async def test_a_trusted_proxy_has_no_cap_of_its_own() -> None:
+    few = replace(PATIENT, connections=100, per_address=2)
+    ours, others = Connections(few, lambda address: address == "10.0.0.5"), Connections(few)
+    for connections in (ours, others):
+        for _ in range(10):
+            made = connections.admit("10.0.0.5")
+            if made is not None:
+                connections.turn(made, is_idle=False, seconds=None)
+    assert (len(ours), len(others)) == (10, 2)
 
 
-def test_a_trusted_proxy_has_no_cap_of_its_own() -> None:
-    async def all_of_it() -> tuple[int, int]:
-        few = replace(PATIENT, connections=100, per_address=2)
-        ours, others = Connections(few, lambda address: address == "10.0.0.5"), Connections(few)
-        for connections in (ours, others):
-            for _ in range(10):
-                made = connections.admit("10.0.0.5")
-                if made is not None:
-                    connections.turn(made, is_idle=False, seconds=None)
-        return len(ours), len(others)
-
-    assert asyncio.run(all_of_it()) == (10, 2)
-
-
-def test_sockets_are_counted_apart() -> None:
-    async def work(server: Server) -> int:
+async def test_sockets_are_counted_apart() -> None:
+    async with served(PATIENT) as server:
         token = await server.token()
         url = server.address.replace("http", "ws", 1) + "/api/live"
         bearer = {"Authorization": f"Bearer {token}"}
@@ -248,13 +219,11 @@ def test_sockets_are_counted_apart() -> None:
                 return False
 
             await soon(is_let_in)
-        return refused.value.response.status_code
-
-    assert run(PATIENT, work) == 503
+        assert refused.value.response.status_code == 503
 
 
-def test_one_person_has_so_many_sockets() -> None:
-    async def work(server: Server) -> None:
+async def test_one_person_has_so_many_sockets() -> None:
+    async with served(replace(PATIENT, websockets=10), live_sockets=1) as server:
         url = server.address.replace("http", "ws", 1) + "/api/live"
         bearers = [{"Authorization": f"Bearer {await server.token(name)}"} for name in ("ada", "bob")]
         async with connect(url, additional_headers=bearers[0], open_timeout=PATIENCE) as first:
@@ -269,12 +238,10 @@ def test_one_person_has_so_many_sockets() -> None:
                 await other.send('{"type": "ping"}')
                 assert json.loads(await other.recv()) == {"type": "pong"}
 
-    run(replace(PATIENT, websockets=10), work, live_sockets=1)
-
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_flood_of_headers_ends_after_some_kilobytes(at_once: bool) -> None:
-    async def work(server: Server) -> bytes:
+async def test_a_flood_of_headers_ends_after_some_kilobytes(at_once: bool) -> None:
+    async with served(PATIENT) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
         part = b"".join(b"x-%d: y\r\n" % number for number in range(20_000))
@@ -286,10 +253,7 @@ def test_a_flood_of_headers_ends_after_some_kilobytes(at_once: bool) -> None:
                 await writer.drain()
         answer = await said(reader)
         writer.close()
-        return answer
-
-    answer = run(PATIENT, work)
-    assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
+        assert answer == b"" or answer.startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.parametrize("piece", [600, 60_000], ids=["piece by piece", "whole at once"])
@@ -385,36 +349,33 @@ class _Exhausted:
         return self._listening.accept()
 
 
-def test_without_a_descriptor_it_rests_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def all_of_it() -> int:
-        listening = socket.create_server(("127.0.0.1", 0))
-        listening.setblocking(False)
-        short = _Exhausted(listening)
-        made: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+async def test_without_a_descriptor_it_rests_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "ostinato.api")
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    short = _Exhausted(listening)
+    loop = asyncio.get_running_loop()
+    made: asyncio.Future[None] = loop.create_future()
 
-        def protocol(_: Connection) -> asyncio.Protocol:
-            made.set_result(None)
-            return asyncio.Protocol()
+    def protocol(_: Connection) -> asyncio.Protocol:
+        made.set_result(None)
+        return asyncio.Protocol()
 
-        listener = Listener(short, Connections(PATIENT), protocol, None, rest_seconds=0.05)  # type: ignore[arg-type]
-        _, writer = await asyncio.open_connection(*listening.getsockname())
-        loop = asyncio.get_running_loop()
-        begun = loop.time()
-        async with asyncio.timeout(PATIENCE):
-            while short.asked < 5:  # noqa: ASYNC110  # nobody tells
-                await asyncio.sleep(0.001)
-        assert loop.time() - begun >= 4 * 0.05 - 0.01  # it rested after each
-        short.fails = False
-        async with asyncio.timeout(PATIENCE):
-            await made
-        writer.close()
-        listener.close()
-        await listener.wait_closed()
-        listening.close()
-        return sum("Too many open files" in record.message for record in caplog.records)
-
-    with caplog.at_level(logging.WARNING, "ostinato.api"):
-        assert asyncio.run(all_of_it()) == 1
+    listener = Listener(short, Connections(PATIENT), protocol, None, rest_seconds=0.05)  # type: ignore[arg-type]
+    begun = loop.time()
+    _, writer = await asyncio.open_connection(*listening.getsockname())
+    async with asyncio.timeout(PATIENCE):
+        while short.asked < 5:  # noqa: ASYNC110  # nobody tells
+            await asyncio.sleep(0.001)
+    assert loop.time() - begun >= 4 * 0.05 - 0.01  # it rested after each
+    short.fails = False
+    async with asyncio.timeout(PATIENCE):
+        await made
+    writer.close()
+    listener.close()
+    await listener.wait_closed()
+    listening.close()
+    assert sum("Too many open files" in record.message for record in caplog.records) == 1
 
 
 def test_a_kind_of_message_is_logged_a_few_times_in_a_minute() -> None:

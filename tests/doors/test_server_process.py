@@ -89,22 +89,19 @@ def no_server_is_left() -> bool:
     return servers_of(os.getpid()) == []
 
 
-def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
+async def test_a_server_that_is_stuck_holds_up_no_start(app: Ostinato) -> None:
     @app.task("quick")
     async def quick() -> None: ...
 
-    async def all_of_it() -> None:
-        async with up(app) as (server, client):
-            os.kill(process_of(server), signal.SIGSTOP)
-            try:
-                asking = asyncio.create_task(client.get("/api/overview"))
-                assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
-                assert not asking.done()
-            finally:
-                os.kill(process_of(server), signal.SIGCONT)
-            assert (await asking).status_code == 200
-
-    asyncio.run(all_of_it())
+    async with up(app) as (server, client):
+        os.kill(process_of(server), signal.SIGSTOP)
+        try:
+            asking = asyncio.create_task(client.get("/api/overview"))
+            assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
+            assert not asking.done()
+        finally:
+            os.kill(process_of(server), signal.SIGCONT)
+        assert (await asking).status_code == 200
 
 
 @tuned(server_end_seconds=0.5)
@@ -187,7 +184,7 @@ def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None
     assert found[-1].json()["reason"] == "the event loop is blocked"
 
 
-def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
+async def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
     asked: list[object] = []
 
     @app.check("fine")
@@ -195,37 +192,33 @@ def test_checks_are_carried_out_on_the_applications_loop(app: Ostinato) -> None:
         asked.append(asyncio.get_running_loop())
         return True
 
-    async def all_of_it() -> None:
-        async with up(app) as (_, client):
-            work = {"kind": "function", "task": "hello"}
-            body = {"name": "s", "timing": "every 1h", "work": work, "policy": {"checks": ["fine"]}}
-            assert (await client.post("/api/schedules", json=body)).status_code == 201
-            assert asked == [asyncio.get_running_loop()]
-
-    asyncio.run(all_of_it())
+    async with up(app) as (_, client):
+        work = {"kind": "function", "task": "hello"}
+        body = {"name": "s", "timing": "every 1h", "work": work, "policy": {"checks": ["fine"]}}
+        assert (await client.post("/api/schedules", json=body)).status_code == 201
+        assert asked == [asyncio.get_running_loop()]
 
 
-def test_code_that_does_not_answer_holds_up_no_request_for_ever() -> None:
-    async def all_of_it() -> None:
-        ours, theirs = socket.socketpair()
-        with ours, theirs:
-            settings = Settings(tuning=Tuning(server_code_seconds=0.05))
-            beside = _EngineClient(servers_link(theirs), Begin(settings, {}, has_throttle=True))
-            beside.listen(lambda: None)
-            with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
-                await beside.failed_checks(["fine"])
-            asked = engines_link(ours).receive()
-            assert asked == Ask(1, "checks", ["fine"])
-            # Too late, and what was never asked: nobody minds.
-            engines_link(ours).send(Answer(1, {"fine": "no"}))
-            engines_link(ours).send(Answer(7, {}))
-            with pytest.raises(WaitTimeout):
-                await beside.throttled("dm:1")
-
-    asyncio.run(all_of_it())
+async def test_code_that_does_not_answer_holds_up_no_request_for_ever() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        settings = Settings(tuning=Tuning(server_code_seconds=0.05))
+        beside = _EngineClient(servers_link(theirs), Begin(settings, {}, has_throttle=True))
+        beside.listen(lambda: None)
+        with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
+            await beside.failed_checks(["fine"])
+        asked = engines_link(ours).receive()
+        assert asked == Ask(1, "checks", ["fine"])
+        # Too late, and what was never asked: nobody minds.
+        engines_link(ours).send(Answer(1, {"fine": "no"}))
+        engines_link(ours).send(Answer(7, {}))
+        with pytest.raises(WaitTimeout):
+            await beside.throttled("dm:1")
 
 
-def test_what_cannot_be_asked_is_told_and_the_rest_goes_on(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_cannot_be_asked_is_told_and_the_rest_goes_on(
+    app: Ostinato, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def broken(*_: object) -> dict[str, str]:
         raise RuntimeError("no room for a thread")
 
@@ -234,53 +227,46 @@ def test_what_cannot_be_asked_is_told_and_the_rest_goes_on(app: Ostinato, monkey
 
     monkeypatch.setattr(Engine, "health", worse)
     monkeypatch.setattr(type(app.registry), "failed_checks", broken)
-
-    async def all_of_it() -> None:
-        async with up(app) as (_, client):
-            body = {"name": "s", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
-            answer = await client.post("/api/schedules", json=body | {"policy": {"checks": ["fine"]}})
-            assert answer.status_code >= 500
-            assert (await client.get("/healthz")).status_code >= 500
-            assert (await client.get("/api/overview")).status_code == 200
-
-    asyncio.run(all_of_it())
+    async with up(app) as (_, client):
+        body = {"name": "s", "timing": "every 1h", "work": {"kind": "function", "task": "hello"}}
+        answer = await client.post("/api/schedules", json=body | {"policy": {"checks": ["fine"]}})
+        assert answer.status_code >= 500
+        assert (await client.get("/healthz")).status_code >= 500
+        assert (await client.get("/api/overview")).status_code == 200
 
 
-def test_what_the_code_says_of_tasks_holds_at_the_server_too(app: Ostinato) -> None:
+async def test_what_the_code_says_of_tasks_holds_at_the_server_too(app: Ostinato) -> None:
     """Also of a task that is registered later."""
 
     @app.task("patient", retry=7, timeout="90s")
     async def patient() -> None: ...
 
-    async def all_of_it() -> None:
-        async with up(app) as (_, client):
+    async with up(app) as (_, client):
 
-            async def policy_of(task: str) -> dict[str, object]:
-                body = {"name": task, "timing": "every 1h", "work": {"kind": "function", "task": task}}
-                made = await client.post("/api/schedules", json=body)
-                assert made.status_code == 201
-                policy: dict[str, object] = made.json()["policy"]
-                return policy
+        async def policy_of(task: str) -> dict[str, object]:
+            body = {"name": task, "timing": "every 1h", "work": {"kind": "function", "task": task}}
+            made = await client.post("/api/schedules", json=body)
+            assert made.status_code == 201
+            policy: dict[str, object] = made.json()["policy"]
+            return policy
 
-            def later() -> None: ...
+        def later() -> None: ...
 
-            app.task("later", priority=9)(later)
-            policy = await policy_of("patient")
-            assert policy["timeout"] == "1m30s"
-            assert isinstance(policy["retry"], dict)
-            assert policy["retry"]["max"] == 7
-            async with asyncio.timeout(PATIENCE):
-                number = 0
-                while (await policy_of(f"later{number}" if number else "later"))["priority"] != 9:
-                    number += 1
-                    app.task(f"later{number}", priority=9)(later)
-            sent = await client.post("/api/sessions/chat/messages", json={"task": "patient", "payload": 1})
-            assert (sent.status_code, sent.json()["detail"].split(";")[0]) == (422, "task 'patient' takes no payloads")
-
-    asyncio.run(all_of_it())
+        app.task("later", priority=9)(later)
+        policy = await policy_of("patient")
+        assert policy["timeout"] == "1m30s"
+        assert isinstance(policy["retry"], dict)
+        assert policy["retry"]["max"] == 7
+        async with asyncio.timeout(PATIENCE):
+            number = 0
+            while (await policy_of(f"later{number}" if number else "later"))["priority"] != 9:
+                number += 1
+                app.task(f"later{number}", priority=9)(later)
+        sent = await client.post("/api/sessions/chat/messages", json={"task": "patient", "payload": 1})
+        assert (sent.status_code, sent.json()["detail"].split(";")[0]) == (422, "task 'patient' takes no payloads")
 
 
-def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
+async def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
     asked: list[tuple[str, object]] = []
 
     @app.task("answer")
@@ -291,14 +277,10 @@ def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
         return 1, 100
 
     app.sessions.throttle(usage)
-
-    async def all_of_it() -> None:
-        async with up(app) as (_, client):
-            sent = await client.post("/api/sessions/chat/messages", json={"task": "answer", "payload": 1})
-            assert sent.status_code == 201
-            assert asked[0] == ("chat", asyncio.get_running_loop())
-
-    asyncio.run(all_of_it())
+    async with up(app) as (_, client):
+        sent = await client.post("/api/sessions/chat/messages", json={"task": "answer", "payload": 1})
+        assert sent.status_code == 201
+        assert asked[0] == ("chat", asyncio.get_running_loop())
 
 
 @pytest.mark.parametrize("url", SHARED, indirect=True)

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato, RunState
 from ostinato.termination import FORCING, is_ours
-from tests.doors.command_line import eventually
+from tests.doors.command_line import Process, eventually
 
 SCRIPT = """
 import asyncio, ctypes, logging, os, signal, sys, threading, time
@@ -23,8 +24,9 @@ from ostinato.tuning import Tuning
 
 logging.basicConfig()
 app = Ostinato("sqlite:///jobs.db")
-if sys.argv[1] != "block":  # or else the deadline is what ends it
-    app.settings = replace(app.settings, tuning=Tuning(force_seconds=3600))
+# Where the loop is blocked, the deadline is what ends it.
+force_seconds = 0.5 if sys.argv[1] == "block" else 3600
+app.settings = replace(app.settings, tuning=Tuning(force_seconds=force_seconds))
 
 
 @app.task("work", retry=0)
@@ -104,25 +106,13 @@ while True:
 """
 
 
-class Script:
+class Script(Process):
+    """A script that has begun its work."""
+
     def __init__(self, folder: Path, *arguments: str) -> None:
         (folder / "script.py").write_text(SCRIPT)
-        self._folder = folder
-        with (folder / "errors").open("w") as errors:
-            self.process = subprocess.Popen([sys.executable, "script.py", *arguments], cwd=folder, stderr=errors)
+        super().__init__(folder, ("script.py", *arguments), "script", [sys.executable])
         eventually((folder / "begun").exists, "the work has begun")
-
-    @property
-    def errors(self) -> str:
-        return (self._folder / "errors").read_text()
-
-    def __enter__(self) -> Script:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
 
 def is_pending(pid: int, number: signal.Signals) -> bool:
@@ -131,76 +121,77 @@ def is_pending(pid: int, number: signal.Signals) -> bool:
     return any(int(each, 16) >> (number - 1) & 1 for each in waiting)
 
 
-def reader(folder: Path) -> Ostinato:
-    return Ostinato(f"sqlite:///{folder / 'jobs.db'}")
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Ostinato]:
+    """Reads what the script wrote."""
+    app = Ostinato(f"sqlite:///{tmp_path / 'jobs.db'}")
+    yield app
+    app.stop()
 
 
-def test_a_script_drains_and_ends_as_the_signal_would_have_ended_it(tmp_path: Path) -> None:
-    app = reader(tmp_path)
-    with Script(tmp_path, "work") as script:
-        script.process.send_signal(signal.SIGTERM)
-        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
-        (tmp_path / "open").touch()
-        assert script.process.wait(60) == -signal.SIGTERM
+def until_draining(app: Ostinato) -> None:
+    eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+
+
+def assert_done(app: Ostinato) -> None:
     (run,) = app.runs.list()
     assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+
+
+def test_a_script_drains_and_ends_as_the_signal_would_have_ended_it(tmp_path: Path, app: Ostinato) -> None:
+    with Script(tmp_path, "work") as script:
+        script.signal(signal.SIGTERM)
+        until_draining(app)
+        (tmp_path / "open").touch()
+        assert script.wait() == -signal.SIGTERM
+    assert_done(app)
     assert app.nodes.list() == []
-    app.stop()
 
 
-def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path) -> None:
-    app = reader(tmp_path)
+def test_a_second_signal_forces_a_script_whatever_its_work_does(tmp_path: Path, app: Ostinato) -> None:
     with Script(tmp_path, "swallow") as script:
-        script.process.send_signal(signal.SIGTERM)
-        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
-        script.process.send_signal(signal.SIGTERM)
-        assert script.process.wait(60) == -signal.SIGTERM
+        script.signal(signal.SIGTERM)
+        until_draining(app)
+        script.signal(signal.SIGTERM)
+        assert script.wait() == -signal.SIGTERM
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
-    app.stop()
 
 
-def test_a_script_drains_whatever_its_main_thread_does(tmp_path: Path) -> None:
+def test_a_script_drains_whatever_its_main_thread_does(tmp_path: Path, app: Ostinato) -> None:
     with Script(tmp_path, "work", "deaf") as script:
         eventually((tmp_path / "deaf").exists, "the main thread waits")
         (tmp_path / "open").touch()
-        script.process.send_signal(signal.SIGTERM)
-        assert script.process.wait(60) == -signal.SIGTERM
-    app = reader(tmp_path)
-    (run,) = app.runs.list()
-    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
+        script.signal(signal.SIGTERM)
+        assert script.wait() == -signal.SIGTERM
+    assert_done(app)
     assert app.nodes.list() == []
-    app.stop()
 
 
 @pytest.mark.parametrize("main", ["sleeps", "deaf"])
 def test_a_second_signal_ends_a_script_whose_engine_is_blocked(tmp_path: Path, main: str) -> None:
     with Script(tmp_path, "block", main) as script:
-        script.process.send_signal(signal.SIGTERM)
-        eventually(lambda: not is_pending(script.process.pid, signal.SIGTERM), "the first one is delivered")
-        script.process.send_signal(signal.SIGTERM)
-        assert script.process.wait(60) == -signal.SIGTERM
+        script.signal(signal.SIGTERM)
+        eventually(lambda: not is_pending(script.pid, signal.SIGTERM), "the first one is delivered")
+        script.signal(signal.SIGTERM)
+        assert script.wait() == -signal.SIGTERM
 
 
 @pytest.mark.parametrize("lock", ["home", "logging"])
-def test_a_signal_that_comes_while_the_script_holds_a_lock_drains_all_the_same(tmp_path: Path, lock: str) -> None:
+def test_a_signal_that_comes_while_the_script_holds_a_lock_drains_all_the_same(
+    tmp_path: Path, app: Ostinato, lock: str
+) -> None:
     with Script(tmp_path, "work", lock) as script:
-        assert script.process.wait(60) == -signal.SIGTERM
-    app = reader(tmp_path)
-    (run,) = app.runs.list()
-    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
-    app.stop()
+        assert script.wait() == -signal.SIGTERM
+    assert_done(app)
 
 
-def test_a_script_that_comes_to_its_end_while_it_drains_ends_after_that(tmp_path: Path) -> None:
-    app = reader(tmp_path)
+def test_a_script_that_comes_to_its_end_while_it_drains_ends_after_that(tmp_path: Path, app: Ostinato) -> None:
     with Script(tmp_path, "work", "ends") as script:
-        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
+        until_draining(app)
         (tmp_path / "open").touch()
-        assert script.process.wait(60) == -signal.SIGTERM
-    (run,) = app.runs.list()
-    assert (run.state, run.result) == (RunState.SUCCEEDED, "done")
-    app.stop()
+        assert script.wait() == -signal.SIGTERM
+    assert_done(app)
 
 
 def test_a_forked_child_without_an_engine_ends_by_the_signal(tmp_path: Path) -> None:
@@ -240,33 +231,33 @@ def test_an_app_that_cannot_be_stopped_does_not_keep_the_others_from_it(tmp_path
 
 
 @pytest.mark.parametrize(("how", "code", "traces"), [("sleeps", -signal.SIGINT, 1), ("stops", 0, 0)])
-def test_a_second_interrupt_forces_with_one_line(tmp_path: Path, how: str, code: int, traces: int) -> None:
-    app = reader(tmp_path)
+def test_a_second_interrupt_forces_with_one_line(
+    tmp_path: Path, app: Ostinato, how: str, code: int, traces: int
+) -> None:
     with Script(tmp_path, "swallow", how) as script:
         eventually((tmp_path / "ready").exists, "the main thread waits")
-        script.process.send_signal(signal.SIGINT)
-        eventually(lambda: [node.state for node in app.nodes.list()] == ["draining"], "it drains")
-        script.process.send_signal(signal.SIGINT)
-        assert script.process.wait(60) == code
-    assert script.errors.count("Traceback") == traces  # of the first one, where the script does not catch it
-    assert "Exception ignored" not in script.errors
-    assert script.errors.splitlines()[-1] == FORCING
+        script.signal(signal.SIGINT)
+        until_draining(app)
+        script.signal(signal.SIGINT)
+        assert script.wait() == code
+    assert script.err.count("Traceback") == traces  # of the first one, where the script does not catch it
+    assert "Exception ignored" not in script.err
+    assert script.err.splitlines()[-1] == FORCING
     assert (tmp_path / "stopped").exists() == (how == "stops")
     (run,) = app.runs.list()
     assert (run.state, run.reason) == (RunState.FAILED, "its node was stopped by force while it ran")
-    app.stop()
 
 
 @pytest.mark.parametrize("how", ["sleeps", "stops"])
 def test_a_second_interrupt_ends_a_script_whose_engine_is_blocked(tmp_path: Path, how: str) -> None:
     with Script(tmp_path, "block", how) as script:
         eventually((tmp_path / "ready").exists, "the main thread waits")
-        script.process.send_signal(signal.SIGINT)
+        script.signal(signal.SIGINT)
         eventually((tmp_path / "interrupted").exists, "the next one is ours")
-        script.process.send_signal(signal.SIGINT)
-        assert script.process.wait(60) == -signal.SIGINT
-    assert FORCING in script.errors
-    assert script.errors.count("Traceback") <= 1
+        script.signal(signal.SIGINT)
+        assert script.wait() == -signal.SIGINT
+    assert FORCING in script.err
+    assert script.err.count("Traceback") <= 1
 
 
 def test_an_interrupt_of_a_stop_that_nobody_interrupted_before_is_raised(tmp_path: Path) -> None:
@@ -283,8 +274,8 @@ def test_an_interrupt_of_a_stop_that_nobody_interrupted_before_is_raised(tmp_pat
 def test_a_handler_of_the_script_is_left_alone(tmp_path: Path) -> None:
     with Script(tmp_path, "work", "own") as script:
         (tmp_path / "open").touch()
-        script.process.send_signal(signal.SIGTERM)
-        assert script.process.wait(60) == 7
+        script.signal(signal.SIGTERM)
+        assert script.wait() == 7
 
 
 @pytest.fixture

@@ -59,21 +59,17 @@ def test_the_fake_clock_wakes_who_waits_on_other_loops_in_order() -> None:
     assert woken == [10, 20, 30]
 
 
-def test_a_wait_takes_as_long_as_it_would_have_when_the_clock_goes_back() -> None:
+async def test_a_wait_takes_as_long_as_it_would_have_when_the_clock_goes_back() -> None:
     clock = FakeClock()
     called: list[datetime] = []
-
-    async def main() -> None:
-        clock.call_at(clock.now() + 10_000_000, lambda: called.append(clock.now_utc()))
-        clock.move_to("2025-12-31T00:00:00Z")
-        clock.advance("9s")
-        await asyncio.sleep(0)
-        assert called == []
-        clock.advance("1s")
-        await asyncio.sleep(0)
-        assert called == [datetime(2025, 12, 31, 0, 0, 10, tzinfo=UTC)]
-
-    asyncio.run(main())
+    clock.call_at(clock.now() + 10_000_000, lambda: called.append(clock.now_utc()))
+    clock.move_to("2025-12-31T00:00:00Z")
+    clock.advance("9s")
+    await asyncio.sleep(0)
+    assert called == []
+    clock.advance("1s")
+    await asyncio.sleep(0)
+    assert called == [datetime(2025, 12, 31, 0, 0, 10, tzinfo=UTC)]
 
 
 def test_only_a_fake_clock_can_be_simulated() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ostinato.models.ids import NodeId
-from ostinato.models.node import NodeBeat
 from ostinato.stores.base import Claim
 from tests.doors.command_line import CommandLine
 from tests.doors.web import Client, Web
@@ -13,12 +12,6 @@ from tests.doors.web import Client, Web
 TASK = {"kind": "function", "task": "hello"}
 MINUTE = 60_000_000
 NO_ENGINE = "no engine is running: start one with 'ostinato up'"
-
-
-def beat(web: Web, *, running: int = 0, tasks: tuple[str, ...] = ("hello",)) -> None:
-    now = web.clock.now()
-    beat = NodeBeat(NodeId("one"), "here", 1, 4, running, False, tasks, now, now, now + MINUTE, "{}")
-    web.run(web.container.store.nodes.renew(beat))
 
 
 def claim(web: Web, room: int = 4) -> list[int]:
@@ -42,9 +35,9 @@ def reason(client: Client, id: int) -> str | None:
 def test_a_queued_run_says_what_it_waits_for_and_that_changes_with_the_cause(web: Web, admin: Client) -> None:
     id = enqueue(admin)
     assert reason(admin, id) == NO_ENGINE
-    beat(web, tasks=("other",))
+    web.beat(tasks=("other",))
     assert reason(admin, id) == "task 'hello' is not registered on any running node"
-    beat(web, running=4)
+    web.beat(tasks=("hello",), running=4)
     assert reason(admin, id) == "the slots of node one are full: 4 of 4 under way"
     admin.post("/api/lanes/cron/pause", {"note": "disk swap"})
     admin.post("/api/lanes/main/pause", {"note": "disk swap"})
@@ -56,14 +49,14 @@ def test_a_queued_run_says_what_it_waits_for_and_that_changes_with_the_cause(web
     assert reason(admin, id) == "every running node is draining: 'ostinato node resume one' lets it take work again"
     admin.post("/api/nodes/one/resume")
     admin.post(f"/api/lanes/{lane}/resume")
-    beat(web)
+    web.beat(tasks=("hello",))
     assert reason(admin, id) == "nothing delays it: it is about to start"
     assert claim(web) == [id]
     assert reason(admin, id) is None
 
 
 def test_a_full_lane_and_a_rate_that_is_used_up_are_told(web: Web, admin: Client) -> None:
-    beat(web)
+    web.beat(tasks=("hello",))
     admin.send("PUT", "/api/lanes/narrow", json={"limit": 1})
     admin.send("PUT", "/api/lanes/slow", json={"limit": 9, "rate": "1/m"})
     ids = [enqueue(admin, policy={"lane": lane}) for lane in ("narrow", "narrow", "slow", "slow")]
@@ -75,7 +68,7 @@ def test_a_full_lane_and_a_rate_that_is_used_up_are_told(web: Web, admin: Client
 
 
 def test_a_run_that_waits_for_its_turn_names_the_one_before_it(web: Web, admin: Client) -> None:
-    beat(web)
+    web.beat(tasks=("hello",))
     first, second, third = (enqueue(admin, policy={"session": "chat"}) for _ in range(3))
     for id in (second, third):
         assert reason(admin, id) == f"it waits for its turn in its session 'chat', behind run {first}"
@@ -84,7 +77,7 @@ def test_a_run_that_waits_for_its_turn_names_the_one_before_it(web: Web, admin: 
 
 
 def test_runs_of_a_schedule_that_go_one_after_the_other_say_so(web: Web, admin: Client) -> None:
-    beat(web)
+    web.beat(tasks=("hello",))
     body = {"name": "a", "timing": "every 1h", "work": TASK, "policy": {"overlap": "queue_all"}}
     assert admin.post("/api/schedules", body).status_code == 201
     first, second = (admin.post("/api/schedules/a/trigger").json()["id"] for _ in range(2))
@@ -94,10 +87,6 @@ def test_runs_of_a_schedule_that_go_one_after_the_other_say_so(web: Web, admin: 
     assert why["answer"] == f"It is queued: run {second}, by hand at 2026-01-01 00:00:00 UTC; {turn}."
 
 
-def test_a_run_with_a_delay_says_when_it_is_ready(admin: Client) -> None:
-    assert reason(admin, enqueue(admin, delay="90s")) == "it is not ready before 2026-01-01 00:01:30 UTC"
-
-
 def test_what_is_late_says_why(web: Web, admin: Client) -> None:
     enqueue(admin)
     admin.send("PUT", "/api/lanes/narrow", json={"limit": 1})
@@ -105,22 +94,11 @@ def test_what_is_late_says_why(web: Web, admin: Client) -> None:
     admin.post("/api/lanes/narrow/pause", {"note": "disk swap"})
     web.clock.advance("11s")
     assert {run["reason"] for run in admin.get("/api/overview").json()["late"]} == {NO_ENGINE}
-    beat(web)
+    web.beat(tasks=("hello",))
     assert [run["reason"] for run in admin.get("/api/overview").json()["late"]] == [
         "nothing delays it: it is about to start",
         "its lane 'narrow' is paused (disk swap): 'ostinato lane resume narrow' starts its runs again",
     ]
-
-
-def test_why_names_the_paused_lane_of_a_queued_run(web: Web, admin: Client) -> None:
-    beat(web)
-    admin.post("/api/schedules", {"name": "a", "timing": "every 1h", "work": TASK})
-    admin.post("/api/lanes/cron/pause", {"note": "disk swap"})
-    id = admin.post("/api/schedules/a/trigger").json()["id"]
-    assert admin.get("/api/schedules/a/why").json()["answer"] == (
-        f"It is queued: run {id}, by hand at 2026-01-01 00:00:00 UTC; its lane 'cron' is paused (disk swap): "
-        "'ostinato lane resume cron' starts its runs again."
-    )
 
 
 def test_run_show_says_what_a_queued_run_waits_for(cli: CommandLine) -> None:

@@ -62,12 +62,6 @@ def test_why_it_was_missed(app: Ostinato, clock: FakeClock) -> None:
     assert "due while no engine was running" in answer
 
 
-def test_why_it_did_not_run_before_it_was_made(app: Ostinato) -> None:
-    hourly(app)
-    answer = app.why("job", at=datetime(2025, 12, 31, 23, tzinfo=UTC)).answer
-    assert "the schedule was created at 2026-01-01 00:00:00 UTC" in answer
-
-
 def test_why_it_did_not_run_before_it_was_made_though_it_is_not_due_now(app: Ostinato) -> None:
     hourly(app)
     app.schedules.disable("job", note="holiday")
@@ -135,24 +129,6 @@ def test_why_it_is_running_or_queued(app: Ostinato, clock: FakeClock, opened: th
     clock.advance("1h")
     settle(app)
     assert app.why("job").answer.startswith("It is queued: run 2")
-
-
-def test_why_of_a_due_time_long_ago_is_its_own_row_and_not_the_latest(app: Ostinato) -> None:
-    hourly(app)
-    simulate(app, lasting="5h")
-    assert "due 2026-01-01 02:00:00 UTC" in app.why("job", at=at(2, 30)).answer
-
-
-def test_why_after_a_manual_run_still_speaks_of_the_due_time(app: Ostinato, clock: FakeClock) -> None:
-    hourly(app)
-    clock.advance("1h")
-    drain(app)
-    clock.advance("10m")
-    app.schedules.trigger("job")
-    drain(app)
-    clock.advance("10m")
-    why = app.why("job", at=at(1))
-    assert "due 2026-01-01 01:00:00 UTC" in why.answer
 
 
 def test_why_takes_only_times_with_a_zone(app: Ostinato) -> None:
@@ -239,7 +215,8 @@ def test_why_of_a_time_after_a_run_by_hand_is_that_run(app: Ostinato, clock: Fak
     assert app.why("job", at=at(1, 15)).answer.startswith(
         "It ran: run 2, by hand at 2026-01-01 01:10:00 UTC, succeeded"
     )
-    assert app.why("job").answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC")
+    for asked in (app.why("job"), app.why("job", at=at(1))):
+        assert asked.answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC")
 
 
 def test_why_of_a_retry_is_its_own_reason_until_it_is_ready_and_then_also_what_it_waits_for(

@@ -4,7 +4,7 @@ on the container's loop."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -16,13 +16,17 @@ from ostinato.api.app import create_app
 from ostinato.config import Settings
 from ostinato.execution.registry import Registry
 from ostinato.models.access import Role
+from ostinato.models.ids import NodeId
+from ostinato.models.node import NodeBeat
 from ostinato.testing import FakeClock
 from ostinato.wiring import Container, open_container
+from tests.stores.places import raw
 
 __all__ = ["BASE", "Client", "Web", "web_on"]
 
 BASE = "http://127.0.0.1:8321"
 T = TypeVar("T")
+HOUR = 3_600_000_000
 
 
 class Client:
@@ -101,6 +105,16 @@ class Web:
     def set(self, **settings: Any) -> None:
         """Other settings from now on."""
         self.container.settings = replace(self.container.settings, **settings)
+
+    def sql(self, statement: str) -> list[tuple[Any, ...]]:
+        """What the database answers, past the store."""
+        return self.run(raw(self.container.store, statement))
+
+    def beat(self, id: str = "one", tasks: Sequence[str] = (), lease: int = HOUR, running: int = 0) -> None:
+        """A node shows that it is alive."""
+        now = self.clock.now()
+        beat = NodeBeat(NodeId(id), "here", 1, 4, running, False, tuple(tasks), now, now, now + lease, "{}")
+        self.run(self.container.store.nodes.renew(beat))
 
     def audit(self) -> list[tuple[str, str, str, str]]:
         """Who, door, verb and object of every entry but of denials, the oldest first."""

@@ -43,15 +43,6 @@ def test_a_run_is_told_when_it_starts_and_when_it_has_succeeded(app: Ostinato, f
     assert (ended.cause, ended.schedule, ended.attempt) == (None, None, 1)
 
 
-def test_a_started_engine_tells_the_same(app: Ostinato) -> None:
-    told = listening(app)
-    app.task("mail")(lambda: None).enqueue()
-    app.start()
-    app.wait_idle(timeout="60s")
-    app.stop()
-    assert names(told) == ["run.started", "run.succeeded"]
-
-
 def test_a_failed_attempt_is_told_as_retrying_and_the_last_one_as_failed(app: Ostinato) -> None:
     told = listening(app)
     run = app.task("job", retry=1)(fails).enqueue()

@@ -219,15 +219,6 @@ def test_a_cancelled_run_is_not_retried(app: Ostinato) -> None:
 # Max age.
 
 
-def test_a_scheduled_run_expires_by_its_due_time(app: Ostinato, fake_clock: FakeClock) -> None:
-    app.task("job")(lambda: None)
-    app.schedules.add("job", "every 1h", "job", max_age="5m")
-    fake_clock.advance("1h10m")
-    drain(app)
-    (run,) = app.runs.list(schedule="job")
-    assert run.state is RunState.EXPIRED
-
-
 def test_runs_by_hand_expire_by_when_they_were_asked_for(app: Ostinato, fake_clock: FakeClock) -> None:
     app.task("job")(lambda: None)
     begun = fake_clock.now_utc()
@@ -243,24 +234,6 @@ def test_runs_by_hand_expire_by_when_they_were_asked_for(app: Ostinato, fake_clo
 
 
 # What work reports.
-
-
-def test_progress_totals_and_log_are_kept(app: Ostinato) -> None:
-    @app.task("job")
-    def job(run: RunContext) -> None:
-        run.log("first line")
-        run.progress(1, 4, "quarter")
-        run.count("copied")
-        run.count("copied", 2)
-        run.log("second line")
-
-    run = job.enqueue()
-    drain(app)
-    ended = run.get()
-    assert ended.totals == {"copied": 3}
-    assert ended.progress is not None
-    assert (ended.progress.done, ended.progress.total, ended.progress.text) == (1, 4, "quarter")
-    assert app.runs.output(run.id) == "first line\nsecond line\n"
 
 
 def test_a_running_run_can_be_watched(app: Ostinato, gate: Gate) -> None:

@@ -178,38 +178,30 @@ class Watched:
             raise error
 
 
-def test_an_outage_is_counted_from_its_beginning_over_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_outage_is_counted_from_its_beginning_over_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is locked for 14 s: the first write gives up after 10, the second waits 4 more."""
     watched = Watched(monkeypatch)
-
-    async def main() -> None:
-        watched.seen.recorded(watched.look())
-        watched.now += 60 * SECOND
-        with pytest.raises(StoreUnavailable):
-            await watched.seen.ask(watched.answer(10, StoreUnavailable("locked")), watched.look())
-        again = watched.look()
-        assert watched.seen.why(again) == "the database could not be reached for about 10s or longer"
-        await watched.seen.ask(watched.answer(4), again)
-        assert watched.seen.why(watched.look(), again) == "the database did not answer for about 14s"
-
-    asyncio.run(main())
+    watched.seen.recorded(watched.look())
+    watched.now += 60 * SECOND
+    with pytest.raises(StoreUnavailable):
+        await watched.seen.ask(watched.answer(10, StoreUnavailable("locked")), watched.look())
+    again = watched.look()
+    assert watched.seen.why(again) == "the database could not be reached for about 10s or longer"
+    await watched.seen.ask(watched.answer(4), again)
+    assert watched.seen.why(watched.look(), again) == "the database did not answer for about 14s"
 
 
-def test_what_comes_long_after_an_outage_is_not_its_doing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_comes_long_after_an_outage_is_not_its_doing(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched(monkeypatch)
-
-    async def main() -> None:
-        look = watched.look()
-        await watched.seen.ask(watched.answer(8), look)
-        watched.seen.recorded(look)
-        watched.now += 3_600 * SECOND
-        watched.stood += 30
-        look = watched.look()
-        assert watched.seen.why(look) == "the engine was held up (stopped, blocked or suspended) for about 30s"
-        await watched.seen.ask(watched.answer(3), look)
-        assert watched.seen.why(watched.look(), look) == "the database did not answer for about 3s"
-
-    asyncio.run(main())
+    look = watched.look()
+    await watched.seen.ask(watched.answer(8), look)
+    watched.seen.recorded(look)
+    watched.now += 3_600 * SECOND
+    watched.stood += 30
+    look = watched.look()
+    assert watched.seen.why(look) == "the engine was held up (stopped, blocked or suspended) for about 30s"
+    await watched.seen.ask(watched.answer(3), look)
+    assert watched.seen.why(watched.look(), look) == "the database did not answer for about 3s"
 
 
 WORKER = """

@@ -127,13 +127,6 @@ def test_what_others_have_reserved_is_waited_for(app: Ostinato, gate: Gate, fake
     assert app.runs.wait(second.id, timeout="60s").state is RunState.SUCCEEDED
 
 
-def test_a_held_schedule_says_so_when_asked_why(app: Ostinato, costly: list[float], fake_clock: FakeClock) -> None:
-    simulate(app, lasting="6h")
-    now = fake_clock.now_utc()
-    why = app.why("job", now)
-    assert "paused: budget: $3.00 of $3.00 spent today" in why.answer
-
-
 def test_a_run_whose_budget_is_used_up_by_its_own_attempt_has_failed(app: Ostinato) -> None:
     @app.task("job", retry={"max": 3, "base": "1s", "spread": 0})
     def job() -> None:

@@ -44,20 +44,6 @@ def test_one_that_disappears_from_the_code_is_orphaned_and_not_deleted(
     assert app.runs.list() == []
 
 
-@on_shared
-def test_a_persons_pause_is_kept_across_restarts(shared_db: str, make_app: MakeApp) -> None:
-    app = deploy(make_app, shared_db)
-    app.schedules.disable("job", note="until Monday")
-    app.stop()
-    app = deploy(make_app, shared_db)
-    assert (app.schedules.get("job").enabled, app.schedules.get("job").off_note) == (False, "until Monday")
-    app.stop()
-    # Even when the code changes something else, or everything.
-    app = deploy(make_app, shared_db, "every 2h", priority=9)
-    schedule = app.schedules.get("job")
-    assert (schedule.enabled, schedule.timing, schedule.policy.priority) == (False, "every 2h", 9)
-
-
 def test_a_task_declared_after_the_start_is_executed(app: Ostinato) -> None:
     app.start()
     job = app.task("late")(lambda: "better than never")

@@ -161,16 +161,6 @@ def test_overlap_skip_records_what_it_skipped_and_why(app: Ostinato, fake_clock:
     assert states(app) == ["succeeded", "skipped", "skipped", "succeeded"]
 
 
-def test_overlap_allow_runs_them_side_by_side(app: Ostinato, fake_clock: FakeClock, gate: Gate) -> None:
-    started_at_the_gate(app, gate, fake_clock, Overlap.ALLOW)
-    pass_minutes(app, fake_clock, 2)
-    gate.entered(2)
-    assert states(app) == ["running"] * 3
-    gate.open()
-    drain(app)
-    assert gate.most == 3
-
-
 def test_overlap_cancel_running_replaces_the_run_under_way(app: Ostinato, fake_clock: FakeClock) -> None:
     started: list[datetime] = []
 

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato
-from ostinato.clock import Micros
 from ostinato.engine.node import Engine
 from ostinato.errors import StoreUnavailable
-from ostinato.models.ids import NodeId
 from ostinato.models.node import Node, NodeBeat
 from ostinato.stores.base import NodeStore, Renewed
 
@@ -36,20 +34,8 @@ class Beats:
             await self.written(beat)
         return renewed
 
-    async def leave(self, id: NodeId) -> None:
-        await self._nodes.leave(id)
-
-    async def ask_drain(self, id: NodeId, wanted: bool) -> bool:
-        return await self._nodes.ask_drain(id, wanted)
-
-    async def list_nodes(self, now: Micros) -> list[Node]:
-        return await self._nodes.list_nodes(now)
-
-    async def signs_of_life(self) -> list[tuple[NodeId, Micros]]:
-        return await self._nodes.signs_of_life()
-
-    async def read_statistics(self) -> dict[NodeId, dict[str, Any]]:
-        return await self._nodes.read_statistics()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._nodes, name)
 
 
 async def lose(engine: Engine) -> Beats:

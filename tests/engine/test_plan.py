@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -13,45 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.clock import SECOND, Micros, to_micros
+from ostinato.clock import SECOND, Micros
 from ostinato.engine.plan import plan_fires
-from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy, policy_text
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import Function, work_text
 from ostinato.timing import Every
+from tests.rows import HOUR, START, due_schedule
 
 MINUTE = 60 * SECOND
-HOUR = 60 * MINUTE
-START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
 GRACE = 5 * SECOND
 
 
 def schedule(timing: str = "every 1h", *, due: Micros = START + HOUR, **policy: Any) -> DueSchedule:
     """Enabled at START; `due` is its next due time."""
     settled = make_policy(policy)
-    return DueSchedule(
-        id=ScheduleId(1),
-        name="job",
-        timing=timing,
-        zone="UTC",
-        work=work_text(Function("job")),
-        kind="function",
-        task="job",
-        policy=policy_text(settled),
-        anchor_at=START,
-        next_at=due,
-        remaining=settled.remaining,
-        version=1,
-        project=None,
-        paused_since=None,
-        paused_reason=None,
-        paused_cause=None,
-        active=(),
-        waiting=(),
-    )
+    return due_schedule(timing=timing, policy=policy_text(settled), next_at=due, remaining=settled.remaining)
 
 
 def plan(of: DueSchedule, now: Micros, random: float = 0.5) -> FirePlan:

@@ -58,37 +58,6 @@ def test_an_outcome_that_cannot_be_stored_is_told_and_holds_up_nobody(
     assert app.health()["unwritten"] == 0
 
 
-def test_a_report_is_written_when_the_store_is_back(
-    memory_app: Ostinato, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = memory_app
-
-    @app.task("job")
-    def job(run: RunContext) -> None:
-        run.log("line one")
-        gate.wait()
-        run.log("line two")
-
-    app.start()
-    runs = engine_of(app).store.runs
-    write = runs.report_runs
-    refused: list[int] = []
-
-    async def away(reports: Sequence[Report]) -> None:
-        if not refused:
-            refused.append(1)
-            raise StoreUnavailable("the cable was pulled")
-        await write(reports)
-
-    monkeypatch.setattr(runs, "report_runs", away)
-    run = job.enqueue()
-    gate.entered()
-    eventually(lambda: refused)
-    gate.open()
-    run.wait(timeout=60)
-    eventually(lambda: app.runs.output(run.id).count("line") == 2)
-
-
 def test_what_was_said_before_the_store_was_away_is_read_while_the_work_is_silent(
     app: Ostinato, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

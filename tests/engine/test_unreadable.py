@@ -10,10 +10,8 @@ from ostinato import Ostinato, RunState
 from ostinato.clock import SECOND
 from ostinato.engine.node import Engine
 from ostinato.errors import Conflict
-from ostinato.models.run import NewRun
-from ostinato.models.schedule import ScheduleDraft
-from ostinato.models.states import Trigger
 from ostinato.testing import FakeClock, drain
+from ostinato.testing.store_suite.builders import draft, new_run
 
 UNREADABLE: list[tuple[dict[str, str], str]] = [
     ({"work": '{"kind":"dance","steps":3}', "kind": "dance"}, "unknown kind 'dance'"),
@@ -25,28 +23,11 @@ UNREADABLE: list[tuple[dict[str, str], str]] = [
 
 def leave(app: Ostinato, clock: FakeClock, columns: dict[str, str]) -> None:
     """Write a schedule as another version would have."""
-    values: dict[str, Any] = {
-        "name": "odd",
-        "timing": "every 1h",
-        "zone": "UTC",
-        "work": '{"kind":"function","task":"job"}',
-        "kind": "function",
-        "task": "job",
-        "policy": "{}",
-        "project": None,
-        "owner": "user",
-        "origin": None,
-        "enabled": True,
-        "note": None,
-        "anchor_at": clock.now(),
-        "next_at": clock.now() + 3_600 * SECOND,
-        "after_finish": None,
-        "remaining": None,
-    }
-    draft = ScheduleDraft(**{**values, **columns})
+    job = {"work": '{"kind":"function","task":"job"}', "task": "job", "anchor_at": clock.now()}
+    odd = draft("odd", **{**job, "timing": "every 1h", "next_at": clock.now() + 3_600 * SECOND, **columns})
 
     async def put(engine: Engine) -> None:
-        await engine.store.schedules.put_schedules([draft], clock.now())
+        await engine.store.schedules.put_schedules([odd], clock.now())
 
     app.with_engine(put)
 
@@ -80,19 +61,10 @@ def test_unreadable_work_is_neither_triggered_nor_edited_by_halves(app: Ostinato
 
 
 def insert(app: Ostinato, clock: FakeClock, **columns: Any) -> int:
-    values: dict[str, Any] = {
-        "kind": "function",
-        "task": "job",
-        "work": '{"kind":"function","task":"job"}',
-        "policy": "{}",
-        "trigger": Trigger.API,
-        "due_at": clock.now(),
-        "ready_at": clock.now(),
-        "lane": "main",
-    }
+    job = {"work": '{"kind":"function","task":"job"}', "task": "job", "due_at": clock.now(), "ready_at": clock.now()}
 
     async def put(engine: Engine) -> int:
-        (id,) = await engine.store.runs.insert_runs([NewRun(**{**values, **columns})])
+        (id,) = await engine.store.runs.insert_runs([new_run(**{**job, **columns})])
         return id
 
     return app.with_engine(put)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import cast
 
 from ostinato.config import Settings
 from ostinato.engine.budgets import BudgetKeeper
@@ -58,20 +59,18 @@ class Bench:
         self.task = asyncio.get_running_loop().create_task(self.dispatcher.run())
 
 
-def on_bench(test: Any) -> None:
-    async def main() -> None:
-        bench = Bench()
-        try:
-            await test(bench)
-        finally:
-            bench.task.cancel()
-            await asyncio.gather(bench.task, return_exceptions=True)
-
-    asyncio.run(main())
+@asynccontextmanager
+async def on_bench() -> AsyncIterator[Bench]:
+    bench = Bench()
+    try:
+        yield bench
+    finally:
+        bench.task.cancel()
+        await asyncio.gather(bench.task, return_exceptions=True)
 
 
-def test_ends_written_while_a_claim_is_under_way_are_followed_by_another_claim() -> None:
-    async def test(bench: Bench) -> None:
+async def test_ends_written_while_a_claim_is_under_way_are_followed_by_another_claim() -> None:
+    async with on_bench() as bench:
         under_way = await bench.store.next_claim()
         bench.recorder.add(Finish(RunId(1), 1, RunState.SUCCEEDED, None, 0))
         await bench.recorder.flush()
@@ -79,11 +78,9 @@ def test_ends_written_while_a_claim_is_under_way_are_followed_by_another_claim()
         under_way.set_result(Claimed())
         assert not (await bench.store.next_claim()).done()
 
-    on_bench(test)
 
-
-def test_who_asks_while_a_claim_is_under_way_is_not_forgotten() -> None:
-    async def test(bench: Bench) -> None:
+async def test_who_asks_while_a_claim_is_under_way_is_not_forgotten() -> None:
+    async with on_bench() as bench:
         (await bench.store.next_claim()).set_result(Claimed())
         await bench.dispatcher.rest()
         request = bench.dispatcher.request()
@@ -95,11 +92,9 @@ def test_who_asks_while_a_claim_is_under_way_is_not_forgotten() -> None:
         bench.dispatcher.accept(Claimed())
         assert not (await bench.store.next_claim()).done()
 
-    on_bench(test)
 
-
-def test_closing_waits_for_the_claim_that_is_under_way() -> None:
-    async def test(bench: Bench) -> None:
+async def test_closing_waits_for_the_claim_that_is_under_way() -> None:
+    async with on_bench() as bench:
         under_way = await bench.store.next_claim()
         closing = asyncio.create_task(bench.dispatcher.close())
         await asyncio.sleep(0)
@@ -108,11 +103,9 @@ def test_closing_waits_for_the_claim_that_is_under_way() -> None:
         assert await asyncio.wait_for(closing, 5) == []
         assert bench.dispatcher.request() is None
 
-    on_bench(test)
 
-
-def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> None:
+    async with on_bench() as bench:
         under_way = await bench.store.next_claim()
         # The database has the claim and the stop, and this node has heard only of the stop.
         bench.dispatcher.cancel_claimed(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
@@ -125,16 +118,12 @@ def test_a_stop_that_comes_while_its_run_is_being_claimed_is_not_forgotten() -> 
         (finish,) = bench.store.finishes
         assert (finish.id, finish.state, finish.reason) == (7, RunState.CANCELLED, "its session was stopped")
 
-    on_bench(test)
 
-
-def test_a_stop_of_a_run_of_others_is_forgotten_with_the_claim() -> None:
-    async def test(bench: Bench) -> None:
+async def test_a_stop_of_a_run_of_others_is_forgotten_with_the_claim() -> None:
+    async with on_bench() as bench:
         under_way = await bench.store.next_claim()
         bench.dispatcher.cancel_claimed(RunId(7), Ending(Cause.CANCELLED, "its session was stopped"))
         under_way.set_result(Claimed())
         await bench.dispatcher.rest()
         await bench.recorder.flush(claim=False)
         assert bench.store.finishes == []
-
-    on_bench(test)

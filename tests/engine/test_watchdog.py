@@ -13,7 +13,7 @@ import pytest
 from ostinato import Ostinato
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import StoreUnavailable
-from ostinato.testing import FakeClock, drain
+from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.engine.conftest import Gate, engine_of, eventually
 
@@ -40,46 +40,40 @@ def failing(method: Callable[..., Awaitable[Any]], times: int, broken: threading
     return call
 
 
-def test_a_service_that_dies_is_restarted_and_reported() -> None:
-    async def main() -> None:
-        dog = Watchdog(QUICK.service_restart_seconds)
-        deaths = [ValueError("first"), OSError("second")]
-        alive = asyncio.Event()
+async def test_a_service_that_dies_is_restarted_and_reported() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    deaths = [ValueError("first"), OSError("second")]
+    alive = asyncio.Event()
 
-        async def service() -> None:
-            if deaths:
-                raise deaths.pop(0)
-            alive.set()
+    async def service() -> None:
+        if deaths:
+            raise deaths.pop(0)
+        alive.set()
+        await asyncio.Event().wait()
+
+    dog.start("ticker", service)
+    await asyncio.wait_for(alive.wait(), 10)
+    health = dog.services["ticker"]
+    assert (health.up, health.restarts, health.error) == (True, 2, "OSError: second")
+    await dog.stop()
+    assert not dog.services["ticker"].up
+
+
+async def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
+    dog = Watchdog(QUICK.service_restart_seconds)
+    rounds = []
+    again = asyncio.Event()
+
+    async def service() -> None:
+        rounds.append(1)
+        if len(rounds) == 2:
+            again.set()
             await asyncio.Event().wait()
 
-        dog.start("ticker", service)
-        await asyncio.wait_for(alive.wait(), 10)
-        health = dog.services["ticker"]
-        assert (health.up, health.restarts, health.error) == (True, 2, "OSError: second")
-        await dog.stop()
-        assert not dog.services["ticker"].up
-
-    asyncio.run(main())
-
-
-def test_a_service_that_ends_without_being_told_is_restarted_too() -> None:
-    async def main() -> None:
-        dog = Watchdog(QUICK.service_restart_seconds)
-        rounds = []
-        again = asyncio.Event()
-
-        async def service() -> None:
-            rounds.append(1)
-            if len(rounds) == 2:
-                again.set()
-                await asyncio.Event().wait()
-
-        dog.start("waker", service)
-        await asyncio.wait_for(again.wait(), 10)
-        assert dog.services["waker"].error == "it ended without being told to"
-        await dog.stop()
-
-    asyncio.run(main())
+    dog.start("waker", service)
+    await asyncio.wait_for(again.wait(), 10)
+    assert dog.services["waker"].error == "it ended without being told to"
+    await dog.stop()
 
 
 @pytest.mark.parametrize("service", ["ticker", "rescuer", "lease"])
@@ -156,30 +150,6 @@ def test_a_stop_while_the_store_is_away_ends_all_the_same(
     gate.open()
     app.stop(grace="1s")
     assert app.health()["ok"] is False
-
-
-def test_a_timing_that_cannot_be_computed_breaks_its_schedule_and_no_other(
-    memory_app: Ostinato, fake_clock: FakeClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from ostinato.timing import DailyAt
-
-    app = memory_app
-    app.task("job")(lambda: None)
-    app.schedules.add("good", "every 1h", "job")
-    app.schedules.add("bad", "daily 01:00", "job")
-    app.start()
-
-    def explode(*_: object) -> None:
-        raise ZeroDivisionError("boom")
-
-    monkeypatch.setattr(DailyAt, "_next", explode)
-    fake_clock.advance("1h")
-    drain(app)
-    bad = app.schedules.get("bad")
-    assert bad.enabled is False
-    assert "boom" in (bad.broken or "")
-    assert len(app.runs.list(schedule="good")) == 1
-    assert app.health()["services"]["ticker"]["restarts"] == 0
 
 
 def test_a_blocked_event_loop_is_seen_from_a_thread(caplog: pytest.LogCaptureFixture) -> None:

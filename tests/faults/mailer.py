@@ -5,8 +5,7 @@ pause between two of them, how long each works, and how long it is on its way. A
 in order and notes every answer; started anew after a kill it goes on at the first message without one, under the same
 message_id.
 
-Notes are lines of JSON, each appended with one write: `start` and `end` of an execution, `sent` with its answer, and
-`knocked` with the answer of a node that drains.
+Notes are lines of JSON, each appended with one write: `start` and `end` of an execution, and `sent` with its answer.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,6 @@ from typing import Any
 from ostinato import Draining, MessageStale, Ostinato, QueueFull, Retry, RunContext
 from ostinato.config import load_settings
 from ostinato.durations import parse_duration
-from ostinato.service.runs import EnqueueSpec
 
 SENDERS = 3
 RETRY = Retry(50, base="20ms", longest="100ms")
@@ -56,7 +54,7 @@ class Notes:
             self.add("end", run=run.id, attempt=run.attempt)
 
 
-def make_app(url: str, notes: Notes, say_that_it_drains: Callable[[], object]) -> Ostinato:
+def make_app(url: str, notes: Notes) -> Ostinato:
     # Shorter than settings allow: nothing here starts commands, and tests shall not wait for a long one.
     lease = parse_duration(os.environ.get("FAULTS_LEASE", "15s"))
     app = Ostinato(settings=replace(load_settings(db=url), lease=lease), name="mailers")
@@ -71,16 +69,6 @@ def make_app(url: str, notes: Notes, say_that_it_drains: Callable[[], object]) -
         with notes.execution(run, payloads) as seconds:
             time.sleep(seconds)
 
-    @app.task("outlast", retry=0)
-    def outlast(payloads: list[Any]) -> None:
-        """Work on while the node drains, until the file is there, and hand on to others."""
-        while not app.health()["draining"]:
-            time.sleep(0.01)
-        say_that_it_drains()
-        while not Path(payloads[0]["release"]).exists():
-            time.sleep(0.01)
-        app.sessions.send("handed on", payloads[0]["message"], task=work, debounce=0)
-
     return app
 
 
@@ -92,20 +80,6 @@ def dawdle(app: Ostinato, seconds: dict[str, float]) -> None:
         def usage(key: str) -> tuple[float, float]:
             time.sleep(seconds.get(key, 0))
             return 0, 1
-
-
-async def knock(app: Ostinato, notes: Notes, drains: asyncio.Event) -> None:
-    """Try to give the node more while it drains, from outside of what runs on it."""
-    await drains.wait()
-    payload = {"session": "refused", "sender": 0, "number": 0, "seconds": 0}
-    for verb, call in (
-        ("send", lambda: app.aio.sessions.send("refused", payload, task="work")),
-        ("enqueue", lambda: app.aio.runs.enqueue(EnqueueSpec("work"), [([[payload]], {})])),
-    ):
-        try:
-            notes.add("knocked", verb=verb, answer=f"run {await call()}")
-        except Draining as error:
-            notes.add("knocked", verb=verb, answer=type(error).__name__)
 
 
 def answered(log: str, sender: int) -> set[tuple[str, int]]:
@@ -145,20 +119,17 @@ async def send_all(app: Ostinato, notes: Notes, sender: int, plan: dict[str, Any
 async def main() -> None:
     url, log, sender, plans = sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4])
     notes = Notes(log)
-    loop = asyncio.get_running_loop()
-    stop, drains = asyncio.Event(), asyncio.Event()
-    loop.add_signal_handler(signal.SIGTERM, stop.set)
-    async with make_app(url, notes, lambda: loop.call_soon_threadsafe(drains.set)) as app:
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    async with make_app(url, notes) as app:
         dawdle(app, {plan["key"]: plan["dawdle"] for plan in plans if plan["dawdle"]})
         print("ready", flush=True)
         done = answered(log, sender)
         sending = asyncio.gather(*(send_all(app, notes, sender, plan, done) for plan in plans))
-        knocking = asyncio.create_task(knock(app, notes, drains))
         await stop.wait()
         sending.cancel()
         with suppress(asyncio.CancelledError):
             await sending
-    knocking.cancel()
 
 
 if __name__ == "__main__":

@@ -44,13 +44,6 @@ def hangs_in_a_thread() -> None:
 
 
 @app.task(retry=0, isolation="process")
-def hangs_in_a_process() -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    subprocess.Popen([sys.executable, "-c", SLEEPS])
-    time.sleep(600)
-
-
-@app.task(retry=0, isolation="process")
 def hangs_for_ever_in_a_process() -> None:
     subprocess.Popen([sys.executable, "-c", SLEEPS])
     time.sleep(600)

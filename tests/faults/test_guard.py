@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -19,8 +18,8 @@ import pytest
 from ostinato import Ostinato, RunState
 from ostinato.config import Settings
 from tests.processes import lives
+from tests.unit.commands import PATIENCE, soon
 
-PATIENCE = 60.0
 NODE = """
 import os, sys, time
 from ostinato import Ostinato, Shell
@@ -40,13 +39,6 @@ print(guard.GUARD.process, *[word for word in words if word.isdigit()], flush=Tr
 sys.stdin.read()
 app.stop(grace=0)
 """
-
-
-def soon(look: Callable[[], bool]) -> bool:
-    end = time.monotonic() + PATIENCE
-    while not look() and time.monotonic() < end:
-        time.sleep(0.01)
-    return look()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import Ostinato, Retry, Run, RunState
-from tests.faults.mail import wait_until_ended
+from tests.faults.mail import wait_until, wait_until_ended
 from tests.faults.nodes import Nodes, nodes
 
 SCHEDULES = 50
@@ -143,27 +143,5 @@ def test_a_drain_that_cuts_work_off_ends_it_or_counts_an_attempt(app: Ostinato, 
     assert executed == {"once": 1, "again": 2, "back": 2}
 
 
-@pytest.mark.timeout(60)
-def test_a_schedule_added_by_another_process_is_seen_at_once(app: Ostinato, url: str, tmp_path: Path) -> None:
-    with nodes(url, tmp_path / "executions") as cluster:
-        cluster.start()
-        app.schedules.add("soon", "in 300ms", "work")
-        (run,) = wait_for_rows(app, "soon", 1)
-        ended = app.runs.wait(run.id, timeout=60)
-    assert ended.started_at is not None
-    assert ended.started_at - ended.due_at < timedelta(seconds=1)
-
-
 def wait_for_state(app: Ostinato, id: int, state: RunState) -> None:
-    end = time.monotonic() + 60
-    while app.runs.get(id).state is not state:
-        assert time.monotonic() < end, f"run {id} did not become {state}"
-        time.sleep(0.02)
-
-
-def wait_for_rows(app: Ostinato, schedule: str, count: int) -> list[Run]:
-    end = time.monotonic() + 60
-    while len(rows := rows_of(app, schedule)) < count:
-        assert time.monotonic() < end, f"{schedule} has only {len(rows)} rows"
-        time.sleep(0.02)
-    return rows
+    wait_until(lambda: app.runs.get(id).state is state, f"run {id} is {state}")

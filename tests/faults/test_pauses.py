@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import psycopg
 import pytest
 
@@ -22,6 +21,8 @@ from ostinato.models.ids import NodeId
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, finish, new_run, put
 from ostinato.testing.store_suite.mailbox import message
+from tests.faults.mail import wait_until
+from tests.faults.mailers import is_stopped
 from tests.faults.nodes import nodes
 from tests.postgres_databases import fresh_database
 
@@ -152,6 +153,10 @@ def test_a_stopped_node_is_lost_the_others_go_on_and_it_comes_back_under_a_new_n
     work = app.task("work", retry=0)(lambda: None)
     log = tmp_path / "executions"
     failpoint = "postgres.commit@12=stop"
+
+    def states() -> list[str]:
+        return sorted(node.state for node in app.nodes.list())
+
     try:
         with (
             nodes(postgres_url, log, OSTINATO_FAILPOINTS=failpoint, FAULTS_LEASE=LEASE) as stopping,
@@ -159,14 +164,14 @@ def test_a_stopped_node_is_lost_the_others_go_on_and_it_comes_back_under_a_new_n
         ):
             victim = stopping.start()
             runs = [work.using(key=f"first-{number}").enqueue() for number in range(40)]
-            wait_until(lambda: is_stopped(victim.pid))
+            wait_until(lambda: is_stopped(psutil.Process(victim.pid)), "it is stopped")
             healthy.start()
             runs += [work.using(key=f"second-{number}").enqueue() for number in range(10)]
             for run in runs[40:]:
                 assert run.wait(timeout="60s").state is RunState.SUCCEEDED
-            wait_until(lambda: is_declared_lost(postgres_url))
+            wait_until(lambda: is_declared_lost(postgres_url), "it is lost")
             victim.send_signal(signal.SIGCONT)
-            wait_until(lambda: sorted(node.state for node in app.nodes.list()) == ["alive", "alive", "lost"])
+            wait_until(lambda: states() == ["alive", "alive", "lost"], "it is back")
             ended = [run.wait(timeout="60s") for run in runs]
             assert {run.state for run in ended} <= {RunState.SUCCEEDED, RunState.FAILED}
             assert stopping.stop(victim) == 0
@@ -180,14 +185,3 @@ def is_declared_lost(url: str) -> bool:
     """A node is shown as lost once its lease is over, and may still renew it; here the others have decided."""
     with psycopg.connect(url) as connection:
         return connection.execute("SELECT FROM ostinato.nodes WHERE lost_at IS NOT NULL").rowcount == 1
-
-
-def is_stopped(pid: int) -> bool:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + BOUND
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.02)

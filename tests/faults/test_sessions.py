@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,6 @@ from ostinato import Ostinato, Run, RunState
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
 from ostinato.models.session import DROPPED, STALE, STOPPED, debounced
-from ostinato.tasks import MessageHandle
 from tests.faults.mail import (
     LOST,
     Answer,
@@ -30,8 +28,6 @@ from tests.faults.mail import (
     message_of,
     most_at_once,
     read_executions,
-    read_notes,
-    wait_until,
     wait_until_ended,
 )
 from tests.faults.mailers import Mailers
@@ -395,50 +391,3 @@ def test_the_limit_and_the_rate_of_lanes_hold_while_nodes_are_killed(app: Ostina
     for position, first in enumerate(starts):
         for count, last in enumerate(starts[position:], start=1):
             assert count <= RATE + RATE * ((last - first) / SECOND), f"{count} starts from {first} to {last}"
-
-
-# Draining.
-
-
-@pytest.mark.timeout(60)
-def test_a_node_that_drains_refuses_messages_and_another_goes_on_with_what_was_queued(
-    app: Ostinato, url: str, log: Path, tmp_path: Path
-) -> None:
-    release = tmp_path / "release"
-
-    def message(key: str, number: int) -> dict[str, Any]:
-        return {"session": key, "sender": 0, "number": number, "seconds": 0}
-
-    def send(key: str, number: int) -> MessageHandle:
-        return app.sessions.send(key, message(key, number), task="work", debounce=0)
-
-    with nodes(url, log, program="mailer.py", OSTINATO_GRACE="30s") as cluster:
-        first = cluster.start("0", "[]")
-        hand_on = {"release": str(release), "message": message("handed on", 0)}
-        running = app.sessions.send("dm", hand_on, task="outlast", debounce=0)
-        wait_until(lambda: running.get().state is RunState.RUNNING, "it runs")
-        queued = [send("dm", number) for number in range(5)]
-        cluster.start("1", "[]")
-        first.terminate()
-        wait_until(lambda: len(knocked(log)) == 2, "somebody asks the node that drains")
-        assert knocked(log) == {"send": "Draining", "enqueue": "Draining"}
-        assert Counter(node.state for node in app.nodes.list()) == {"draining": 1, "alive": 1}
-        elsewhere = send("other", 0).wait("20s")
-        assert elsewhere.state is RunState.SUCCEEDED, "the other node goes on"
-        assert elsewhere.node != running.get().node
-        assert {waiting.get().state for waiting in queued} == {RunState.QUEUED}
-        release.touch()
-        assert cluster.stop(first) == 0
-        ended = [waiting.wait("20s") for waiting in queued]
-        wait_until_ended(app)
-    assert running.get().state is RunState.SUCCEEDED
-    assert {run.state for run in ended} == {RunState.SUCCEEDED}
-    assert {run.node for run in ended} == {elsewhere.node}
-    executed = [(execution.session, execution.messages) for execution in read_executions(log, cluster.deaths)]
-    assert [messages for session, messages in executed if session == "dm"] == [((0, number),) for number in range(5)]
-    assert {session for session, _ in executed} == {"dm", "other", "handed on"}, "work under way may hand on to others"
-
-
-def knocked(log: Path) -> dict[str, str]:
-    """What the draining node was asked, and its answers."""
-    return {note["verb"]: note["answer"] for note in read_notes(log) if note["what"] == "knocked"}

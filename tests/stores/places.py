@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Protocol, TypeVar
 
 import apsw
 import psycopg
@@ -12,7 +14,7 @@ from ostinato.stores.postgres.query import Connection as PostgresConnection
 from ostinato.stores.postgres.store import PostgresStore
 from ostinato.stores.sqlite.store import SqliteStore
 
-__all__ = ["PostgresPlace", "SqlitePlace", "StorePlace", "raw", "switch_checks_off"]
+__all__ = ["PostgresPlace", "SqlitePlace", "StorePlace", "opened", "raw", "switch_checks_off"]
 
 
 class StorePlace(Protocol):
@@ -59,6 +61,19 @@ class PostgresPlace:
         with psycopg.connect(self.url, autocommit=True, options=f"-c search_path={self.schema}") as connection:
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self.schema}".encode())
             connection.execute(statements.encode())
+
+
+AnyStore = TypeVar("AnyStore", bound=Store)
+
+
+@asynccontextmanager
+async def opened(store: AnyStore) -> AsyncIterator[AnyStore]:
+    """Open while the block lasts."""
+    await store.open()
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def raw(store: Store, statement: str) -> list[tuple[Any, ...]]:

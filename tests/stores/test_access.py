@@ -15,7 +15,7 @@ from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.stores.upkeep import PruneCursor
 from ostinato.testing.store_suite.access import ADA, DAY, exchange, find, login, token
 from ostinato.testing.store_suite.builders import HOUR, MINUTE, NOW, put
-from tests.stores.places import PostgresPlace, raw
+from tests.stores.places import PostgresPlace, opened, raw
 
 
 @pytest.mark.parametrize("what", ["token", "login"])
@@ -126,23 +126,17 @@ async def use_the_doors(store: Store) -> None:
 
 
 async def test_what_people_do_at_the_doors_wakes_no_engine_of_this_process() -> None:
-    store = SqliteStore(":memory:")
-    await store.open()
-    try:
+    async with opened(SqliteStore(":memory:")) as store:
         told: list[None] = []
         store._database.listen(lambda: told.append(None))
         await use_the_doors(store)
         assert told == []
         await put(store)
         assert told == [None]
-    finally:
-        await store.close()
 
 
 async def test_what_people_do_at_the_doors_notifies_nobody(postgres_place: PostgresPlace) -> None:
-    store = postgres_place.store()
-    await store.open()
-    try:
+    async with opened(postgres_place.store()) as store:
         listening = await psycopg.AsyncConnection.connect(postgres_place.url, autocommit=True)
         async with listening:
             channel = f"{postgres_place.schema}.changed"
@@ -152,5 +146,3 @@ async def test_what_people_do_at_the_doors_notifies_nobody(postgres_place: Postg
             await raw(store, f"SELECT pg_notify('{channel}', 'the first')")
             heard = [notify.payload async for notify in listening.notifies(timeout=60, stop_after=1)]
             assert heard == ["the first"]
-    finally:
-        await store.close()

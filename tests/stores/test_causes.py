@@ -8,7 +8,7 @@ from ostinato.models.run import INTERRUPTED, RunFilter
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import Store
 from ostinato.testing.store_suite.builders import NOW, claim_one, finish, new_run, retry
-from tests.stores.places import StorePlace, raw
+from tests.stores.places import StorePlace, opened, raw
 from tests.stores.test_migrations import OLD_RUN, OLD_SCHEDULE, bring_to
 
 OLD = [
@@ -61,14 +61,10 @@ async def test_old_rows_get_their_cause_by_what_they_say(shared_place: StorePlac
             for state, kind, reason, cause in OLD
         )
     )
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         rows = await raw(store, "SELECT state, kind, cause FROM runs ORDER BY id")
         assert rows == [(state, kind, cause) for state, kind, _, cause in OLD]
         assert await store.upkeep.check() == []
-    finally:
-        await store.close()
 
 
 @pytest.mark.parametrize(
@@ -89,15 +85,11 @@ async def test_what_an_older_version_told_to_stop_ends_as_it_meant(
         + OLD_RUN % ("running", 1, "'node-1'", 1, 1, 1)
         + f"UPDATE runs SET cancel = '{words}';"
     )
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         (run,) = (await store.runs.stale_runs([], NOW)).runs
         await store.runs.finish_runs([retry(run)])
         (shown,) = await store.runs.list_runs(RunFilter())
         assert (shown.state, shown.reason) == (state, words)
-    finally:
-        await store.close()
 
 
 async def test_a_cause_that_this_version_does_not_know_hides_no_run(store: Store) -> None:

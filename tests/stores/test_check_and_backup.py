@@ -18,7 +18,7 @@ from ostinato.stores.base import Store
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import NOW, beat, claim_one, finish, new_run, plan, put
 from tests.databases import LIGHT
-from tests.stores.places import StorePlace, raw
+from tests.stores.places import StorePlace, opened, raw
 
 
 def nobody(done: int, total: int) -> None:
@@ -71,12 +71,8 @@ async def test_a_damaged_file_is_found(tmp_path: Path) -> None:
     for page in range(middle, middle + 30):
         data[page * 4096 : page * 4096 + 40] = b"\xff" * 40
     path.write_bytes(data)
-    store = SqliteStore(str(path))
-    await store.open()
-    try:
+    async with opened(SqliteStore(str(path))) as store:
         assert any("damaged" in problem for problem in await store.upkeep.check())
-    finally:
-        await store.close()
 
 
 async def test_a_row_without_its_parent_is_found(tmp_path: Path) -> None:
@@ -124,13 +120,9 @@ async def test_a_backup_is_whole_private_and_of_one_state_while_others_write(
     assert os.stat(target).st_size == size
     assert [name for name in os.listdir(tmp_path) if "partial" in name] == []
     await file_store.close()
-    copy = SqliteStore(target)
-    await copy.open()
-    try:
+    async with opened(SqliteStore(target)) as copy:
         assert await raw(copy, "SELECT count(*) FROM runs") == [(3000,)]
         assert await copy.upkeep.check() == []
-    finally:
-        await copy.close()
 
 
 async def test_a_backup_overwrites_only_when_it_is_told_to(file_store: SqliteStore, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ostinato.stores.postgres.database import MIGRATIONS as POSTGRES_MIGRATIONS
 from ostinato.stores.sqlite.database import MIGRATIONS as SQLITE_MIGRATIONS
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import NOW, claim, claim_one, finish, new_run, part, put
-from tests.stores.places import SqlitePlace, StorePlace, raw
+from tests.stores.places import SqlitePlace, StorePlace, opened, raw
 
 OLDER = [(kind, version) for kind, known in (("sqlite", SQLITE_MIGRATIONS), ("postgres", POSTGRES_MIGRATIONS))
          for version in range(len(known) + 1)]  # fmt: skip
@@ -61,9 +61,7 @@ async def test_every_older_version_is_brought_up_to_date_and_the_newest_left_as_
     if kind == "postgres":
         place = request.getfixturevalue("postgres_place")
     bring_to(place, version)
-    store = place.store()
-    await store.open()
-    try:
+    async with opened(place.store()) as store:
         status = await store.upkeep.status()
         assert status.version == status.latest == len(migrations(place))
         applied = await raw(store, "SELECT version, name FROM migrations ORDER BY version")
@@ -72,8 +70,6 @@ async def test_every_older_version_is_brought_up_to_date_and_the_newest_left_as_
         await put(store)
         await store.runs.insert_runs([new_run()])
         assert len((await store.runs.claim_runs(claim())).runs) == 1
-    finally:
-        await store.close()
 
 
 OLD_SCHEDULE = (
@@ -99,9 +95,7 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         + "INSERT INTO output (run_id, part, text) SELECT min(id), 2, 'two' FROM runs;"
         + "INSERT INTO lanes (name, max_running) VALUES ('main', 5);"
     )
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         queued, running = await store.runs.list_runs(RunFilter())
         assert [run.project for run in (queued, running)] == [None, None]
         assert list(await store.runs.read_output(running.id)) == [OutputPart("one "), OutputPart("two")]
@@ -120,8 +114,6 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         assert await store.projects.reserve(Reservation(new.id, new.token, schedule.id, budget, NOW)) == Grant(None)
         assert await store.projects.read_spending(schedule.id, NOW) == Spending(runs=1)
         assert await store.projects.list_projects() == []
-    finally:
-        await store.close()
 
 
 OLD_NODE = (
@@ -140,9 +132,7 @@ async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(share
         + f"UPDATE runs SET finished_at = {NOW + 2_000_000} WHERE state = 'succeeded';"
         + OLD_NODE.replace("{no}", no)
     )
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         ((row,), total) = await store.schedules.page_schedules(ScheduleFilter(limit=5))
         assert (row.schedule.name, row.key, row.active, total) == ("report", (2, "report"), 1, 1)
         changes = await store.runs.changes_since(Position(2, 0, 0, changed_at=4, finished_at=NOW), 10)
@@ -154,8 +144,6 @@ async def test_what_a_version_without_doors_left_is_found_in_the_new_lists(share
         assert (await store.nodes.read_statistics(), node.drain) == ({node.id: {}}, False)
         assert await store.nodes.ask_drain(node.id, True)
         assert await store.access.count_access(NOW, 0) == AccessCounts(0, 0)
-    finally:
-        await store.close()
 
 
 async def test_a_login_of_a_version_that_had_one_secret_is_asked_to_log_in_again(shared_place: StorePlace) -> None:
@@ -164,39 +152,27 @@ async def test_a_login_of_a_version_that_had_one_secret_is_asked_to_log_in_again
         "INSERT INTO logins (hash, who, role, created_at, expires_at) "
         f"VALUES ('cookie', 'ada', 'admin', {NOW}, {NOW + 3_600_000_000});"
     )
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         assert await store.access.find_login("cookie", "", NOW, 0) is None
         assert await store.access.list_logins(NOW, 0) == []
-    finally:
-        await store.close()
 
 
 async def test_why_an_old_schedule_is_off_is_still_told(shared_place: StorePlace) -> None:
     bring_to(shared_place, 3)
     no = "0" if shared_place.kind == "sqlite" else "false"
     shared_place.execute(OLD_SCHEDULE.replace("{yes}", no) + "UPDATE schedules SET note = 'disk full';")
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         schedule = await store.schedules.get_schedule("report")
         assert schedule is not None
         assert (schedule.note, schedule.off_note) == ("disk full", "disk full")
         assert schedule.next_run_reason == "disabled: disk full"
-    finally:
-        await store.close()
 
 
 async def test_of_the_checks_of_a_run_one_is_left_where_older_versions_made_more(postgres_place: StorePlace) -> None:
     bring_to(postgres_place, 8)
-    store = postgres_place.store()
-    await store.open()
-    try:
+    async with opened(postgres_place.store()) as store:
         query = "SELECT conname FROM pg_constraint WHERE contype = 'c' AND conrelid = 'runs'::regclass"
         assert await raw(store, query) == [("runs_life",)]
-    finally:
-        await store.close()
 
 
 async def test_opening_again_keeps_what_is_there(shared_place: StorePlace) -> None:

@@ -24,7 +24,7 @@ from ostinato.stores.rules import KEYS, RULES, UNREADABLE
 from ostinato.stores.sqlite.quarantine import DIALECT as SQLITE
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import HOUR, NOW, beat, claim, claim_one, draft, new_run, put
-from tests.stores.places import StorePlace, raw, switch_checks_off
+from tests.stores.places import StorePlace, opened, raw, switch_checks_off
 from tests.stores.test_migrations import bring_to
 
 HUGE = 2**63 - 1
@@ -269,9 +269,7 @@ async def test_bad_rows_of_an_older_version_do_not_stop_the_migration_and_are_se
     bring_to(shared_place, 6)
     yes, no = ("1", "0") if shared_place.kind == "sqlite" else ("true", "false")
     shared_place.execute(OLD.format(yes=yes, no=no, huge=HUGE))
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         assert await store.quarantine.find_bad(100) == []
         kept = await store.quarantine.list_quarantined(100)
         assert {row.table for row in kept} == set(KEYS)
@@ -290,5 +288,3 @@ async def test_bad_rows_of_an_older_version_do_not_stop_the_migration_and_are_se
         assert await store.projects.list_projects() == []
         await put(store, "another")
         assert draft("another").name in [one.name for one in await store.schedules.list_schedules(ScheduleFilter())]
-    finally:
-        await store.close()

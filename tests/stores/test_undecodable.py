@@ -19,7 +19,7 @@ from ostinato.models.states import RunState
 from ostinato.stores.rules import UNDECODABLE, UNREADABLE
 from ostinato.stores.sqlite.store import SqliteStore
 from ostinato.testing.store_suite.builders import NOW, claim, draft, new_run, put, put_many
-from tests.stores.places import PostgresPlace, StorePlace, raw
+from tests.stores.places import PostgresPlace, StorePlace, opened, raw
 
 NOT_TEXT = "CAST(x'7bff7d' AS TEXT)"
 
@@ -123,10 +123,6 @@ async def test_a_row_that_cannot_be_set_aside_keeps_no_other_from_it(
 async def test_postgres_refuses_such_a_text(shared_place: StorePlace) -> None:
     if not isinstance(shared_place, PostgresPlace):
         pytest.skip("SQLite takes it")
-    store = shared_place.store()
-    await store.open()
-    try:
+    async with opened(shared_place.store()) as store:
         with pytest.raises(StoreError, match="invalid byte sequence"):
             await raw(store, r"SELECT convert_from('\x7bff7d', 'UTF8')")
-    finally:
-        await store.close()

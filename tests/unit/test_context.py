@@ -23,29 +23,14 @@ from ostinato.execution.secrets import Mask
 from ostinato.execution.threads import WorkerThreads
 from ostinato.models.ids import RunId
 from ostinato.models.output import output_text
-from ostinato.models.run import ClaimedRun
-from ostinato.models.states import Trigger
+from tests.rows import claimed_run
 
 DUE = datetime(2026, 3, 1, 9, tzinfo=UTC)
 
 
 def context(key: str | None = None, told: list[RunContext] | None = None) -> RunContext:
-    claimed = ClaimedRun(
-        id=RunId(5),
-        token=1,
-        kind="function",
-        task="job",
-        work="{}",
-        policy="{}",
-        trigger=Trigger.SCHEDULE,
-        due_at=to_micros(DUE),
-        ready_at=to_micros(DUE),
-        attempt=2,
-        schedule_id=None,
-        schedule="nightly",
-        session=None,
-        key=key,
-    )
+    due = to_micros(DUE)
+    claimed = claimed_run(id=RunId(5), due_at=due, ready_at=due, attempt=2, schedule="nightly", key=key)
     return RunContext(claimed, told.append if told is not None else lambda _: None)
 
 
@@ -330,25 +315,22 @@ async def submitted(workers: WorkerThreads) -> int:
     return await asyncio.wait_for(answer, 10)
 
 
-def test_a_completion_that_raises_does_not_lose_the_next(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> int:
-        workers = WorkerThreads()
-        both = threading.Barrier(2)
-        answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        raised = asyncio.Event()
+async def test_a_completion_that_raises_does_not_lose_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    workers = WorkerThreads()
+    both = threading.Barrier(2)
+    answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    raised = asyncio.Event()
 
-        def broken(_: object) -> None:
-            raised.set()
-            raise RuntimeError("broken")
+    def broken(_: object) -> None:
+        raised.set()
+        raise RuntimeError("broken")
 
-        workers.submit(lambda: both.wait(10), broken)
-        workers.submit(lambda: both.wait(10), lambda _: answer.set_result(1))
-        # Either may come first.
-        assert await asyncio.wait_for(answer, 10) == 1
-        await asyncio.wait_for(raised.wait(), 10)
-        return workers.busy
-
-    assert asyncio.run(main()) == 0
+    workers.submit(lambda: both.wait(10), broken)
+    workers.submit(lambda: both.wait(10), lambda _: answer.set_result(1))
+    # Either may come first.
+    assert await asyncio.wait_for(answer, 10) == 1
+    await asyncio.wait_for(raised.wait(), 10)
+    assert workers.busy == 0
     assert "a completion failed" in caplog.text
 
 
@@ -368,27 +350,21 @@ class SlowLock:
             time.sleep(0.2)
 
 
-def test_a_job_is_run_though_the_idle_thread_gives_up_at_that_moment() -> None:
-    async def main() -> int:
-        workers = WorkerThreads(idle_seconds=0.05)
-        await submitted(workers)
-        workers._lock = SlowLock()  # type: ignore[assignment]
-        return await submitted(workers)
-
-    assert asyncio.run(main()) == 1
+async def test_a_job_is_run_though_the_idle_thread_gives_up_at_that_moment() -> None:
+    workers = WorkerThreads(idle_seconds=0.05)
+    await submitted(workers)
+    workers._lock = SlowLock()  # type: ignore[assignment]
+    assert await submitted(workers) == 1
 
 
-def test_a_thread_that_cannot_be_made_leaves_no_job_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_thread_that_cannot_be_made_leaves_no_job_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
-    async def main() -> int:
-        workers = WorkerThreads()
-        with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, "start", refuse)
-            with pytest.raises(RuntimeError, match="can't start new thread"):
-                workers.submit(lambda: 1, print)
-        assert workers.busy == 0
-        return await submitted(workers)
-
-    assert asyncio.run(main()) == 1
+    workers = WorkerThreads()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            workers.submit(lambda: 1, print)
+    assert workers.busy == 0
+    assert await submitted(workers) == 1

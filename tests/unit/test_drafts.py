@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ostinato.models.schedule import ScheduleDraft
 from ostinato.stores.drafts import StoredSchedule, merged
+from ostinato.testing.store_suite.builders import draft
 
 KNOWN = StoredSchedule(
     id=7,
@@ -33,23 +33,8 @@ KNOWN = StoredSchedule(
     failures=2,
     paused_since=None,
 )
-SAME = ScheduleDraft(
-    name="a",
-    timing="every 1h",
-    zone="UTC",
-    work="{}",
-    kind="function",
-    task="t",
-    policy="{}",
-    project=None,
-    owner="code",
-    origin="app",
-    enabled=True,
-    note=None,
-    anchor_at=100,
-    next_at=200,
-    after_finish=None,
-    remaining=9,
+SAME = draft(
+    "a", timing="every 1h", work="{}", task="t", owner="code", origin="app", anchor_at=100, next_at=200, remaining=9
 )
 
 

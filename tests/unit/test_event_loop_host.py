@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -24,15 +25,30 @@ class Container:
         self.closed = False
 
 
-def home_and_built(**options: float) -> tuple[EventLoopHost[Container], list[Container]]:
-    built: list[Container] = []
+Host = EventLoopHost[Container]
+Built = list[Container]
 
+
+@pytest.fixture
+def built() -> Built:
+    """Every container that the host has built."""
+    return []
+
+
+def host_of(built: Built, **options: float) -> Host:
     async def build() -> Container:
         await asyncio.sleep(0)
         built.append(Container())
         return built[-1]
 
-    return EventLoopHost(build, **options), built
+    return EventLoopHost(build, **options)
+
+
+@pytest.fixture
+def home(built: Built) -> Iterator[Host]:
+    home = host_of(built)
+    yield home
+    home.leave(drain, close)
 
 
 async def drain(container: Container) -> None:
@@ -47,41 +63,28 @@ async def where(container: Container) -> tuple[Container, asyncio.AbstractEventL
     return container, asyncio.get_running_loop()
 
 
-def test_threads_share_one_container_on_one_loop() -> None:
-    home, built = home_and_built()
+def test_threads_share_one_container_on_one_loop(home: Host, built: Built) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: home.run(where), range(40)))
     assert len(built) == 1
     assert {id(loop) for _, loop in answers} == {id(built[0].loop)}
-    home.leave(drain, close)
 
 
-def test_a_coroutine_on_another_loop_is_served_by_the_home_loop() -> None:
-    home, built = home_and_built()
-
-    async def visit() -> None:
-        container, loop = await home.arun(where)
-        assert loop is not asyncio.get_running_loop()
-        assert container is built[0]
-
-    asyncio.run(visit())
-    home.leave(drain, close)
+async def test_a_coroutine_on_another_loop_is_served_by_the_home_loop(home: Host, built: Built) -> None:
+    container, loop = await home.arun(where)
+    assert loop is not asyncio.get_running_loop()
+    assert container is built[0]
 
 
-def test_errors_come_back_to_whoever_called() -> None:
-    home, _ = home_and_built()
-
+def test_errors_come_back_to_whoever_called(home: Host) -> None:
     async def fail(container: Container) -> None:
         raise ValueError("boom")
 
     with pytest.raises(ValueError, match="boom"):
         home.run(fail)
-    home.leave(drain, close)
 
 
-def test_a_sync_call_from_the_home_loop_itself_is_refused_with_the_fix() -> None:
-    home, _ = home_and_built()
-
+def test_a_sync_call_from_the_home_loop_itself_is_refused_with_the_fix(home: Host) -> None:
     async def from_inside(container: Container) -> None:
         with pytest.raises(OstinatoError, match=r"await the same verb under 'app\.aio'"):
             home.run(where)
@@ -89,26 +92,19 @@ def test_a_sync_call_from_the_home_loop_itself_is_refused_with_the_fix() -> None
             home.leave(drain, close)
 
     home.run(from_inside)
-    home.leave(drain, close)
 
 
-def test_an_adopted_loop_is_the_home_and_other_threads_may_use_it() -> None:
-    home, built = home_and_built()
-
-    async def main() -> None:
-        await home.adopt()
-        assert (await home.arun(where))[1] is asyncio.get_running_loop()
-        _, seen = await asyncio.to_thread(home.run, where)
-        assert seen is asyncio.get_running_loop()
-        await home.aleave(drain, close)
-
-    asyncio.run(main())
+async def test_an_adopted_loop_is_the_home_and_other_threads_may_use_it(home: Host, built: Built) -> None:
+    await home.adopt()
+    assert (await home.arun(where))[1] is asyncio.get_running_loop()
+    _, seen = await asyncio.to_thread(home.run, where)
+    assert seen is asyncio.get_running_loop()
+    await home.aleave(drain, close)
     assert [container.closed for container in built] == [True]
 
 
-def test_it_opens_anew_after_it_was_left() -> None:
+def test_it_opens_anew_after_it_was_left(home: Host, built: Built) -> None:
     others = set(threading.enumerate())
-    home, built = home_and_built()
     home.run(where)
     home.leave(drain, close)
     home.leave(drain, close)
@@ -119,16 +115,13 @@ def test_it_opens_anew_after_it_was_left() -> None:
     assert not [thread for thread in set(threading.enumerate()) - others if thread.name == "ostinato-home"]
 
 
-def test_it_opens_anew_after_its_adopted_loop_was_closed() -> None:
-    home, built = home_and_built()
-
+def test_it_opens_anew_after_its_adopted_loop_was_closed(home: Host, built: Built) -> None:
     async def main() -> None:
         await home.adopt()
         await home.arun(where)
 
     asyncio.run(main())
     assert home.run(where)[0] is built[1]
-    home.leave(drain, close)
 
 
 def test_a_container_that_cannot_be_opened_is_tried_again_at_the_next_use() -> None:
@@ -148,8 +141,7 @@ def test_a_container_that_cannot_be_opened_is_tried_again_at_the_next_use() -> N
     assert len(tries) == 2
 
 
-def test_a_callback_reaches_an_open_container_only() -> None:
-    home, built = home_and_built()
+def test_a_callback_reaches_an_open_container_only(home: Host, built: Built) -> None:
     seen: list[Any] = []
     home.call_soon(seen.append)
     home.run(where)
@@ -163,7 +155,6 @@ def test_a_callback_reaches_an_open_container_only() -> None:
     home.call_soon(called_back)
     assert called.wait(10)
     assert seen == built
-    home.leave(drain, close)
 
 
 class Draining:
@@ -180,8 +171,7 @@ class Draining:
         assert await asyncio.to_thread(self.may_end.wait, 10)
 
 
-def test_a_second_leave_waits_for_the_first() -> None:
-    home, built = home_and_built()
+def test_a_second_leave_waits_for_the_first(home: Host, built: Built) -> None:
     home.run(where)
     draining = Draining()
     with ThreadPoolExecutor(4) as pool:
@@ -197,8 +187,7 @@ def test_a_second_leave_waits_for_the_first() -> None:
     assert [container.closed for container in built] == [True]
 
 
-def test_calls_are_served_while_it_drains_and_open_anew_once_it_is_closed() -> None:
-    home, built = home_and_built()
+def test_calls_are_served_while_it_drains_and_open_anew_once_it_is_closed(home: Host, built: Built) -> None:
     home.run(where)
     draining = Draining()
     closing, may_close = threading.Event(), threading.Event()
@@ -220,11 +209,9 @@ def test_calls_are_served_while_it_drains_and_open_anew_once_it_is_closed() -> N
         first.result(10)
         assert {id(call.result(10)[0]) for call in late} == {id(built[1])}
     assert [container.closed for container in built] == [True, False]
-    home.leave(drain, close)
 
 
-def test_what_starts_something_waits_for_the_end_of_a_drain() -> None:
-    home, built = home_and_built()
+def test_what_starts_something_waits_for_the_end_of_a_drain(home: Host, built: Built) -> None:
     home.run(where)
     draining = Draining()
     with ThreadPoolExecutor(2) as pool:
@@ -234,11 +221,9 @@ def test_what_starts_something_waits_for_the_end_of_a_drain() -> None:
         draining.may_end.set()
         first.result(10)
         assert starting.result(10)[0] is built[1]
-    home.leave(drain, close)
 
 
-def test_who_starts_something_is_alone() -> None:
-    home, _ = home_and_built()
+def test_who_starts_something_is_alone(home: Host) -> None:
     inside: list[int] = []
 
     async def start(container: Container) -> None:
@@ -249,11 +234,10 @@ def test_who_starts_something_is_alone() -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: home.run(start, alone=True), range(40)))
-    home.leave(drain, close)
 
 
-def test_a_call_that_goes_on_for_ever_is_ended_when_the_container_is_closed() -> None:
-    home, built = home_and_built(last_calls=0.01)
+def test_a_call_that_goes_on_for_ever_is_ended_when_the_container_is_closed(built: Built) -> None:
+    home = host_of(built, last_calls=0.01)
     begun = threading.Event()
 
     async def wait_for_ever(container: Container) -> None:
@@ -269,9 +253,7 @@ def test_a_call_that_goes_on_for_ever_is_ended_when_the_container_is_closed() ->
     assert built[0].closed
 
 
-def test_many_threads_may_use_it_and_leave_it_at_once() -> None:
-    home, built = home_and_built()
-
+def test_many_threads_may_use_it_and_leave_it_at_once(home: Host, built: Built) -> None:
     def visit(number: int) -> None:
         if number % 10 == 0:
             home.leave(drain, close)
@@ -286,8 +268,9 @@ def test_many_threads_may_use_it_and_leave_it_at_once() -> None:
     assert all(container.closed for container in built)
 
 
-def test_a_container_that_cannot_be_drained_is_closed_all_the_same_and_the_error_is_told() -> None:
-    home, built = home_and_built()
+def test_a_container_that_cannot_be_drained_is_closed_all_the_same_and_the_error_is_told(
+    home: Host, built: Built
+) -> None:
     home.run(where)
 
     async def fail(container: Container) -> None:
@@ -297,13 +280,12 @@ def test_a_container_that_cannot_be_drained_is_closed_all_the_same_and_the_error
         home.leave(fail, close)
     assert built[0].closed
     assert home.run(where)[0] is built[1]
-    home.leave(drain, close)
 
 
 def test_what_is_done_beside_the_loop_is_done_once_though_no_thread_can_be_started(
+    home: Host,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    home, _ = home_and_built()
     done: list[str] = []
 
     def refuse(thread: threading.Thread) -> None:
@@ -321,8 +303,7 @@ def test_what_is_done_beside_the_loop_is_done_once_though_no_thread_can_be_start
     assert done == ["first", "second"], "the pool has both, each once"
 
 
-def test_a_leave_goes_on_when_its_caller_is_cancelled() -> None:
-    home, built = home_and_built()
+def test_a_leave_goes_on_when_its_caller_is_cancelled(home: Host, built: Built) -> None:
     draining = Draining()
 
     async def main() -> None:

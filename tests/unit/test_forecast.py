@@ -11,11 +11,11 @@ from itertools import pairwise
 import pytest
 
 from ostinato.clock import Micros, from_micros, to_micros
-from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import DueSchedule
 from ostinato.service.forecast import Forecast, soonest
 from ostinato.stores.base import Due
 from ostinato.timing import parse_timing
+from tests.rows import due_schedule
 
 NOW = to_micros(datetime(2026, 3, 28, 10, 20, 30, tzinfo=UTC))
 HOUR: Micros = 3_600_000_000
@@ -46,21 +46,8 @@ def _due(name: str, text: str, remaining: int | None, overdue: Micros) -> DueSch
     anchor = NOW - overdue
     next_at = parse_timing(text, tz=BERLIN).anchored(from_micros(anchor)).next_after(from_micros(anchor))
     assert next_at is not None
-    rest = {"work": "", "kind": "function", "task": None, "policy": "{}", "version": 1, "project": None}
-    return DueSchedule(
-        id=ScheduleId(1),
-        name=name,
-        timing=text,
-        zone=BERLIN,
-        anchor_at=anchor,
-        next_at=to_micros(next_at),
-        remaining=remaining,
-        paused_since=None,
-        paused_reason=None,
-        paused_cause=None,
-        active=(),
-        waiting=(),
-        **rest,  # type: ignore[arg-type]  # of several types
+    return due_schedule(
+        name=name, timing=text, zone=BERLIN, anchor_at=anchor, next_at=to_micros(next_at), remaining=remaining
     )
 
 

@@ -50,16 +50,13 @@ def test_the_guard_is_restarted_with_the_next_command_when_it_died(fresh: Guard)
     assert not psutil.pid_exists(first), "the first was buried"
 
 
-def test_commands_go_on_when_the_guard_dies() -> None:
-    async def main() -> tuple[int, bytes]:
-        heard = Collected()
-        group = await started("echo ready; read line; setsid sleep 600 & echo on; exit 3", heard, stdin=b"x\n")
-        await heard.until(b"ready\n")
-        assert GUARD.process is not None
-        os.kill(GUARD.process, signal.SIGKILL)
-        return await group.wait(), heard.data
-
-    assert bounded(main()) == (3, b"ready\non\n")
+async def test_commands_go_on_when_the_guard_dies() -> None:
+    heard = Collected()
+    group = await started("echo ready; read line; setsid sleep 600 & echo on; exit 3", heard, stdin=b"x\n")
+    await heard.until(b"ready\n")
+    assert GUARD.process is not None
+    os.kill(GUARD.process, signal.SIGKILL)
+    assert (await group.wait(), heard.data) == (3, b"ready\non\n")
 
 
 @made_with(restart_seconds=0.3)
@@ -148,28 +145,24 @@ def test_a_guard_that_cannot_fork_says_so(monkeypatch: pytest.MonkeyPatch, fresh
 
 
 @made_with(restart_seconds=0)
-def test_no_supervisor_outlives_its_guard_for_another_command(fresh: Guard) -> None:
+async def test_no_supervisor_outlives_its_guard_for_another_command(fresh: Guard) -> None:
     """Nobody would end what it leaves if it were killed."""
-
-    async def main() -> int:
-        ends_later = await started("read line", Collected(), stdin=b"", keep_stdin=True)
-        await (await started("true", Collected())).wait()
-        assert fresh.process is not None
-        old = {each.pid for each in psutil.Process(fresh.process).children()}
-        assert len(old) == 2
-        os.kill(fresh.process, signal.SIGKILL)
-        while lives(fresh.process):  # noqa: ASYNC110  # the system ends it
-            await asyncio.sleep(0.005)
-        for _ in range(2):
-            group = await started("sleep 600", Collected())
-            assert psutil.Process(group.number).ppid() not in old
-            ends_later.kill()
-            await ends_later.wait()
-            ends_later = group
+    ends_later = await started("read line", Collected(), stdin=b"", keep_stdin=True)
+    await (await started("true", Collected())).wait()
+    assert fresh.process is not None
+    old = {each.pid for each in psutil.Process(fresh.process).children()}
+    assert len(old) == 2
+    os.kill(fresh.process, signal.SIGKILL)
+    while lives(fresh.process):  # noqa: ASYNC110  # the system ends it
+        await asyncio.sleep(0.005)
+    for _ in range(2):
+        group = await started("sleep 600", Collected())
+        assert psutil.Process(group.number).ppid() not in old
         ends_later.kill()
-        return await ends_later.wait()
-
-    assert bounded(main()) == -signal.SIGKILL
+        await ends_later.wait()
+        ends_later = group
+    ends_later.kill()
+    assert await ends_later.wait() == -signal.SIGKILL
 
 
 def test_a_command_that_stops_its_supervisor_is_ended(fresh: Guard) -> None:
@@ -190,19 +183,16 @@ def test_a_killed_supervisor_is_not_given_the_next_command(fresh: Guard) -> None
 
 
 @made_with(most_idle=3)
-def test_supervisors_are_used_again_and_most_of_them_go(fresh: Guard) -> None:
-    async def main() -> None:
-        for _ in range(2):
-            begun = [await started("read line; exit 0", Collected(), stdin=b"", keep_stdin=True) for _ in range(6)]
-            assert fresh.process is not None
-            assert len(psutil.Process(fresh.process).children()) == 6
-            for group in begun:
-                group.kill()
-            for group in begun:
-                await group.wait()
-            assert soon(lambda: len(psutil.Process(fresh.process).children()) == 3)
-
-    bounded(main())
+async def test_supervisors_are_used_again_and_most_of_them_go(fresh: Guard) -> None:
+    for _ in range(2):
+        begun = [await started("read line; exit 0", Collected(), stdin=b"", keep_stdin=True) for _ in range(6)]
+        assert fresh.process is not None
+        assert len(psutil.Process(fresh.process).children()) == 6
+        for group in begun:
+            group.kill()
+        for group in begun:
+            await group.wait()
+        assert soon(lambda: len(psutil.Process(fresh.process).children()) == 3)
 
 
 def test_a_server_that_embeds_python_finds_an_interpreter(monkeypatch: pytest.MonkeyPatch, fresh: Guard) -> None:

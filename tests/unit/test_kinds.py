@@ -6,12 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ostinato import Agent, Function, Gate, Http, Shell
 from ostinato.errors import InvalidInput, NotLoadable
-from ostinato.models.policy import load_policy, make_policy, policy_json, policy_text
+from ostinato.models.policy import make_policy, policy_json
 from ostinato.models.session import with_turn
 from ostinato.models.work import Work, default_timeout, read_work, work_json, work_text
 from ostinato.models.work_checks import parse_size
@@ -197,21 +195,6 @@ def test_a_gate_that_cannot_be_is_told(wrong: Any) -> None:
     with pytest.raises(InvalidInput) as raised:
         make_policy({"gate": wrong})
     assert raised.value.field.startswith("gate")
-
-
-@given(
-    st.fixed_dictionaries(
-        {},
-        optional={
-            "gate": st.text(min_size=1, max_size=9).filter(lambda text: text.strip() and "\0" not in text),
-            "notify": st.lists(st.text("abc", min_size=1, max_size=3), max_size=3),
-            "budget": st.fixed_dictionaries({"per_day_runs": st.integers(1, 9)}),
-        },
-    )
-)
-def test_a_policy_survives_its_stored_text(given_policy: dict[str, Any]) -> None:
-    policy = make_policy(given_policy)
-    assert load_policy(policy_text(policy)) == policy
 
 
 @pytest.mark.parametrize("memory", ["2TB", "512GB", 10**15])

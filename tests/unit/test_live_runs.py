@@ -342,14 +342,6 @@ def test_progress_totals_and_a_cancel_are_told_when_they_change() -> None:
     assert [event.kind for event in watcher.told] == [LiveKind.RUN_PROGRESS] * 3
 
 
-def test_a_due_time_that_was_skipped_was_never_queued() -> None:
-    ledger = Ledger()
-    watcher = begin(ledger, 110)
-    ledger.insert(RunState.MISSED, commit=True)
-    watcher.look()
-    assert [event.kind for event in watcher.told] == [LiveKind.RUN_FINISHED]
-
-
 def test_a_quick_run_is_told_from_its_beginning_to_its_end() -> None:
     ledger = Ledger()
     watcher = begin(ledger, 110)

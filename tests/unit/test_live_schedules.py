@@ -124,27 +124,6 @@ def test_what_may_not_be_seen_again_is_forgotten() -> None:
     assert schedules.so_far.schedules == {}
 
 
-def test_a_change_of_a_schedule_is_published_once_though_it_is_seen_again() -> None:
-    so_far = begun()
-    told = told_of(so_far, START, schedules=[make_schedule(2, START)])
-    assert [(event.kind, event.schedule) for event in told] == [(LiveKind.SCHEDULE_CHANGED, "backup")]
-    told = told_of(so_far, START + SECOND, schedules=[make_schedule(2, START)])
-    assert told == []
-    told = told_of(so_far, START + SECOND, schedules=[make_schedule(3, START + SECOND, "failed")])
-    assert [event.kind for event in told] == [LiveKind.SCHEDULE_BROKEN]
-    assert told[0].data["broken"] == "failed"
-
-
-def test_of_a_broken_schedule_only_that_it_broke_is_published_as_such() -> None:
-    so_far, kinds = begun(), []
-    for version, broken in enumerate(["failed", "failed", None, "failed", "failed", "gone"], start=2):
-        now = START + version * 60 * SECOND
-        told = told_of(so_far, now, schedules=[make_schedule(version, now, broken)])
-        kinds += [event.kind for event in told]
-    changed, breaks = LiveKind.SCHEDULE_CHANGED, LiveKind.SCHEDULE_BROKEN
-    assert kinds == [breaks, changed, changed, breaks, changed, breaks]
-
-
 def test_a_change_that_another_nodes_clock_dates_a_little_back_is_asked_for() -> None:
     so_far = begun()
     told_of(so_far, START + 60 * SECOND)

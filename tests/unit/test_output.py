@@ -56,13 +56,6 @@ def texts(parts: Sequence[OutputPart]) -> list[str]:
     return [line.text for line in output_lines(parts)]
 
 
-def test_what_fits_is_kept_whole() -> None:
-    captured = Captured(100)
-    captured.add("hello ")
-    captured.add("world")
-    assert output_text(captured.take_all()) == "hello world"
-
-
 def test_nothing_is_no_part() -> None:
     assert CappedText().take() == []
     assert CappedText().take_all() == []

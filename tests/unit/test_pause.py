@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -11,14 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ostinato.clock import SECOND, Micros, from_micros, to_micros
-from ostinato.models.ids import ScheduleId
 from ostinato.models.pause import due_again, ends_pause, paused_run, paused_runs
 from ostinato.models.schedule import DueSchedule, ScheduleDraft
 from ostinato.models.states import RunState
+from ostinato.testing.store_suite.builders import draft as any_draft
 from ostinato.timing import parse_timing
-
-HOUR = 3600 * SECOND
-START = to_micros(datetime(2026, 1, 1, tzinfo=UTC))
+from tests.rows import HOUR, START, due_schedule
 
 
 def at(text: str) -> Micros:
@@ -27,49 +24,13 @@ def at(text: str) -> Micros:
 
 def held(timing: str = "every 1h", zone: str = "UTC", *, since: Micros = START + HOUR, **fields: Any) -> DueSchedule:
     """A schedule since START that is held for the ten days after `since`."""
-    schedule = DueSchedule(
-        id=ScheduleId(1),
-        name="job",
-        timing=timing,
-        zone=zone,
-        work="{}",
-        kind="function",
-        task="job",
-        policy="{}",
-        anchor_at=START,
-        next_at=since + 240 * HOUR,
-        remaining=None,
-        version=1,
-        project=None,
-        paused_since=since,
-        paused_reason="budget: all of it is spent",
-        paused_cause=None,
-        active=(),
-        waiting=(),
-    )
-    return replace(schedule, **fields)
+    paused = {"paused_since": since, "paused_reason": "budget: all of it is spent", "next_at": since + 240 * HOUR}
+    return due_schedule(**{"timing": timing, "zone": zone, **paused, **fields})
 
 
 def draft(of: DueSchedule, **fields: Any) -> ScheduleDraft:
-    made = ScheduleDraft(
-        name=of.name,
-        timing=of.timing,
-        zone=of.zone,
-        work=of.work,
-        kind=of.kind,
-        task=of.task,
-        policy=of.policy,
-        project=None,
-        owner="user",
-        origin=None,
-        enabled=True,
-        note=None,
-        anchor_at=START + 1,
-        next_at=START + 1,
-        after_finish=None,
-        remaining=None,
-    )
-    return replace(made, **fields)
+    same = {name: getattr(of, name) for name in ("timing", "zone", "work", "kind", "task", "policy")}
+    return any_draft(of.name, **{**same, "anchor_at": START + 1, "next_at": START + 1, **fields})
 
 
 @pytest.mark.parametrize(

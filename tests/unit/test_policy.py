@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ostinato import Budget, Gate
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.models.policy import (
     DEFAULT,
@@ -24,13 +25,6 @@ from ostinato.models.policy import (
     policy_json,
     policy_text,
 )
-
-
-def test_the_defaults_are_those_of_the_design() -> None:
-    assert (DEFAULT.overlap, DEFAULT.catch_up, DEFAULT.catch_up_window) == ("skip", "latest", timedelta(hours=24))
-    assert DEFAULT.catch_up_cap == 1000
-    assert DEFAULT.retry == Retry(3, timedelta(seconds=2), timedelta(seconds=30), 0.25)
-    assert (DEFAULT.timeout, DEFAULT.max_age, DEFAULT.break_after, DEFAULT.lane) == (None, None, 3, "cron")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +127,9 @@ policies = st.builds(
     lane=names,
     priority=st.integers(-1000, 1000),
     checks=st.lists(names).map(tuple),
+    gate=st.none() | st.builds(Gate, names, durations),
+    notify=st.lists(names).map(tuple),
+    budget=st.none() | st.builds(Budget, st.just(1), st.just(5), st.none() | st.integers(1, 9)),
     keep=st.builds(Keep, st.none() | durations, st.none() | st.integers(1, 10**6)),
     remaining=st.none() | st.integers(1, 99),
     delete_after_run=st.booleans(),

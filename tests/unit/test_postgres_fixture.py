@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,13 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.postgres_databases import KeptDatabase, fresh_database, with_database
-
-
-def test_the_server_is_postgresql_16_or_newer(postgres_server: str) -> None:
-    with psycopg.connect(postgres_server) as connection:
-        assert connection.info.server_version >= 160_000
-
+from tests.postgres_databases import KeptDatabase, with_database
 
 Kept = Callable[[], AbstractContextManager[str]]
 
@@ -86,22 +78,6 @@ def test_an_empty_database_has_nothing(empty_postgres_url: str, turn: str) -> No
     assert rows(empty_postgres_url, "SELECT 1 FROM pg_namespace WHERE nspname = 'ostinato'") == []
     with psycopg.connect(empty_postgres_url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA ostinato")
-
-
-def test_another_process_can_connect_with_the_url(postgres_url: str) -> None:
-    program = "import sys, psycopg; print(psycopg.connect(sys.argv[1]).info.dbname)"
-    printed = subprocess.check_output([sys.executable, "-c", program, postgres_url], text=True)
-    assert printed.strip().startswith("ostinato_test_")
-
-
-def test_a_database_is_dropped_even_when_someone_is_still_connected(
-    postgres_admin: psycopg.Connection[tuple[object, ...]], postgres_server: str
-) -> None:
-    with fresh_database(postgres_admin, postgres_server) as url:
-        lingering = psycopg.connect(url)
-    with pytest.raises(psycopg.OperationalError):
-        lingering.execute("SELECT 1")
-    lingering.close()
 
 
 @pytest.mark.parametrize(

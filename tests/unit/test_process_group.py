@@ -56,18 +56,13 @@ def test_what_it_does_not_read_is_nobodys_loss() -> None:
     assert ended("exec 0<&-; echo done", stdin=b"x" * 1_000_000) == (0, b"done\n")
 
 
-def test_an_stdin_that_is_kept_ends_only_with_the_group() -> None:
-    async def main() -> bytes:
-        heard = Collected()
-        group = await started(
-            "read line; echo $line; read line || echo ended", heard, stdin=b"hello\n", keep_stdin=True
-        )
-        await heard.until(b"hello\n")
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(group.wait(), 0.2)
-        return heard.data
-
-    assert bounded(main()) == b"hello\n"
+async def test_an_stdin_that_is_kept_ends_only_with_the_group() -> None:
+    heard = Collected()
+    group = await started("read line; echo $line; read line || echo ended", heard, stdin=b"hello\n", keep_stdin=True)
+    await heard.until(b"hello\n")
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(group.wait(), 0.2)
+    assert heard.data == b"hello\n"
 
 
 @pytest.mark.parametrize(
@@ -136,19 +131,15 @@ def test_a_daemon_that_forks_twice_goes_with_its_command() -> None:
     assert daemons(marker) == []
 
 
-def test_a_stop_reaches_what_fled() -> None:
+async def test_a_stop_reaches_what_fled() -> None:
     marker = f"daemon-{os.getpid()}-{time.monotonic_ns()}"
     begun = DAEMON + "print('ready', flush=True)\ntime.sleep(600)"
-
-    async def main() -> int:
-        heard = Collected()
-        group = await started([sys.executable, "-c", begun, marker], heard)
-        await heard.until(b"ready\n")
-        assert len(daemons(marker)) == 2
-        group.terminate()
-        return await group.wait()
-
-    assert bounded(main()) == -signal.SIGTERM
+    heard = Collected()
+    group = await started([sys.executable, "-c", begun, marker], heard)
+    await heard.until(b"ready\n")
+    assert len(daemons(marker)) == 2
+    group.terminate()
+    assert await group.wait() == -signal.SIGTERM
     assert daemons(marker) == []
 
 
@@ -184,14 +175,11 @@ def test_an_application_that_ignores_its_children_loses_no_exit_status(
     assert ended("echo hi; exit 7") == (7, b"hi\n")
 
 
-def test_an_application_that_buries_all_children_takes_no_exit_status() -> None:
-    async def main() -> int:
-        group = await started("read line; exit 7", Collected(), stdin=b"go\n")
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
-        return await group.wait()
-
-    assert bounded(main()) == 7
+async def test_an_application_that_buries_all_children_takes_no_exit_status() -> None:
+    group = await started("read line; exit 7", Collected(), stdin=b"go\n")
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)  # noqa: ASYNC222 - it does not wait
+    assert await group.wait() == 7
 
 
 def supervisor_of(command: int) -> int:
@@ -309,33 +297,27 @@ def test_a_kill_reaches_all_its_groups_at_once(is_told_before: bool) -> None:
     assert time.monotonic() - begun < LONG_GRACE / 2
 
 
-def test_what_was_stopped_hears_that_it_shall_end() -> None:
-    async def main() -> tuple[int, bytes]:
-        heard = Collected()
-        group = await started("trap 'echo bye; exit 3' TERM; kill -STOP $$; sleep 1", heard)
-        end = time.monotonic() + PATIENCE
-        while psutil.Process(group.number).status() != psutil.STATUS_STOPPED:
-            assert time.monotonic() < end
-            await asyncio.sleep(0.005)
-        group.terminate()
-        return await group.wait(), heard.data
-
-    assert bounded(main()) == (3, b"bye\n")
+async def test_what_was_stopped_hears_that_it_shall_end() -> None:
+    heard = Collected()
+    group = await started("trap 'echo bye; exit 3' TERM; kill -STOP $$; sleep 1", heard)
+    end = time.monotonic() + PATIENCE
+    while psutil.Process(group.number).status() != psutil.STATUS_STOPPED:
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+    group.terminate()
+    assert (await group.wait(), heard.data) == (3, b"bye\n")
 
 
-def test_a_stop_needs_no_thread_of_the_application() -> None:
-    async def main() -> None:
-        release = threading.Event()
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(ThreadPoolExecutor(1))
-        blocking = loop.run_in_executor(None, release.wait, 30)
-        try:
-            await asyncio.wait_for(stopped("echo ready; sleep 600"), LONG_GRACE / 2)
-        finally:
-            release.set()
-            await blocking
-
-    bounded(main())
+async def test_a_stop_needs_no_thread_of_the_application() -> None:
+    release = threading.Event()
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    blocking = loop.run_in_executor(None, release.wait, 30)
+    try:
+        await asyncio.wait_for(stopped("echo ready; sleep 600"), LONG_GRACE / 2)
+    finally:
+        release.set()
+        await blocking
 
 
 POOR = """
@@ -455,19 +437,16 @@ def test_a_cancel_of_who_waits_kills_the_group() -> None:
     assert all(soon(lambda pid=pid: not lives(pid)) for pid in bounded(main()))  # type: ignore[misc]
 
 
-def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
-    async def main() -> tuple[int, bool]:
-        heard = Collected()
-        group = await started("exit 3", heard)
-        end = time.monotonic() + PATIENCE
-        while not group._ended.done():
-            assert time.monotonic() < end
-            await asyncio.sleep(0.005)
-        group.terminate()
-        group.kill()
-        return await group.wait(), group.was_terminated
-
-    assert bounded(main()) == (3, False)
+async def test_to_tell_what_has_ended_to_stop_does_nothing() -> None:
+    heard = Collected()
+    group = await started("exit 3", heard)
+    end = time.monotonic() + PATIENCE
+    while not group._ended.done():
+        assert time.monotonic() < end
+        await asyncio.sleep(0.005)
+    group.terminate()
+    group.kill()
+    assert (await group.wait(), group.was_terminated) == (3, False)
 
 
 @pytest.mark.usefixtures("fresh")

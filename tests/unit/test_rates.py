@@ -81,22 +81,6 @@ def test_the_interval_is_the_shortest_that_never_gives_too_much(rate: Rate) -> N
     assert (rate.interval - 1) * rate.count < rate.per
 
 
-def test_a_bucket_that_was_never_used_is_full() -> None:
-    assert Bucket(Rate(3, MINUTE), 0).holds(NOW) == 3
-
-
-def test_a_bucket_fills_one_by_one() -> None:
-    bucket = Bucket(Rate(3, MINUTE), 0).without(3, NOW)
-    seconds = (0, 19, 20, 39, 40, 60, 99)
-    assert [bucket.holds(NOW + second * SECOND) for second in seconds] == [0, 0, 1, 1, 2, 3, 3]
-
-
-def test_an_empty_bucket_tells_when_it_holds_one() -> None:
-    bucket = Bucket(Rate(3, MINUTE), 0).without(3, NOW)
-    assert bucket.next_at(NOW) == NOW + 20 * SECOND
-    assert bucket.next_at(NOW + 30 * SECOND) == NOW + 30 * SECOND
-
-
 def test_before_it_was_empty_a_bucket_holds_nothing_and_the_next_comes_an_interval_later() -> None:
     """The clock went back, or that of another node is behind."""
     bucket = Bucket(Rate(3, MINUTE), 0).without(3, NOW).at(NOW - HOUR)

@@ -12,30 +12,18 @@ from hypothesis import strategies as st
 from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.retry import LATEST, decide, retry_delay, undecided
-from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.ids import ScheduleId
 from ostinato.models.policy import Policy, Retry, make_policy
 from ostinato.models.run import ClaimedRun, Finish
 from ostinato.models.states import RunState, Trigger
+from tests.rows import claimed_run
 
 NOW: Micros = 1_000 * SECOND
 
 
 def run(attempt: int = 1, trigger: Trigger = Trigger.SCHEDULE) -> ClaimedRun:
-    return ClaimedRun(
-        id=RunId(1),
-        token=7,
-        kind="function",
-        task="job",
-        work="{}",
-        policy="{}",
-        trigger=trigger,
-        due_at=0,
-        ready_at=0,
-        attempt=attempt,
-        schedule_id=ScheduleId(3),
-        schedule="job",
-        session=None,
-        key=None,
+    return claimed_run(
+        token=7, trigger=trigger, due_at=0, ready_at=0, attempt=attempt, schedule_id=ScheduleId(3), schedule="job"
     )
 
 

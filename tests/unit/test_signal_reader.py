@@ -146,27 +146,24 @@ def test_a_handler_that_calls_the_one_before_it_is_heard_once(heard: HeardSignal
     assert (theirs, heard.is_empty()) == ([ONE], True)
 
 
-def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: HeardSignals, reader: SignalReader) -> None:
-    async def main() -> None:
-        loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        loop.add_signal_handler(OTHER, woken.set)
+async def test_an_event_loop_that_handles_signals_too_gets_its_own(heard: HeardSignals, reader: SignalReader) -> None:
+    loop, woken = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(OTHER, woken.set)
 
-        async def wake_the_loop() -> None:
-            signal.raise_signal(OTHER)
-            async with asyncio.timeout(60):
-                await woken.wait()
-            woken.clear()
+    async def wake_the_loop() -> None:
+        signal.raise_signal(OTHER)
+        async with asyncio.timeout(60):
+            await woken.wait()
+        woken.clear()
 
-        for _ in range(2):  # first the loop has the descriptor, then the reader
-            signal.raise_signal(ONE)
-            assert heard.next() == ONE
-            await wake_the_loop()
-        assert heard.is_empty()
-        reader.leave((ONE, TWO))
+    for _ in range(2):  # first the loop has the descriptor, then the reader
+        signal.raise_signal(ONE)
+        assert heard.next() == ONE
         await wake_the_loop()
-        loop.remove_signal_handler(OTHER)
-
-    asyncio.run(main())
+    assert heard.is_empty()
+    reader.leave((ONE, TWO))
+    await wake_the_loop()
+    loop.remove_signal_handler(OTHER)
 
 
 def test_what_a_closed_event_loop_had_gets_no_bytes(heard: HeardSignals) -> None:
