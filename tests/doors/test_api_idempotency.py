@@ -389,6 +389,6 @@ def test_an_answer_that_cannot_be_kept_is_told_all_the_same(
     operator = web.script("operator")
     monkeypatch.setattr(web.container.store.access, "end_request", broken)
     assert _enqueue(operator, "k1").status_code == 201
-    assert "could not be kept: the disk is full" in caplog.text
+    assert "could not be stored: the disk is full" in caplog.text
     assert _enqueue(operator, "k1").status_code == 409
     assert _runs(web) == 1

@@ -151,7 +151,7 @@ def test_a_run_without_a_schedule_has_no_budget_of_a_day(app: Ostinato) -> None:
         lambda: app.enqueue(Shell("true"), budget={"per_day_usd": 1}),
         lambda: app.execute(Shell("true"), budget={"per_day_runs": 1}),
     ):
-        with pytest.raises(InvalidInput, match="has no budget of a day; give per_run_usd, or add a schedule"):
+        with pytest.raises(InvalidInput, match="has no daily budget; give per_run_usd, or add a schedule"):
             wrong()
 
 
