@@ -338,8 +338,8 @@ def test_another_agent_is_not_started_without_the_bounds_that_it_does_not_know(m
     run = done(other(make_app, folder, "echo anyway"), "hello", cli="parrot", permission_mode="plan")
     assert (run.state, run.reason) == (
         RunState.FAILED,
-        "this run cannot be executed: the agent 'parrot' does not support permission_mode: put it into its command under "
-        "[agents.parrot] in ostinato.toml, or set speaks_claude there",
+        "this run cannot be executed: the agent 'parrot' does not support permission_mode: put it into its command "
+        "under [agents.parrot] in ostinato.toml, or set speaks_claude there",
     )
 
 
