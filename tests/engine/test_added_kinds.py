@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from ostinato import InvalidInput, Ostinato, RunState, Shell
+from ostinato.cli.work_view import work_cell
 from ostinato.engine.node import Engine
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, installed_kinds
+from ostinato.service.answers import run_answer
 from ostinato.service.tasks import TaskService, TaskUse
 from ostinato.testing import FakeClock, drain
 from tests.engine.conftest import MakeApp, eventually, on_shared
@@ -229,6 +231,19 @@ def test_two_packages_of_one_kind_are_told_and_the_first_counts(
     with installed(folder):
         assert list(added_kinds()) == ["echo"]
         assert "another kind is called 'echo' already; uninstall one of the two packages" in caplog.text
+
+
+def test_a_line_that_raises_hides_nothing_else(tmp_path: Path, make_app: MakeApp) -> None:
+    line = "    @property\n    def line(self):\n        return 1 / 0\n\n\nasync def execute"
+    source = ECHO.replace("\nasync def execute", line)
+    with installed(leave(tmp_path / "packages", "ostinato_echo", source), "ostinato_echo") as module:
+        package: Any = module
+        app = make_app("sqlite://:memory:")
+        run = app.execute(package.Echo("hi"))
+        assert run.state is RunState.SUCCEEDED
+        told: Any = run_answer(run).work
+        assert (told.text, told.line) == ("hi", "echo work, whose line cannot be shown: ZeroDivisionError")
+        assert work_cell(run.work) == told.line
 
 
 def test_a_task_cannot_be_called_as_a_kind_is(app: Ostinato) -> None:

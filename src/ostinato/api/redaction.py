@@ -90,9 +90,12 @@ def _hide(value: Any, kind: WorkKind, *, is_operator: bool) -> None:
         if given is None:
             continue
         if one.about.secret:
-            if isinstance(given, str) and not _REFERENCE.fullmatch(given) and hasattr(value, "line"):
-                value.line = value.line.replace(given, HIDDEN) if given else value.line
-            setattr(value, one.name, _names(given) if isinstance(given, Mapping) else _names({"": given})[""])
+            texts = given if isinstance(given, Mapping) else {"": given}
+            hidden = _names(texts)
+            for name in texts if hasattr(value, "line") else ():
+                if hidden[name] == HIDDEN and texts[name]:
+                    value.line = value.line.replace(texts[name], HIDDEN)
+            setattr(value, one.name, hidden if texts is given else hidden[""])
         elif not is_operator and one.about.shown is Shown.WITHOUT_QUERY:
             setattr(value, one.name, _hidden_query(given))
         elif not is_operator and one.about.shown is not Shown.VIEWERS:

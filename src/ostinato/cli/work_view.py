@@ -6,20 +6,21 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from ostinato.models.work_kinds import FieldForm, KindField
+from ostinato.models.work_kinds import FieldForm, KindField, Work, line_of
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.models.policy import Policy
     from ostinato.models.run import Run
-    from ostinato.models.work import Unreadable, Work
+    from ostinato.models.work import Unreadable
 
 __all__ = ["name_of", "policy_line", "work_cell", "work_page"]
 
 
 def work_cell(work: Work | Unreadable) -> str:
     """The work on one line."""
-    return " ".join(work.line.split())
+    line = line_of(work) if isinstance(work, Work) else work.line
+    return " ".join(line.split())
 
 
 def name_of(run: Run) -> str:
@@ -37,7 +38,7 @@ def work_page(work: Work | Unreadable) -> str:
     kind, shape = kind_of(work), work_json(work)
     others = [one for one in kind.fields if one not in kind.main_fields and shape[one.name]]
     return "\n".join(
-        [f"{kind.main_flag} {work.line}", *(f"{one.name} {_value(one, shape[one.name])}" for one in others)]
+        [f"{kind.main_flag} {line_of(work)}", *(f"{one.name} {_value(one, shape[one.name])}" for one in others)]
     )
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "WorkKind",
     "is_json",
     "is_task",
+    "line_of",
     "unserved",
 ]
 
@@ -339,6 +340,14 @@ def _field(one: Field[Any], hint: Any, default: Any) -> KindField:
     if one.default_factory is not MISSING:
         default = one.default_factory()
     return KindField(one.name, plain, is_required, None if is_required else default, about)
+
+
+def line_of(work: Work) -> str:
+    """The line of a work. What the class of a package raises must not hide the row, nor the others in a list."""
+    try:
+        return str(work.line)
+    except Exception as error:
+        return f"{work.kind} work, whose line cannot be shown: {type(error).__name__}"
 
 
 def is_task(needs: str | None) -> bool:

@@ -26,7 +26,7 @@ from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
-from ostinato.models.work_kinds import FieldForm, WorkKind
+from ostinato.models.work_kinds import FieldForm, WorkKind, line_of
 from ostinato.service.tasks import TaskUse
 from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
@@ -174,7 +174,8 @@ def _work(model: work.Work | work.Unreadable) -> Work:
     """Made anew for each answer: it may be changed."""
     added = added_work().get(model.kind)
     if added is not None:
-        return added.of(model)  # type: ignore[return-value]  # the type names those that are always there
+        line = line_of(model)  # type: ignore[arg-type]  # it is no Unreadable
+        return added.of(model, line=line)  # type: ignore[return-value]  # the type names those that are always there
     found: Work = msgspec.convert(model, Work, from_attributes=True)
     return found
 
