@@ -146,6 +146,8 @@ def test_where_the_package_is_missing_its_work_is_shown_and_kept(ostinato: Any, 
     assert "unknown kind 'echo'" in shown["work"]["reason"]
     assert "cannot be read" in cli("schedule", "edit", "x", "--note", "mine").err
     assert ostinato("schedule", "show", "x", "--json").json["work"]["text"] == "hi"
+    (fix,) = [one["fix"] for one in ostinato("doctor", "--json").json if one["check"] == "tasks"]
+    assert "with the packages of kind:NAME installed" in fix
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.finding import Finding, named
+from ostinato.models.work_kinds import is_task
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -39,8 +40,14 @@ def _tasks(schedules: Sequence[Schedule], known: set[str], alive: Sequence[Node]
         return Finding(
             "tasks", "ok", counted(len(wanted), "is scheduled, and known", "are scheduled, all of them known")
         )
-    fix = "start a node whose --app registers them, or edit the schedules"
+    fix = f"{_start(missing)}, or edit the schedules"
     return Finding("tasks", "warn", f"not registered on {_where(alive)}: {named(missing)}", fix)
+
+
+def _start(missing: Sequence[str]) -> str:
+    """How a node comes to know these."""
+    packages = "" if all(map(is_task, missing)) else ", with the packages of kind:NAME installed"
+    return f"start a node whose --app registers them{packages}"
 
 
 def _where(alive: Sequence[Node]) -> str:
@@ -52,10 +59,11 @@ def _queued(database: OpenDatabase, known: set[str], alive: Sequence[Node]) -> I
     queued = database.ask(database.services.runs.list(state="queued", limit=_MOST))
     waiting = [run for run in queued if run.task is not None and run.task not in known]
     if waiting:
-        tasks = named(sorted({str(run.task) for run in waiting}))
+        missing = sorted({str(run.task) for run in waiting})
         many = f"{len(waiting)} queued runs wait" if len(waiting) > 1 else f"run {waiting[0].id} waits"
-        fix = "start a node whose --app registers them, or cancel the runs with 'ostinato run cancel'"
-        yield Finding("queue", "warn", f"{many} for tasks that are not registered on {_where(alive)}: {tasks}", fix)
+        fix = f"{_start(missing)}, or cancel the runs with 'ostinato run cancel'"
+        text = f"{many} for tasks that are not registered on {_where(alive)}: {named(missing)}"
+        yield Finding("queue", "warn", text, fix)
 
 
 def _projects(database: OpenDatabase) -> Iterator[Finding]:
