@@ -81,13 +81,24 @@ GOOD = {
     "GET /api/schedules": Good("/api/schedules", query={"project": "blog", "recent": 5, "sort": "-last"}),
     "POST /api/schedules": Good(
         "/api/schedules",
-        {"name": "new", "timing": "every 5m", "work": TASK, "policy": {"retry": {"max": 1}}, "note": "a new one"},
+        {
+            "name": "new",
+            "timing": "every 5m",
+            "zone": "UTC",
+            "work": {**TASK, "args": ["x"], "kwargs": {"a": "b"}},
+            "policy": {"retry": {"max": 1}, "lane": "cron", "session": "chat", "checks": ["disk"]},
+            "project": "blog",
+            "note": "a new one",
+            "enabled": False,
+        },
         201,
     ),
     "POST /api/schedules/bulk": Good("/api/schedules/bulk", {"action": "disable", "names": ["greet", "nobody"]}),
     "GET /api/schedules/{ref}": Good("/api/schedules/backup"),
     "PATCH /api/schedules/{ref}": Good(
-        "/api/schedules/backup", {"timing": "daily 04:00"}, headers={"If-Match": '"1.1"'}
+        "/api/schedules/backup",
+        {"timing": "daily 04:00", "work": {"kind": "agent", "prompt": "hi"}},
+        headers={"If-Match": '"1.1"'},
     ),
     "DELETE /api/schedules/{ref}": Good("/api/schedules/idle", status=204),
     "POST /api/schedules/{ref}/enable": Good("/api/schedules/greet/enable"),
@@ -121,7 +132,9 @@ GOOD = {
     "GET /api/sessions": Good("/api/sessions", query={"busy": True}),
     "GET /api/sessions/{key}": Good("/api/sessions/chat"),
     "GET /api/sessions/{key}/messages": Good("/api/sessions/chat/messages"),
-    "POST /api/sessions/{key}/messages": Good("/api/sessions/chat/messages", {"task": "answer", "payload": "hi"}, 201),
+    "POST /api/sessions/{key}/messages": Good(
+        "/api/sessions/chat/messages", {"task": "answer", "payload": {"text": "hi"}, "message_id": "m1"}, 201
+    ),
     "GET /api/sessions/{key}/events": Good("/api/sessions/chat/events", query={"limit": 5}),
     "POST /api/sessions/{key}/stop": Good("/api/sessions/chat/stop"),
     "POST /api/sessions/{key}/stop_all": Good("/api/sessions/chat/stop_all"),

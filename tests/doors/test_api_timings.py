@@ -74,6 +74,13 @@ def test_a_body_means_the_same_as_a_query(viewer: Client) -> None:
     assert [error["field"] for error in viewer.post(PREVIEW, {}).json()["errors"]] == ["text"]
 
 
+@pytest.mark.parametrize("after", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+@pytest.mark.parametrize("text", ["daily 03:00", "every 5m", "@yearly", "every 1w except 12-25", "at 2026-01-01T00:00"])
+def test_the_ends_of_the_calendar_are_no_trouble(viewer: Client, text: str, after: str) -> None:
+    answer = viewer.get(PREVIEW, params={"text": text, "after": after, "zone": "America/New_York"})
+    assert answer.status_code == 200
+
+
 def test_the_command_line_says_the_same(viewer: Client, cli: CommandLine) -> None:
     after = "2026-03-28T12:00:00Z"
     said = cli.ok("timing", "daily 02:30", "--tz", "Europe/Berlin", "--after", after, "-n", "3", "--json").json

@@ -119,19 +119,15 @@ def test_a_server_that_hears_nothing_holds_up_neither_the_loop_nor_the_end(app: 
     assert no_server_is_left()
 
 
-def test_what_keeps_it_from_being_told_anything_is_told(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_keeps_it_from_being_told_anything_is_told(app: Ostinato, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> dict[str, object]:
         raise UnicodeEncodeError("utf-8", "\udcff", 0, 1, "surrogates not allowed")
 
     monkeypatch.setattr(ServerProcess, "_known", fail)
-
-    async def all_of_it() -> None:
-        with pytest.raises(OstinatoError, match=r"the server did not start: .*surrogates not allowed"):
-            async with serving_apart(app, lambda _: None):
-                pass
-
-    asyncio.run(all_of_it())
-    assert no_server_is_left()
+    with pytest.raises(OstinatoError, match=r"the server did not start: .*surrogates not allowed"):
+        async with serving_apart(app, lambda _: None):
+            pass
+    assert await asyncio.to_thread(no_server_is_left)
 
 
 @pytest.mark.parametrize("said", [b"", bytes(7), bytes(7) + b"\x09{"], ids=["nothing", "half a length", "half a word"])
@@ -150,7 +146,7 @@ def test_a_link_ends_with_its_process_though_somebody_holds_it_open(said: bytes)
     assert heard == [None]
 
 
-def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None:
+async def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None:
     released = threading.Event()
     found: list[httpx.Response] = []
 
@@ -171,16 +167,13 @@ def test_while_the_engines_loop_is_blocked_health_says_so(app: Ostinato) -> None
     async def blocking() -> None:
         released.wait(PATIENCE)
 
-    async def all_of_it() -> None:
-        async with up(app) as (_, client):
-            looking = threading.Thread(target=look, args=(str(client.base_url),))
-            run = await blocking.aio.enqueue()
-            looking.start()
-            await _ended(app, run)
-            await asyncio.to_thread(looking.join)
-            assert (await client.get("/metrics")).status_code == 200
-
-    asyncio.run(all_of_it())
+    async with up(app) as (_, client):
+        looking = threading.Thread(target=look, args=(str(client.base_url),))
+        run = await blocking.aio.enqueue()
+        looking.start()
+        await _ended(app, run)
+        await asyncio.to_thread(looking.join)
+        assert (await client.get("/metrics")).status_code == 200
     assert found[-1].json()["reason"] == "the event loop is blocked"
 
 
@@ -285,69 +278,58 @@ async def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
 
 @pytest.mark.parametrize("url", SHARED, indirect=True)
 @tuned(server_restart_seconds=0.01, server_longest_restart_seconds=0.01)
-def test_a_server_that_is_killed_is_started_again_at_its_port(app: Ostinato, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_is_killed_is_started_again_at_its_port(
+    app: Ostinato, caplog: pytest.LogCaptureFixture
+) -> None:
     @app.task("quick")
     async def quick() -> None: ...
 
-    async def all_of_it() -> None:
-        async with up(app) as (server, client):
-            first = process_of(server)
-            os.kill(first, signal.SIGKILL)
-            async with asyncio.timeout(PATIENCE):
-                while server.process in (first, None):  # noqa: ASYNC110  # another thread starts it
-                    await asyncio.sleep(0.01)
-                while True:
-                    with contextlib.suppress(httpx.TransportError):
-                        health = await client.get("/readyz")
-                        if health.status_code == 200:
-                            break
-                    await asyncio.sleep(0.01)
-            assert (await client.get("/api/overview")).status_code == 200
-            assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
-
-    asyncio.run(all_of_it())
+    async with up(app) as (server, client):
+        first = process_of(server)
+        os.kill(first, signal.SIGKILL)
+        async with asyncio.timeout(PATIENCE):
+            while server.process in (first, None):  # noqa: ASYNC110  # another thread starts it
+                await asyncio.sleep(0.01)
+            while True:
+                with contextlib.suppress(httpx.TransportError):
+                    health = await client.get("/readyz")
+                    if health.status_code == 200:
+                        break
+                await asyncio.sleep(0.01)
+        assert (await client.get("/api/overview")).status_code == 200
+        assert await _ended(app, await quick.aio.enqueue()) is RunState.SUCCEEDED
     assert [text for text in caplog.messages if "the server has ended unexpectedly: it was killed by SIGKILL" in text]
-    assert no_server_is_left()
+    assert await asyncio.to_thread(no_server_is_left)
 
 
-def test_what_hinders_the_start_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
-    async def all_of_it() -> None:
-        with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
-            settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=taken.getsockname()[1])
-            with pytest.raises(Conflict, match="is taken"):
-                async with serving_apart(Ostinato(settings=settings), lambda _: None):
-                    pass
-
-    asyncio.run(all_of_it())
-    assert no_server_is_left()
-
-
-def test_a_server_that_cannot_even_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_process, "_START", "raise SystemExit(7)")
-
-    async def all_of_it() -> None:
-        app = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=0))
-        with pytest.raises(OstinatoError, match="the server did not start: it exited with status 7"):
-            async with serving_apart(app, lambda _: None):
+async def test_what_hinders_the_start_is_raised_where_it_was_asked_for(tmp_path: Path) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        settings = Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=taken.getsockname()[1])
+        with pytest.raises(Conflict, match="is taken"):
+            async with serving_apart(Ostinato(settings=settings), lambda _: None):
                 pass
-
-    asyncio.run(all_of_it())
-    assert no_server_is_left()
+    assert await asyncio.to_thread(no_server_is_left)
 
 
-def test_a_start_that_is_given_up_leaves_nothing_behind(app: Ostinato) -> None:
-    async def all_of_it() -> None:
-        async def serve() -> None:
-            async with serving_apart(app, lambda _: None):
-                raise AssertionError("it was to be cancelled before")
+async def test_a_server_that_cannot_even_begin_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_process, "_START", "raise SystemExit(7)")
+    app = Ostinato(settings=Settings(db=f"sqlite:///{tmp_path / 'jobs.db'}", port=0))
+    with pytest.raises(OstinatoError, match="the server did not start: it exited with status 7"):
+        async with serving_apart(app, lambda _: None):
+            pass
+    assert await asyncio.to_thread(no_server_is_left)
 
-        for turns in range(6):
-            starting = asyncio.create_task(serve())
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            starting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await starting
 
-    asyncio.run(all_of_it())
-    assert no_server_is_left()
+async def test_a_start_that_is_given_up_leaves_nothing_behind(app: Ostinato) -> None:
+    async def serve() -> None:
+        async with serving_apart(app, lambda _: None):
+            raise AssertionError("it was to be cancelled before")
+
+    for turns in range(6):
+        starting = asyncio.create_task(serve())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+    assert await asyncio.to_thread(no_server_is_left)

@@ -38,6 +38,15 @@ def test_three_scheduled_failures_in_a_row_break_the_schedule(app: Ostinato) -> 
     assert (schedule.next_run_reason or "").startswith("broken: 3 scheduled runs")
 
 
+def test_enabling_clears_it_and_the_count(app: Ostinato) -> None:
+    fails = failing(app)
+    simulate(app, lasting="5h")
+    fails.append(False)
+    schedule = app.schedules.enable("job")
+    assert (schedule.enabled, schedule.broken, schedule.failures) == (True, None, 0)
+    assert simulate(app, lasting="1h") == 1
+
+
 @on_shared
 def test_a_lost_node_neither_trips_the_breaker_nor_resets_it(
     shared_db: str, make_app: MakeApp, gate: Gate, fake_clock: FakeClock
