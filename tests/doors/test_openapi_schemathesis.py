@@ -16,7 +16,7 @@ import httpx
 import pytest
 import requests
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, assume, settings
 from schemathesis import APIOperation, Case
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
@@ -41,6 +41,8 @@ CHECKS = [
     response_schema_conformance,
 ]
 EXAMPLES = 10
+LONGEST_URL = 65_536
+"""Longer ones httpx does not send."""
 
 document = create_app(cast(ApiContainer, None)).openapi()
 schema = schemathesis.openapi.from_dict(document)
@@ -93,6 +95,7 @@ def carried(client: Client, case: Case[Any]) -> httpx.Response:
     made = requests.Request(**case.as_transport_kwargs(base_url=BASE)).prepare()
     assert made.method is not None
     assert made.url is not None
+    assume(len(made.url) <= LONGEST_URL)
     body = made.body.encode() if isinstance(made.body, str) else made.body
     headers = [(name.encode("latin-1"), _bytes(value)) for name, value in made.headers.items()]
     return client.send(made.method, made.url, headers=headers, content=body)

@@ -217,7 +217,7 @@ def test_a_schedule_whose_timing_cannot_be_read_is_told_as_broken(
     def unreadable(*_: object, **__: object) -> None:
         raise ValueError("no such word")
 
-    monkeypatch.setattr("ostinato.engine.plan.parse_timing", unreadable)
+    monkeypatch.setattr("ostinato.models.schedule.parse_timing", unreadable)
     drain(app)
     assert names(told) == ["schedule.broken"]
     assert told[0].reason == app.schedules.get("hourly").broken

@@ -168,5 +168,5 @@ def test_a_worker_that_has_nothing_to_write_ends_too(
         outage.begin(line)
         worker.signal(signal.SIGTERM)
         assert worker.wait(BOUND) == 0
-        assert "could not record that it left" in worker.err
+        assert "could not record its stop" in worker.err
     assert folder.spooled == []

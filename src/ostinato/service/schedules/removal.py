@@ -24,6 +24,7 @@ from ostinato.stores.base import Store
 __all__ = ["Removal"]
 
 _LOOK_SECONDS = 0.05
+_PAUSE_TRIES = 5
 _ENDING = Ending(Cause.REMOVED, "its schedule is to be removed")
 _PAUSED = "it is being removed: nothing starts while its active runs end"
 
@@ -92,13 +93,17 @@ class Removal:
     async def _pause(self, schedule: Schedule, until: Micros) -> None:
         """Its due times while it is waited for start nothing. If it stays, they get their skipped row.
 
-        Asked at every look: an engine may move the schedule on between the read and the write.
+        Asked at every look, for somebody may end the pause; and again if an engine moves the schedule on between the
+        read and the write.
         """
-        current = await self._store.schedules.get_schedule(schedule.name)
-        if current is not None and current.id == schedule.id:
+        schedules = self._store.schedules
+        for _ in range(_PAUSE_TRIES):
+            current = await schedules.get_schedule(schedule.name)
+            if current is None or current.id != schedule.id:
+                return
             pause = _pause_until(current, until)
-            if pause is not None:
-                await self._store.schedules.pause_schedule(current.id, current.version, pause, self._clock.now())
+            if pause is None or await schedules.pause_schedule(current.id, current.version, pause, self._clock.now()):
+                return
 
     async def _cancel(self, schedule: Schedule, running: Sequence[RunId]) -> None:
         """Tell these to stop, and cancel all that is queued, page by page."""
