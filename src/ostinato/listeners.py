@@ -7,18 +7,21 @@ what it does not get to in time is dropped and counted.
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from queue import SimpleQueue
 from typing import Any
+from weakref import WeakSet
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEvent, AppEventKind
+from ostinato.models.ids import ScheduleId
 from ostinato.plurals import counted
 from ostinato.tuning import DEFAULT_TUNING, Tuning
 
@@ -48,10 +51,11 @@ class Listeners:
     def __init__(self, tuning: Tuning = DEFAULT_TUNING) -> None:
         self._callbacks: dict[AppEventKind, tuple[Callback, ...]] = {}
         self.wanted: frozenset[AppEventKind] = frozenset()
-        self.failing: set[str] = set()
+        self.failing: set[ScheduleId] = set()
         """Schedules whose failures were seen here, while somebody wants to know who recovers."""
         self.dropped = 0
         """How many events no callback was told of."""
+        self._dropped_told = 0
         self._dropped_told_at: float | None = None
         self._failed: set[tuple[int, AppEventKind]] = set()
         self._most = tuning.event_queue
@@ -59,6 +63,7 @@ class Listeners:
         self._worker: _Worker | None = None
         self._lock = threading.Lock()
         """Two loops of a process may tell at once: that of the engine and that of a server."""
+        _all.add(self)
 
     def add(self, kind: AppEventKind, callback: Callback) -> None:
         """Call this from now on."""
@@ -66,25 +71,24 @@ class Listeners:
             raise InvalidInput(
                 f"{callback!r} cannot be called", field="callback", hint="give a function that takes the event"
             )
-        self._callbacks[kind] = (*self._callbacks.get(kind, ()), callback)
-        self.wanted |= {kind}
+        with self._lock:
+            self._callbacks[kind] = (*self._callbacks.get(kind, ()), callback)
+            self.wanted |= {kind}
 
     def tell(self, events: Iterable[AppEvent]) -> None:
-        """Hand these on and return at once. Called on the app's loop, and only if somebody listens."""
-        loop = asyncio.get_running_loop()
+        """Hand these on and return at once. Called only if somebody listens."""
         with self._lock:
             for event in events:
-                if event.kind in self.wanted and not self._take(event, loop):
+                if event.kind in self.wanted and not self._take(event):
                     self._drop(1)
 
-    def recovered(self, schedule: str, at: Micros) -> None:
+    def recovered(self, id: ScheduleId, schedule: str, at: Micros) -> None:
         """A verb switched on a broken schedule."""
         if AppEventKind.SCHEDULE_RECOVERED in self.wanted:
-            self.failing.discard(schedule)
+            self.failing.discard(id)
             self.tell([AppEvent(AppEventKind.SCHEDULE_RECOVERED, from_micros(at), schedule=schedule)])
 
-    def _take(self, event: AppEvent, loop: asyncio.AbstractEventLoop) -> bool:
-        # After a fork its thread is not here.
+    def _take(self, event: AppEvent) -> bool:
         if self._worker is None or not self._worker.thread.is_alive():
             try:
                 self._worker = _Worker(self._deliver)
@@ -93,25 +97,30 @@ class Listeners:
                 return False
         if self._worker.queue.qsize() >= self._most:
             return False
-        self._worker.queue.put((event, loop))
+        self._worker.queue.put(event)
         return True
 
     def _drop(self, count: int) -> None:
         self.dropped += count
-        now = time.monotonic()
-        if self._dropped_told_at is None or now - self._dropped_told_at >= _TELL_AGAIN:
-            self._dropped_told_at = now
-            log.error("callbacks of app.on are too slow, or hang: %s dropped so far", counted(self.dropped, "event"))
+        if self._dropped_told_at is None or time.monotonic() - self._dropped_told_at >= _TELL_AGAIN:
+            self._tell_dropped()
 
-    def _deliver(self, worker: _Worker, event: AppEvent, loop: asyncio.AbstractEventLoop) -> None:
+    def _tell_dropped(self) -> None:
+        self._dropped_told, self._dropped_told_at = self.dropped, time.monotonic()
+        log.error("callbacks of app.on are too slow, or hang: %s dropped so far", counted(self.dropped, "event"))
+
+    def _deliver(self, worker: _Worker, event: AppEvent) -> None:
         for callback in self._callbacks[event.kind]:
+            if worker.is_abandoned:
+                return
             try:
-                worker.call(callback, event, loop)
+                worker.call(callback, event)
             except BaseException:  # a callback that ends its thread would take the others with it
                 failed = (id(callback), event.kind)
                 if failed not in self._failed and not worker.is_abandoned:
                     self._failed.add(failed)
-                    log.exception("a callback of app.on(%r) raised; this is logged once", str(event.kind))
+                    name = getattr(callback, "__qualname__", None) or repr(callback)
+                    log.exception("callback %s of app.on(%r) raised; this is logged once", name, str(event.kind))
 
     async def close(self) -> None:
         """Let the callbacks have what was told so far; those that take too long are left alone."""
@@ -122,42 +131,69 @@ class Listeners:
         worker.queue.put(None)
         await asyncio.wait({asyncio.wrap_future(worker.ended)}, timeout=self._stop_seconds)
         if not worker.ended.done():
-            self._drop(worker.abandon())
+            if left := worker.abandon():
+                self._drop(left)
             log.warning("a callback of app.on did not end within %g s: it is left alone", self._stop_seconds)
+        if self.dropped > self._dropped_told:
+            self._tell_dropped()
+
+    def _forked(self) -> None:
+        """In a forked child: the thread is not here, and one that is not here may hold the lock."""
+        self._lock = threading.Lock()
+        self._worker = None
+
+
+_all: WeakSet[Listeners] = WeakSet()
+
+
+def _after_fork() -> None:
+    for listeners in list(_all):
+        listeners._forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Worker:
-    """The thread that calls, until it gets None, and what waits for it."""
+    """The thread that calls, until it gets None, and what waits for it. Coroutines have its own loop: one that blocks
+    does not hold up the engine's."""
 
-    def __init__(self, deliver: Callable[[_Worker, AppEvent, asyncio.AbstractEventLoop], None]) -> None:
-        self.queue: SimpleQueue[tuple[AppEvent, asyncio.AbstractEventLoop] | None] = SimpleQueue()
+    def __init__(self, deliver: Callable[[_Worker, AppEvent], None]) -> None:
+        self.queue: SimpleQueue[AppEvent | None] = SimpleQueue()
         self.ended: Future[None] = Future()
         self.is_abandoned = False
         self._deliver = deliver
-        self._awaited: Future[Any] | None = None
+        self._awaited: asyncio.Task[Any] | None = None
+        self._runner = asyncio.Runner()
         self.thread = threading.Thread(target=self._run, name="ostinato-listeners", daemon=True)
         self.thread.start()
 
     def _run(self) -> None:
-        while (told := self.queue.get()) is not None and not self.is_abandoned:
-            self._deliver(self, *told)
-        self.ended.set_result(None)
+        try:
+            with closing(self._runner):
+                while (event := self.queue.get()) is not None and not self.is_abandoned:
+                    self._deliver(self, event)
+        finally:
+            self.ended.set_result(None)
 
-    def call(self, callback: Callback, event: AppEvent, loop: asyncio.AbstractEventLoop) -> None:
-        """Call it here; what a coroutine function returns is awaited on the app's loop."""
+    def call(self, callback: Callback, event: AppEvent) -> None:
+        """Call it here, and await what a coroutine function returns."""
         answer = callback(event)
         if asyncio.iscoroutine(answer):
-            try:
-                self._awaited = asyncio.run_coroutine_threadsafe(answer, loop)
-            except RuntimeError:
-                answer.close()  # the loop is gone, and nobody will await it
-                raise
-            self._awaited.result()
+            self._runner.run(self._await(answer))
+
+    async def _await(self, answer: Coroutine[Any, Any, Any]) -> None:
+        self._awaited = asyncio.current_task()
+        try:
+            await answer
+        finally:
+            self._awaited = None
 
     def abandon(self) -> int:
         """Call nothing more once the callback under way returns; answers how many events are left."""
         self.is_abandoned = True
-        if self._awaited is not None:
-            with suppress(RuntimeError):
-                self._awaited.cancel()
+        if (awaited := self._awaited) is not None:
+            with suppress(RuntimeError):  # its loop is closed just now
+                awaited.get_loop().call_soon_threadsafe(awaited.cancel)
         return max(self.queue.qsize() - 1, 0)

@@ -257,6 +257,31 @@ def test_a_lost_node_is_told_before_what_became_of_its_runs(
     assert (told[1].run, told[1].cause) == (run.id, cause)
 
 
+def test_an_end_is_told_before_the_start_that_it_made_room_for(app: Ostinato) -> None:
+    told = listening(app)
+    job = app.task("job")(lambda: None)
+    first, second = (job.using(session="one").enqueue() for _ in range(2))
+    app.start()
+    second.wait(timeout="60s")
+    app.stop()
+    assert [(event.kind.value, event.run) for event in told] == [
+        ("run.started", first.id),
+        ("run.succeeded", first.id),
+        ("run.started", second.id),
+        ("run.succeeded", second.id),
+    ]
+
+
+def test_a_schedule_does_not_recover_from_what_failed_in_another_of_its_name(app: Ostinato) -> None:
+    told = listening(app, AppEventKind.SCHEDULE_RECOVERED)
+    bad, good = app.task("bad", retry=0)(fails), app.task("good")(lambda: None)
+    for task in (bad, good):
+        app.schedules.add("hourly", "every 1h", task)
+        simulate(app, lasting="1h")
+        app.schedules.remove("hourly")
+    assert told == []
+
+
 def test_only_one_of_those_who_declare_a_node_lost_tells_it(app: Ostinato) -> None:
     async def declare(engine: Engine) -> list[list[NodeId]]:
         ((id, seen_at),) = await engine.store.nodes.signs_of_life()

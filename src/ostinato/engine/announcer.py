@@ -60,10 +60,10 @@ class Announcer:
         """Of schedules that failed here before: the database forgets the failures without telling who had some."""
         failing, events = self._listeners.failing, []
         for finish in written:
-            if finish.breaks and finish.schedule is not None:
-                failing.add(finish.schedule)
-            elif finish.breaks is False and finish.schedule in failing:
-                failing.discard(finish.schedule)
+            if finish.breaks and finish.schedule_id is not None:
+                failing.add(finish.schedule_id)
+            elif finish.breaks is False and finish.schedule_id in failing:
+                failing.discard(finish.schedule_id)
                 at = from_micros(finish.finished_at)
                 events.append(AppEvent(AppEventKind.SCHEDULE_RECOVERED, at, finish.id, finish.schedule, finish.task))
         return events
@@ -125,6 +125,8 @@ def _ended(kind: AppEventKind, finish: Finish) -> AppEvent:
         finish.error,
         finish.attempt,
         None if finish.ready_at is None else from_micros(finish.ready_at),
+        None if finish.due_at is None else from_micros(finish.due_at),
+        finish.count,
     )
 
 

@@ -147,18 +147,18 @@ class Recorder:
                 await self._write_singly(batch)
                 return
             del self._buffer[: len(batch)]
+        written = finished.as_written(batch)
+        self._announcer.ended(written, finished)  # before the start of what they made room for
         if request is not None:
             self._dispatcher.accept(finished.claimed)
         elif claim:
             # Another claim was under way, which did not see what these ends make room for, or whose turn it is now.
             self._dispatcher.wake()
-        self._written(batch, finished)
+        self._written(written, finished)
 
     def _written(self, batch: Sequence[Finish], finished: Finished) -> None:
         """Say what became of a batch, to whom it concerns."""
-        batch = finished.as_written(batch)
         self._statistics.recorded(batch, finished.lost)
-        self._announcer.ended(batch, finished)
         for id in finished.lost:
             log.warning("run %s was finished here, but its token no longer held: nothing was written", id)
         self.lost_runs += len(finished.lost)
@@ -185,7 +185,9 @@ class Recorder:
                 written = unstorable(finish, one_line(error))
                 finished = await self._runs.finish_runs([written])
             self._buffer.remove(finish)
-            self._written([written], finished)
+            ended = finished.as_written([written])
+            self._announcer.ended(ended, finished)
+            self._written(ended, finished)
         self._dispatcher.wake()
 
     async def report(self) -> None:

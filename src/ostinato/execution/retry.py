@@ -103,6 +103,8 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         session=run.session,
         task=run.task,
         attempt=run.attempt,
+        due_at=run.due_at,
+        count=run.count,
         name=run.task or run.schedule or run.kind,
     )
 

@@ -76,7 +76,7 @@ class AppEvent:
     retry_at: datetime | None = None
     """When the next attempt is ready."""
     due_at: datetime | None = None
-    """Of what was started, missed, or skipped when it was due."""
+    """Of a run, or of due times that were skipped or missed."""
     count: int = 1
     """How many due times it stands for."""
     node: NodeId | None = None

@@ -272,6 +272,8 @@ class Finish:
     """The schedule's name, for the log."""
     task: str | None = None
     attempt: int | None = None
+    due_at: Micros | None = None
+    count: int = 1
     name: str = ""
     """What it is counted under: its task, its schedule, or its kind of work."""
     recorded: Callable[[], None] | None = None
@@ -336,6 +338,8 @@ def unstorable(finish: Finish, why: str) -> Finish:
         schedule=finish.schedule,
         task=finish.task,
         attempt=finish.attempt,
+        due_at=finish.due_at,
+        count=finish.count,
         name=finish.name,
         cost=None if finish.cost is None else UNKNOWN,
         abandoned=True,

@@ -22,7 +22,7 @@ from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_ke
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Function, Unreadable, Work, work_text
+from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
@@ -134,7 +134,7 @@ class RunService:
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
         settled = await self._policy(found, {**options, **policy, "retry": 0}, project)
-        if settled.session is not None and found.conversation(project) is not None:
+        if settled.session is not None and isinstance(found, Agent):
             await self._check_idle(settled.session)
         spec = EnqueueSpec(found.needs or "")
         (run,) = _new_runs(spec, [found], settled, project, self._clock.now())

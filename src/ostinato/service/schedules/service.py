@@ -329,7 +329,7 @@ class ScheduleService:
                 return schedule
             if await self._store.schedules.change_schedule(schedule.id, schedule.version, wanted, now):
                 if schedule.broken is not None and wanted.broken is None:
-                    self._listeners.recovered(name, now)
+                    self._listeners.recovered(schedule.id, name, now)
                 return await self.get(name)
         raise VersionConflict(f"schedule {name!r} keeps being changed by others: try again")
 
