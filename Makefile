@@ -35,7 +35,7 @@ test: $(STAMP) ## Check everything: lint, format, types, imports, and all tests 
 	@$(MAKE) --no-print-directory -j 2 lint web
 	$(call section,pytest,$(PYTEST) $(PYTEST_ARGS))
 
-quick: $(STAMP) ## Check in a minute what breaks most often: lint, types, imports, unit tests, the stores in memory
+quick: $(STAMP) ## Check in a minute or two what breaks most often: lint, types, imports, unit tests, the stores in memory
 	@$(MAKE) --no-print-directory lint
 	$(call section,pytest,OSTINATO_TEST_QUICK=1 $(PYTEST) tests/unit tests/stores $(PYTEST_ARGS))
 

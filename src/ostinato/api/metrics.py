@@ -114,7 +114,7 @@ def metrics_text(
 
 
 def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
-    runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, state and node.")
+    runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, status and node.")
     skipped = Family("scheduler_task_skipped_total", "counter", "Due times for which nothing was executed, by cause.")
     durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
     lateness = Family(

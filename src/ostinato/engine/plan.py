@@ -6,7 +6,7 @@ store's `record_fires` carries it out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -217,8 +217,12 @@ def _is_busy(schedule: DueSchedule) -> bool:
 
 def _busy_with(schedule: DueSchedule) -> str:
     if active := schedule.active + schedule.waiting:
-        return f"run {', '.join(map(str, active))} was still active"
-    return f"the code of run {', '.join(map(str, schedule.given_up))}, which was given up, was still running"
+        return f"{_named(active)} {'was' if len(active) == 1 else 'were'} still active"
+    return f"the code of {_named(schedule.given_up)}, which was given up, was still running"
+
+
+def _named(runs: Sequence[RunId]) -> str:
+    return f"{'run' if len(runs) == 1 else 'runs'} {', '.join(map(str, runs))}"
 
 
 def _overlap(schedule: DueSchedule, policy: Policy, runs: list[NewRun]) -> list[NewRun]:
