@@ -11,11 +11,11 @@ from typing import Any, Literal
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.context import current_context
-from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.listeners import Listeners
+from ostinato.logs import one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import check_key, make_policy
 from ostinato.models.work_kinds import KIND_PREFIX

@@ -8,8 +8,9 @@ from typing import assert_never
 
 from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
-from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of, one_line
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of
 from ostinato.execution.output import storable
+from ostinato.logs import one_line
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as

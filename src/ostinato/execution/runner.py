@@ -23,14 +23,14 @@ from ostinato.execution.executors.function import AsyncFunctions, ThreadFunction
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.finishing import make_finish
-from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy

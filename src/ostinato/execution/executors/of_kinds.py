@@ -14,9 +14,8 @@ from typing import Any
 
 from ostinato.errors import InvalidInput
 from ostinato.execution.executors.base import Executor, ExecutorHost
-from ostinato.execution.outcome import one_line
 from ostinato.execution.registry import TaskDefinition
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.work_kinds import KIND_PREFIX, WorkKind
 from ostinato.models.work_values import OUR_KINDS
