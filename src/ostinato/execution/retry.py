@@ -15,6 +15,7 @@ from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
 from ostinato.models.states import Cause, RunState, Trigger, check_transition
+from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
@@ -104,7 +105,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         session=run.session,
         task=run.task,
         attempt=run.attempt,
-        name=run.task or run.schedule or run.kind,
+        name=counted_as(run.task, run.schedule, run.kind),
     )
 
 

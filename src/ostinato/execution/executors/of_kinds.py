@@ -40,7 +40,7 @@ def _definitions() -> Iterator[TaskDefinition]:
     for kind in added_kinds().values():
         try:
             function = _function(kind)
-        except Exception as error:  # a package that is broken is told, and the node starts
+        except (Exception, SystemExit) as error:  # a package that is broken is told, and the node starts
             log.error("%s work cannot be executed here: %s", kind.name, one_line(error))
             continue
         is_async = inspect.iscoroutinefunction(function)
