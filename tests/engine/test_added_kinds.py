@@ -14,6 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from ostinato import Function, InvalidInput, Ostinato, RunState, Shell
+from ostinato.api.shapes.work import _request, make_work
 from ostinato.cli.work_view import work_cell
 from ostinato.engine.node import Engine
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, installed_kinds
@@ -399,8 +400,10 @@ def test_a_class_that_raises_whatever_hides_no_row(app: Ostinato, tmp_path: Path
         assert (queued.get().state, queued.get().cause) == (RunState.FAILED, "not_loadable")
         assert [run.cause for run in app.runs.list(schedule="hello")] == ["not_loadable"]
         assert app.schedules.get("hello").broken is None
-        with pytest.raises(InvalidInput, match="this echo work cannot be: AssertionError"):
-            added_kinds()["echo"].make(text="hi", times=5)
+        asked = _request(added_kinds()["echo"]).model_validate({"kind": "echo", "text": "hi", "times": 5})
+        with pytest.raises(InvalidInput, match="this echo work cannot be: AssertionError") as refused:
+            make_work(asked)
+        assert refused.value.field == "work"
         app.schedules.remove("hello")
 
 
