@@ -88,7 +88,7 @@ def guide_package(folder: Path) -> Path:
 
 def forgotten() -> None:
     """What this process knows of packages is looked for anew."""
-    installed_kinds._added.cache_clear()
+    installed_kinds._kept.clear()
     answers.added_work.cache_clear()
     of_kinds.load_functions.cache_clear()
     redaction._kind_of.cache_clear()

@@ -10,7 +10,7 @@ import logging
 import unicodedata
 from typing import TextIO
 
-__all__ = ["RecordFormatter", "get_logger", "printable", "set_up"]
+__all__ = ["RecordFormatter", "get_logger", "one_line", "printable", "set_up"]
 
 _INDENT = "  "
 
@@ -27,6 +27,16 @@ def _shown(char: str) -> str:
     return char.encode("unicode_escape").decode()
 
 
+def one_line(error: BaseException) -> str:
+    """`ValueError: boom`, on one line of bounded length."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = "(its text cannot be shown)"
+    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return line if len(line) <= 300 else line[:297] + "…"
+
+
 class _OneLine(logging.Filter):
     """Makes the message of a record one line. Who set logging up gets it so, whatever the handler."""
 
@@ -40,13 +50,13 @@ class _OneLine(logging.Filter):
         return True
 
 
-_one_line = _OneLine()
+_lines = _OneLine()
 
 
 def get_logger(name: str) -> logging.Logger:
     """The logger of this name, whose messages are lines."""
     logger = logging.getLogger(name)
-    logger.addFilter(_one_line)
+    logger.addFilter(_lines)
     return logger
 
 

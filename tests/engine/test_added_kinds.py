@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
-from ostinato import InvalidInput, Ostinato, RunState, Shell
+from ostinato import Function, InvalidInput, Ostinato, RunState, Shell
+from ostinato.api.shapes.work import _request, make_work
 from ostinato.cli.work_view import work_cell
 from ostinato.engine.node import Engine
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, installed_kinds
@@ -153,6 +158,25 @@ def test_only_a_node_that_has_the_package_takes_its_runs(
         assert able.schedules.get("hello").broken is None
 
 
+def _described(name: str, field: str = "", kind: str = "") -> str:
+    """A kind of this name with more said of its second field, or of itself."""
+    return (
+        ECHO.replace('"echo"', name)
+        .replace('"What else it does."', f'"What else it does.", {field}')
+        .replace('"7m")', f'"7m", {kind})')
+        .replace("ClassVar, Literal", "Any, ClassVar, Literal")
+        .replace("\n\n\n@dataclass", "\nfrom ostinato.models.work_kinds import ProcessWork\n\n\n@dataclass", 1)
+    )
+
+
+_PROPERTY = """
+    @property
+    def {}(self):
+        return None
+
+
+async"""
+
 BROKEN = {
     "import": ("raise RuntimeError('no database driver')", "RuntimeError: no database driver"),
     "leaves": ("raise SystemExit(3)", "SystemExit: 3"),
@@ -168,6 +192,33 @@ BROKEN = {
         ECHO.replace("times: Annotated[int,", "times: Annotated[complex,").replace('"echo"', '"types"'),
         "field 'times' is complex",
     ),
+    "lambda": (ECHO.replace('"echo"', '"lambda"'), "cannot be called 'lambda'"),
+    "unreadable": (
+        ECHO.replace('"echo"', '"unreadable"').replace('"7m"', '"7m", flag="dim"'),
+        "cannot be called 'unreadable'",
+    ),
+    "flag": (_described('"flag"', kind='flag="My Flag"'), "the flag 'My Flag' cannot be typed"),
+    "keyword": (_described('"keyword"', 'flag="class"'), "the flag 'class' cannot be typed"),
+    "item": (_described('"item"', 'item_flag="Bad!"'), "the flag 'Bad!' cannot be typed"),
+    "twice": (_described('"twice"', 'flag="loud_echo", item_flag="loud_echo"'), "--loud-echo is that of two fields"),
+    "main": (_described('"main"', kind='main=("nope",)'), "main names 'nope', which is no field"),
+    "instead": (_described('"instead"', 'instead_of="nope"'), "instead_of of its field 'how' is 'nope'"),
+    "label": (_described('"label"', "label=5"), "label of its field 'how' is 5"),
+    "never": (_described('"never"', kind='timeout="0s"').replace('"7m", ', ""), "timeout cannot be zero"),
+    "doc": (_described('"doc"').replace("    text:", "    __doc__ = 5\n    text:"), "AttributeError: 'int'"),
+    "default": (
+        _described('"default"').replace("bool, WorkField", "Any, WorkField").replace("] = False", "] = object()"),
+        "Encoding objects of type object",
+    ),
+    "of": (_described('"of"').replace("    times:", "    of:"), "cannot be called 'of'"),
+    "number": (_described('"number"', kind="").replace('"How many times."', '"Pin.", secret=True'), "'times' is int"),
+    "several": (_described('"several"').replace('"Who hears it."', '"Pin.", secret=True'), "'to' is list[str]"),
+    "needs": (_described('"needs"').replace("\n\nasync", _PROPERTY.format("needs"), 1), "says needs itself"),
+    "conversation": (
+        _described('"conversation"').replace("\n\nasync", _PROPERTY.format("conversation"), 1),
+        "says conversation itself",
+    ),
+    "process": (_described('"process"').replace("Echo(Work)", "Echo(ProcessWork)"), "is a ProcessWork"),
     "unions": (
         ECHO.replace("to: Annotated[list[str],", "to: Annotated[list[str] | list[int],").replace('"echo"', '"unions"'),
         "more than one array-like",
@@ -189,7 +240,7 @@ def test_a_broken_package_is_told_and_stops_nobody(
         assert app.execute(Shell("true")).state is RunState.SUCCEEDED
         assert set(added_kinds()) == {"echo"}
         if name != "shell":
-            assert says in broken_kinds()[name]
+            assert says in broken_kinds()[name], broken_kinds()[name]
         told = [record.getMessage() for record in caplog.records if repr(name) in record.getMessage()]
         assert len(told) == 1
         assert says in told[0]
@@ -233,6 +284,53 @@ def test_two_packages_of_one_kind_are_told_and_the_first_counts(
         assert "another kind is called 'echo' already; uninstall one of the two packages" in caplog.text
 
 
+def test_a_package_is_asked_for_no_more_than_its_own_metadata(tmp_path: Path) -> None:
+    """What is wrong with other packages stops nobody, and of one that is on two places the first counts."""
+    folder = leave(tmp_path / "packages", "ostinato_echo", ECHO)
+    leave(folder, "other", "")
+    named = folder / "other-1.0.dist-info" / "entry_points.txt"
+    named.write_text("[console_scripts]\nno equals sign", encoding="utf-8")
+    leave(folder, "ostinato_garbled", "", "no equals sign")
+    leave(tmp_path / "later", "Ostinato.Echo", ECHO, "later = ostinato_echo:kind")
+    archive = tmp_path / "archive.zip"
+    with ZipFile(archive, "w") as file:
+        file.writestr("ostinato_zip.py", ECHO.replace('"echo"', '"zip"'))
+        file.writestr("ostinato_zip-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: ostinato_zip\n")
+        file.writestr("ostinato_zip-1.0.dist-info/entry_points.txt", "[ostinato.executors]\nzip = ostinato_zip:kind\n")
+    with installed(tmp_path / "later"), installed(archive), installed(folder):
+        assert list(added_kinds()) == ["echo", "zip"]
+        ((place, why),) = broken_kinds().items()
+        assert place.endswith("ostinato_garbled-1.0.dist-info")
+        assert why.startswith("its entry points cannot be read: TypeError")
+
+
+def test_threads_that_look_at_once_tell_of_a_broken_package_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = leave(tmp_path / "packages", "ostinato_bad", "raise RuntimeError('no')")
+    leave(folder, "ostinato_echo", ECHO)
+    with installed(folder), ThreadPoolExecutor(4) as pool:
+        barrier = threading.Barrier(4)
+
+        def look() -> list[str]:
+            barrier.wait(60)
+            return list(added_kinds())
+
+        found = [pool.submit(look) for _ in range(4)]
+        assert [one.result(60) for one in found] == [["echo"]] * 4
+    assert caplog.text.count("RuntimeError: no") == 1
+
+
+def test_a_package_that_asks_for_the_kinds_while_it_is_loaded_gets_ours(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = f"from ostinato.models.installed_kinds import installed_kinds\nknown = list(installed_kinds())\n{ECHO}"
+    with installed(leave(tmp_path / "packages", "ostinato_echo", source)):
+        assert list(added_kinds()) == ["echo"]
+        assert sys.modules["ostinato_echo"].known == ["function", "shell", "agent", "http"]
+    assert caplog.text == ""
+
+
 def test_a_line_that_raises_hides_nothing_else(tmp_path: Path, make_app: MakeApp) -> None:
     line = "    @property\n    def line(self):\n        return 1 / 0\n\n\nasync def execute"
     source = ECHO.replace("\nasync def execute", line)
@@ -247,8 +345,81 @@ def test_a_line_that_raises_hides_nothing_else(tmp_path: Path, make_app: MakeApp
 
 
 def test_a_task_cannot_be_called_as_a_kind_is(app: Ostinato) -> None:
-    with pytest.raises(InvalidInput, match="kind: is reserved"):
-        app.task("kind:echo")(lambda: None)
+    calls: list[Callable[[], object]] = [
+        lambda: app.task("kind:echo")(lambda: None),
+        lambda: app.enqueue(Function("kind:echo")),
+        lambda: app.enqueue(Function("kind:echo", ["hi"])),
+        lambda: app.schedules.add("hello", "every 1h", Function("kind:echo")),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match="a task cannot be called 'kind:echo'; kind: is reserved"):
+            call()
+
+
+def test_another_version_of_the_package_fails_runs_and_not_the_schedule(
+    tmp_path: Path, make_app: MakeApp, fake_clock: FakeClock
+) -> None:
+    db = f"sqlite:///{tmp_path / 'jobs.db'}"
+    newer = leave(tmp_path / "newer", "ostinato_echo", ECHO.replace('"hang"]', '"hang", "sing"]'))
+    older = leave(tmp_path / "older", "ostinato_echo", ECHO)
+    with installed(newer, "ostinato_echo") as module:
+        package: Any = module
+        make_app(db).schedules.add("hello", "every 1h", package.Echo("hi", how="sing"), break_after=1)
+    with installed(older):
+        app = make_app(db)
+        fake_clock.advance("1h")
+        drain(app)
+        schedule = app.schedules.get("hello")
+        assert (schedule.enabled, schedule.broken, schedule.failures) == (True, None, 0)
+        assert "its echo work is not readable: Invalid enum value 'sing'" in getattr(schedule.work, "reason", "")
+        (failed,) = app.runs.list(schedule="hello")
+        assert (failed.state, failed.cause) == (RunState.FAILED, "not_loadable")
+        assert "Invalid enum value 'sing'" in (failed.reason or "")
+        app.stop()
+    with installed(newer):
+        fake_clock.advance("1h")
+        app = make_app(db)
+        drain(app)
+        assert [run.state for run in app.runs.list(schedule="hello")] == [RunState.SUCCEEDED, RunState.FAILED]
+
+
+def test_a_class_that_raises_whatever_hides_no_row(app: Ostinato, tmp_path: Path, fake_clock: FakeClock) -> None:
+    check = "\n    def __post_init__(self):\n        assert self.times < LIMIT\n\n\nLIMIT = 9\n\n\nasync def execute"
+    source = ECHO.replace("\n\nasync def execute", check)
+    with installed(leave(tmp_path / "packages", "ostinato_echo", source), "ostinato_echo") as module:
+        package: Any = module
+        app.schedules.add("hello", "every 1h", package.Echo("hi", times=5))
+        queued = app.enqueue(package.Echo("hi", times=5))
+        package.LIMIT = 3
+        (schedule,), (run,) = app.schedules.list(), app.runs.list()
+        says = "its echo work cannot be read: AssertionError"
+        assert (getattr(schedule.work, "reason", ""), getattr(run.work, "reason", "")) == (says, says)
+        assert (schedule.enabled, schedule.broken) == (True, None)
+        fake_clock.advance("1h")
+        drain(app)
+        assert (queued.get().state, queued.get().cause) == (RunState.FAILED, "not_loadable")
+        assert [run.cause for run in app.runs.list(schedule="hello")] == ["not_loadable"]
+        assert app.schedules.get("hello").broken is None
+        asked = _request(added_kinds()["echo"]).model_validate({"kind": "echo", "text": "hi", "times": 5})
+        with pytest.raises(InvalidInput, match="this echo work cannot be: AssertionError") as refused:
+            make_work(asked)
+        assert refused.value.field == "work"
+        app.schedules.remove("hello")
+
+
+def test_its_runs_are_counted_under_their_schedule(app: Ostinato, echo: Any, fake_clock: FakeClock) -> None:
+    app.schedules.add("hello", "every 1h", echo.Echo("hi"), catch_up="none")
+    app.enqueue(echo.Echo("hi"))
+    fake_clock.advance("3h")  # two are missed
+    app.start()
+    app.wait_idle(60)
+    counted = app.with_engine(_counted)
+    assert counted == {"hello": {"missed": 1, "succeeded": 1}, "echo": {"succeeded": 1}}
+
+
+async def _counted(engine: Engine) -> dict[str, Any]:
+    counted: dict[str, Any] = engine.statistics.shape()["runs"]
+    return counted
 
 
 def test_without_packages_there_are_the_four(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -13,6 +14,8 @@ from ostinato.models.policy import make_policy, policy_json
 from ostinato.models.session import with_turn
 from ostinato.models.work import Work, default_timeout, read_work, work_json, work_text
 from ostinato.models.work_checks import parse_size
+from ostinato.models.work_kinds import WorkKind
+from ostinato.service.answers import Answer
 
 EVERY_FIELD = [
     Shell(
@@ -181,6 +184,15 @@ def test_a_line_of_work_is_what_people_call_it() -> None:
         Http("GET", "http://x.example"),
     ]
     assert [work.line for work in works] == ["job", "a b", "a 'b c'", "Hi", "GET http://x.example"]
+
+
+def test_no_field_is_called_what_works_and_their_answers_have() -> None:
+    taken = {name for name in (*dir(Work), *dir(Answer)) if not name.startswith("_")}
+    for name in {"kind", *taken}:
+        fields: dict[str, Any] = {"kind": ClassVar[str], name: str}
+        value: type[Work] = dataclass(frozen=True)(type("Odd", (Work,), {"kind": "odd", "__annotations__": fields}))
+        with pytest.raises(InvalidInput, match=f"field of work cannot be called '{name}'"):
+            WorkKind(value, "odd:execute")
 
 
 def test_a_gate_is_a_command_with_a_timeout() -> None:

@@ -32,10 +32,10 @@ from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
 from ostinato.errors import Conflict, StoreError
 from ostinato.execution.descriptors import ensure_standard_descriptors
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import ClaimedRun, NewRun

@@ -19,7 +19,8 @@ from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import UnknownKind, read_work
+from ostinato.models.work import read_work
+from ostinato.models.work_kinds import is_added
 from ostinato.timing import Timing
 
 __all__ = ["NOBODY", "plan_fires"]
@@ -67,10 +68,10 @@ def _in_conversation(schedule: DueSchedule, policy: Policy) -> Policy:
     """The policy, with the session of a conversation if its work continues one. NotLoadable if nobody can read it."""
     try:
         return with_turn(policy, read_work(schedule.work), schedule.project)
-    except UnknownKind as error:
-        if schedule.task != error.needs:
+    except NotLoadable:
+        if not is_added(schedule.task):
             raise
-        return policy  # its package is not here: a node that has it executes the run
+        return policy  # its package is not here, or in another version: the node that takes the run will see
 
 
 def _plan_ahead(schedule: DueSchedule, timing: Timing, policy: Policy, random: Callable[[], float]) -> FirePlan | None:

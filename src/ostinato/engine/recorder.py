@@ -16,10 +16,9 @@ from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.statistics import Statistics
 from ostinato.errors import StoreUnavailable
-from ostinato.execution.outcome import one_line
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import Finished, RunStore

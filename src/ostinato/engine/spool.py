@@ -20,8 +20,7 @@ import msgspec
 from ostinato.config import Settings, database_file, without_password
 from ostinato.engine.announcer import Announcer
 from ostinato.errors import StoreUnavailable
-from ostinato.execution.outcome import one_line
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation

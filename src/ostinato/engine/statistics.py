@@ -13,6 +13,7 @@ from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish, NewRun
 from ostinato.models.states import Cause, RunState
+from ostinato.models.work_kinds import counted_as
 
 __all__ = ["BATCH_BOUNDS", "DURATION_BOUNDS", "LATENESS_BOUNDS", "MOST_NAMES", "OTHER", "Histogram", "Statistics"]
 
@@ -106,7 +107,7 @@ class Statistics:
         """Count due times of a schedule that nothing was executed for."""
         for run in runs:
             if run.state is not RunState.QUEUED and run.cause is not None:
-                name = self._name(run.task or schedule)
+                name = self._name(counted_as(run.task, schedule, run.kind))
                 name.states[run.state] = name.states.get(run.state, 0) + 1
                 name.skipped[run.cause] = name.skipped.get(run.cause, 0) + run.count
 

@@ -13,11 +13,12 @@ import msgspec
 
 from ostinato.durations import parse_duration
 from ostinato.errors import Abort, InvalidInput, Snooze
+from ostinato.logs import one_line
 from ostinato.models.nesting import MOST_DEPTH, is_deeper
 from ostinato.models.run import Ending
 from ostinato.models.states import Cause
 
-__all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "one_line", "raised", "returned"]
+__all__ = ["Blame", "Outcome", "OutcomeKind", "cause_of", "ended", "raised", "returned"]
 
 _ERROR_CAP = 16_000
 
@@ -141,16 +142,6 @@ def _read(error: BaseException) -> Outcome:
     if isinstance(error, Abort):
         return Outcome(OutcomeKind.ABORTED, reason=str(error) or "aborted", error=story(error))
     return Outcome(OutcomeKind.FAILED, reason=one_line(error), error=story(error))
-
-
-def one_line(error: BaseException) -> str:
-    """`ValueError: boom`, on one line of bounded length."""
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = "(its text cannot be shown)"
-    line = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return line if len(line) <= 300 else line[:297] + "…"
 
 
 def story(error: BaseException) -> str:

@@ -21,11 +21,12 @@ from ostinato.errors import InvalidInput, StoreUnavailable
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.base import Call, ProcessEnvironment
 from ostinato.execution.gate import GateResult, ask_gate
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line
+from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
+from ostinato.logs import one_line
 from ostinato.models.budget import MICRO, Reservation, grant
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import Policy

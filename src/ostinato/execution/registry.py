@@ -11,14 +11,14 @@ from typing import Any, Literal
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.execution.binding import ContextParameter, find_context_parameter
 from ostinato.execution.context import current_context
-from ostinato.execution.outcome import one_line
 from ostinato.execution.output import storable
 from ostinato.execution.threads import on_own_thread
 from ostinato.execution.throttle import Throttle
 from ostinato.listeners import Listeners
+from ostinato.logs import one_line
 from ostinato.models.ids import RunId
-from ostinato.models.policy import check_key, make_policy
-from ostinato.models.work_kinds import KIND_PREFIX
+from ostinato.models.policy import make_policy
+from ostinato.models.work_kinds import check_task
 from ostinato.tuning import DEFAULT_TUNING
 
 __all__ = ["Check", "Isolation", "Registry", "TaskDefinition"]
@@ -65,11 +65,7 @@ class Registry:
         requeue_on_drain: bool = False,
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
-        check_key(name, "task", "give it another name: @app.task('mail')")
-        if name.startswith(KIND_PREFIX):
-            raise InvalidInput(
-                f"a task cannot be called {name!r}", field="name", hint="kind: is reserved for the scheduler"
-            )
+        check_task(name, "give it another name: @app.task('mail')")
         known = self.tasks.get(name)
         if known is not None and _place(known.function) != _place(function):
             raise InvalidInput(

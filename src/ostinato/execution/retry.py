@@ -8,12 +8,14 @@ from typing import assert_never
 
 from ostinato.clock import Micros, micros_of, to_micros
 from ostinato.durations import duration_text
-from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of, one_line
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of
 from ostinato.execution.output import storable
+from ostinato.logs import one_line
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.policy import Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
 from ostinato.models.states import Cause, RunState, Trigger, check_transition
+from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 
 __all__ = ["LATEST", "decide", "retry_delay", "undecided"]
@@ -105,7 +107,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         attempt=run.attempt,
         due_at=run.due_at,
         count=run.count,
-        name=run.task or run.schedule or run.kind,
+        name=counted_as(run.task, run.schedule, run.kind),
     )
 
 

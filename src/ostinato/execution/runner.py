@@ -23,21 +23,21 @@ from ostinato.execution.executors.function import AsyncFunctions, ThreadFunction
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.finishing import make_finish
-from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
 from ostinato.execution.threads import WorkerThreads
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import DEFAULT as DEFAULT_POLICY
 from ostinato.models.policy import OnLostLease, Policy, load_policy
 from ostinato.models.run import CANCELLED, ClaimedRun, Ending, Finish, Report
 from ostinato.models.states import Cause
 from ostinato.models.work import Function, read_work
-from ostinato.models.work_kinds import is_task
+from ostinato.models.work_kinds import is_added, is_task
 from ostinato.stores.base import ProjectStore
 
 __all__ = ["ActiveRun", "Runner"]
@@ -159,7 +159,10 @@ class Runner:
                 raise NotLoadable(f"its package cannot execute {work.kind} work here: see the log of this node")
         except (NotLoadable, NotFound) as error:
             cause = Cause.UNKNOWN_TASK if isinstance(error, NotFound) else Cause.NOT_LOADABLE
-            active.refusal = Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {error}", cause=cause)
+            # The package of an added kind may be another version on other nodes: its schedule does not break for it.
+            blame = Blame.NODE if is_added(claimed.task) else None
+            reason = f"this run cannot be executed: {error}"
+            active.refusal = Outcome(OutcomeKind.ABORTED, reason, cause=cause, blame=blame)
         except Exception as error:  # the others of the same claim go on
             active.refusal = _not_started(error)
         else:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ostinato.execution.outcome import one_line
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 
 __all__ = ["FULL_SHARE", "Throttle", "Usage"]
 

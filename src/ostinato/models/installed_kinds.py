@@ -7,22 +7,23 @@ told in the log, and by `ostinato doctor`; its works are then of an unknown kind
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ostinato.errors import InvalidInput
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
+from ostinato.models.kind_checks import check_added
 from ostinato.models.policy_fields import POLICIES
-from ostinato.models.work_kinds import Work, WorkKind, is_json
+from ostinato.models.work_kinds import Work, WorkKind
 from ostinato.models.work_values import OUR_KINDS
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from importlib.metadata import Distribution, EntryPoint
 
 __all__ = [
     "GROUP",
@@ -62,6 +63,12 @@ _TAKEN = (
 class _Found:
     kinds: Mapping[str, WorkKind]
     broken: Mapping[str, str]
+
+
+_NOTHING = _Found({}, {})
+_kept: dict[str, _Found] = {}
+"""What was found, once it was looked for."""
+_thread = threading.local()
 
 
 def find_kind(name: str) -> WorkKind | None:
@@ -111,24 +118,53 @@ def one_of_flags() -> str:
     return f"{', '.join(flags)} and {last}"
 
 
-@cache
 def _added() -> _Found:
+    """What packages add. Threads that ask at once look at once, and the first result is kept and told.
+
+    No lock is held meanwhile: a package is imported here, and an import waits for the thread that has begun it. That
+    one may ask, too: an app that adds its schedules while its own package, which has a kind, is imported.
+    """
+    if _kept:
+        return _kept[GROUP]
+    if getattr(_thread, "is_looking", False):
+        return _NOTHING  # a package that asks while it is loaded
+    _thread.is_looking = True
+    try:
+        kinds, faults = _look()
+    finally:
+        _thread.is_looking = False
+    broken = {name: why for name, why in reversed(faults) if name not in kinds}
+    found = _Found(kinds, broken)
+    if _kept.setdefault(GROUP, found) is found:
+        for name, why in faults:
+            log.error("the kind of work %r of a package does not work here: %s", name, why)
+    return _kept[GROUP]
+
+
+def _look() -> tuple[dict[str, WorkKind], list[tuple[str, str]]]:
+    """The kinds of packages, and what is wrong with the others, by the name that they gave."""
     kinds: dict[str, WorkKind] = {}
-    broken: dict[str, str] = {}
+    faults: list[tuple[str, str]] = []
     taken = {name: f"the flag --{name.replace('_', '-')} is taken" for name in _flags_taken()}
-    for entry in _entry_points():
+    for place, distribution in _distributions():
         try:
-            kind = _loaded(entry, {**_OURS, **kinds}, taken)
-        except BaseException as error:
-            if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
-                raise
-            why = str(error) if isinstance(error, InvalidInput) else f"{type(error).__name__}: {error}"
-            broken.setdefault(entry.name, f"{entry.value}: {' '.join(why.split())}")
-            log.error("the kind of work %r of a package does not work here: %s", entry.name, broken[entry.name])
-        else:
-            kinds[kind.name] = kind
-            taken |= {flag: f"the flag --{flag.replace('_', '-')} is that of {kind.name} work" for flag in kind.flags}
-    return _Found(kinds, {name: why for name, why in broken.items() if name not in kinds})
+            entries = list(distribution.entry_points.select(group=GROUP))
+        except Exception as error:
+            faults.append((place, f"its entry points cannot be read: {one_line(error)}"))
+            continue
+        for entry in entries:
+            try:
+                kind = _loaded(entry, {**_OURS, **kinds}, taken)
+            except BaseException as error:
+                if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+                    raise
+                why = " ".join(str(error).split()) if isinstance(error, InvalidInput) else one_line(error)
+                faults.append((entry.name, f"{entry.value}: {why}"))
+            else:
+                kinds[kind.name] = kind
+                of_kind = f"is that of {kind.name} work"
+                taken |= {flag: f"the flag --{flag.replace('_', '-')} {of_kind}" for flag in kind.flags}
+    return kinds, faults
 
 
 def _loaded(entry: EntryPoint, known: Mapping[str, WorkKind], taken: Mapping[str, str]) -> WorkKind:
@@ -139,26 +175,15 @@ def _loaded(entry: EntryPoint, known: Mapping[str, WorkKind], taken: Mapping[str
         raise InvalidInput(f"it is a {type(kind).__name__}", hint="name a WorkKind")
     if kind.name != entry.name:
         raise InvalidInput(f"its kind is {kind.name!r}", hint="give the entry point the same name")
-    for field in kind.fields:
-        if not is_json(field.type):
-            kinds = "text, numbers, booleans, None, lists and dicts"
-            raise InvalidInput(f"its field {field.name!r} is {_name(field.type)}", hint=f"a field is made of {kinds}")
-    import msgspec  # only those who have packages wait for it
-
-    msgspec.json.Decoder(kind.value)  # raises where a text could be two things
+    check_added(kind)
     for flag in kind.flags:
         if flag in taken:
             raise InvalidInput(taken[flag], hint="give the kind, or the field, another name or flag")
     return kind
 
 
-def _name(hint: Any) -> str:
-    return getattr(hint, "__name__", str(hint))
-
-
 def _flags_taken() -> Iterator[str]:
     yield from _TAKEN
-    yield "unreadable"  # what work is called that cannot be read
     for kind in OUR_KINDS:
         yield from kind.flags
     for field in POLICIES.values():
@@ -166,25 +191,38 @@ def _flags_taken() -> Iterator[str]:
         yield field.about.flag
 
 
-def _entry_points() -> Iterable[EntryPoint]:
-    if not any(map(_may_have_some, dict.fromkeys(sys.path))):
-        return ()
-    from importlib.metadata import entry_points
+def _distributions() -> Iterator[tuple[str, Distribution]]:
+    """The packages that name our group, and where they are. Only the metadata of these is read: that of all takes ten
+    times as long, and most who call the command line have none. Of one that is on two places, the first counts."""
+    seen: set[str] = set()
+    for place in dict.fromkeys(sys.path):
+        try:
+            names = sorted(os.listdir(place or "."))
+        except OSError:
+            if os.path.isfile(place):  # an archive
+                from importlib.metadata import distributions
 
-    # Of a package that is found twice, on two places of the path, the first counts.
-    return dict.fromkeys(entry_points(group=GROUP))
+                yield from ((place, one) for one in distributions(path=[place]) if _is_first(one.name, seen))
+            continue
+        for name in names:
+            stem, _, suffix = name.rpartition(".")
+            if suffix in ("dist-info", "egg-info") and _is_first(stem.partition("-")[0], seen):
+                folder = Path(place, name)
+                if _names_group(folder):
+                    from importlib.metadata import PathDistribution
+
+                    yield str(folder), PathDistribution(folder)
 
 
-def _may_have_some(place: str) -> bool:
-    """Whether a place of the path has packages that name our group. To read all metadata takes ten times as long, and
-    most who call the command line have none."""
+def _is_first(name: str, seen: set[str]) -> bool:
+    normal = re.sub(r"[-_.]+", "_", name).lower()
+    known = normal in seen
+    seen.add(normal)
+    return not known
+
+
+def _names_group(folder: Path) -> bool:
     try:
-        names = os.listdir(place or ".")
+        return GROUP.encode() in (folder / "entry_points.txt").read_bytes()
     except OSError:
-        return os.path.isfile(place)  # an archive: ask the slow way
-    for name in names:
-        if name.endswith((".dist-info", ".egg-info")):
-            with suppress(OSError):
-                if GROUP.encode() in Path(place, name, "entry_points.txt").read_bytes():
-                    return True
-    return False
+        return False

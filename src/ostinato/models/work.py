@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
+from ostinato.logs import one_line
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, default_timeout, installed_kinds
 from ostinato.models.nesting import MOST_SHOWN_DEPTH, check_depth, is_deeper, too_deep
-from ostinato.models.policy_values import check_key
-from ostinato.models.work_kinds import KIND_PREFIX, ProcessWork, Work
+from ostinato.models.work_kinds import ProcessWork, Work, check_task, is_added
 from ostinato.models.work_values import OUR_KINDS, Agent, Function, Http, Shell, Unreadable
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Http",
     "ProcessWork",
     "Shell",
-    "UnknownKind",
     "Unreadable",
     "Work",
     "default_timeout",
@@ -67,7 +66,7 @@ def _plain_text(task: str) -> str:
 def _text(work: Work) -> str:
     is_call = isinstance(work, Function)
     if isinstance(work, Function):
-        check_key(work.task, "task", "give the name of a task, such as mail")
+        check_task(work.task, "give the name of a task, such as mail")
     what = f"the arguments of task {work.needs!r} are" if is_call else f"this {work.kind} work is"
     field = "args" if is_call else "json" if isinstance(work, Http) else "work"
     try:
@@ -173,41 +172,36 @@ def read_work(text: str, kind: str | None = None) -> Work:
         raise NotLoadable(f"its {kind} work is nested too deep") from None
     except msgspec.DecodeError as error:
         raise NotLoadable(f"its {kind} work is not readable: {error}") from error
+    except Exception as error:  # the class of a package may raise anything: its row must not be hidden for that
+        raise NotLoadable(f"its {kind} work cannot be read: {one_line(error)}") from error
 
 
-class UnknownKind(NotLoadable):
-    """Work of a kind that this process does not know; another node may."""
-
-    def __init__(self, kind: str) -> None:
-        self.needs = KIND_PREFIX + kind
-        if kind in broken_kinds():
-            super().__init__(f"its work is of the kind {kind!r}, whose package does not work: {broken_kinds()[kind]}")
-            return
-        known = ", ".join(sorted(installed_kinds()))
-        super().__init__(
-            f"its work is of the unknown kind {kind!r}; this version knows {known}: upgrade Ostinato, or install the "
-            "package that adds it"
-        )
+def _unknown(kind: str) -> NotLoadable:
+    if kind in broken_kinds():
+        return NotLoadable(f"its work is of the kind {kind!r}, whose package does not work: {broken_kinds()[kind]}")
+    known = ", ".join(sorted(installed_kinds()))
+    return NotLoadable(
+        f"its work is of the unknown kind {kind!r}; this version knows {known}: upgrade Ostinato, or install the "
+        "package that adds it"
+    )
 
 
 def _decoder(kind: str) -> Callable[[str], Work]:
     """Of a kind that a package adds."""
     found = added_kinds().get(kind)
     if found is None:
-        raise UnknownKind(kind)
+        raise _unknown(kind)
     return _DECODERS.setdefault(kind, msgspec.json.Decoder(found.value).decode)
 
 
 def load_work(text: str, task: str | None = None) -> Work | Unreadable:
     """The work of a stored text, or what is wrong with it; `task` is what its row says that it needs."""
     if is_deeper(text.encode(), MOST_SHOWN_DEPTH):
-        return Unreadable("", "its work is nested too deep to be shown")
+        return Unreadable("", "its work is nested too deep to be shown", needs=task if is_added(task) else None)
     try:
         return read_work(text)
-    except UnknownKind as error:
-        return Unreadable(text, str(error), needs=task if task == error.needs else None)
     except NotLoadable as error:
-        return Unreadable(text, str(error))
+        return Unreadable(text, str(error), needs=task if is_added(task) else None)
 
 
 def work_json(work: Work | Unreadable) -> dict[str, Any]:

@@ -8,6 +8,7 @@ It imports nothing heavy, so that the command line prints its help in no time.
 from __future__ import annotations
 
 import inspect
+import keyword
 import re
 import types
 from collections.abc import Callable, Mapping
@@ -16,8 +17,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
-from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.logs import one_line
+from ostinato.models.policy_values import check_key, positive_duration
 
 __all__ = [
     "KIND_PREFIX",
@@ -28,9 +30,13 @@ __all__ = [
     "Work",
     "WorkField",
     "WorkKind",
-    "is_json",
+    "check_flag",
+    "check_task",
+    "counted_as",
+    "is_added",
     "is_task",
     "line_of",
+    "parts_of",
     "unserved",
 ]
 
@@ -164,7 +170,7 @@ class KindField:
     @property
     def form(self) -> FieldForm:
         """How it is written, by its type."""
-        parts = [part for part in _parts(self.type) if part is not types.NoneType]
+        parts = [part for part in parts_of(self.type) if part is not types.NoneType]
         origins = [get_origin(part) for part in parts]
         if str in parts:
             return FieldForm.COMMAND if list in origins else FieldForm.TEXT
@@ -177,36 +183,24 @@ class KindField:
             return FieldForm.NUMBER
         if origin is Literal:
             return FieldForm.CHOICE
-        if origin is list and str in _parts(get_args(only)[0]):
+        if origin is list and str in parts_of(get_args(only)[0]):
             return FieldForm.TEXTS
         return FieldForm.PAIRS if only == dict[str, str] else FieldForm.JSON
 
     @property
     def choices(self) -> list[str]:
         """The words that it may be, if it may not be any."""
-        return [str(word) for part in _parts(self.type) if get_origin(part) is Literal for word in get_args(part)]
+        return [str(word) for part in parts_of(self.type) if get_origin(part) is Literal for word in get_args(part)]
 
     @property
     def is_nullable(self) -> bool:
         """Whether it may be None."""
-        return types.NoneType in _parts(self.type)
+        return types.NoneType in parts_of(self.type)
 
 
-def _parts(hint: Any) -> tuple[Any, ...]:
+def parts_of(hint: Any) -> tuple[Any, ...]:
     """The members of a union; a type that is none is its own."""
     return get_args(hint) if isinstance(hint, types.UnionType) or "Union" in str(get_origin(hint)) else (hint,)
-
-
-def is_json(hint: Any) -> bool:
-    """Whether what a field may be can be written, sent and stored as it is."""
-    if hint in (str, int, float, bool, types.NoneType, Any):
-        return True
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return all(isinstance(word, str) for word in parts)
-    if origin is dict and parts[0] is not str:
-        return False
-    return (origin in (list, dict) or _parts(hint) != (hint,)) and all(map(is_json, parts))
 
 
 @dataclass(frozen=True)
@@ -242,7 +236,7 @@ class WorkKind:
         if not (isinstance(value, type) and issubclass(value, Work)) or how is None or not how.frozen:
             raise InvalidInput(f"{value!r} is no class of work", hint="give a frozen dataclass of ostinato.Work")
         name = getattr(value, "kind", None)
-        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name) or name in _NO_KINDS:
             raise InvalidInput(f"a kind of work cannot be called {name!r}", hint='write kind: ClassVar[str] = "sql"')
         if not fields(value):
             raise InvalidInput(f"{value.__name__} has no fields", hint="it needs one at least, such as query: str")
@@ -250,8 +244,14 @@ class WorkKind:
             if one.name in _RESERVED or not re.fullmatch(r"[a-z][a-z0-9_]*", one.name):
                 hint = f"give a name in small letters; {', '.join(sorted(_RESERVED))} mean something else"
                 raise InvalidInput(f"a field of work cannot be called {one.name!r}", hint=hint)
+        names = [one.name for one in fields(value)]
+        for main in self.main:
+            if main not in names:
+                raise InvalidInput(f"main names {main!r}, which is no field", hint=f"name one of {', '.join(names)}")
+        if self.flag:
+            check_flag(self.flag)
         if self.timeout is not None:
-            parse_duration(self.timeout, field="timeout")
+            positive_duration("timeout", self.timeout)
 
     @property
     def name(self) -> str:
@@ -301,6 +301,15 @@ class WorkKind:
         """Whether viewers see all of it but secrets."""
         return all(one.about.secret or one.about.shown is Shown.VIEWERS for one in self.fields)
 
+    def make(self, **given: Any) -> Work:
+        """Work of this kind; InvalidInput if it cannot be, whatever the class of a package raises then."""
+        try:
+            return self.value(**given)
+        except InvalidInput:
+            raise
+        except Exception as error:
+            raise InvalidInput(f"this {self.name} work cannot be: {one_line(error)}") from error
+
     def references(self, work: Work) -> dict[str, str]:
         """The values of its secret fields, by the field, or by the name in it."""
         found: dict[str, str] = {}
@@ -330,7 +339,16 @@ class WorkKind:
         return tuple((name, f"{name}." if len(found) > 1 else "") for name in found)
 
 
-_RESERVED = frozenset({"kind", *(name for name in vars(Work) if not name.startswith("_"))})
+_NO_KINDS = frozenset({*keyword.kwlist, "unreadable"})
+"""What cannot be a flag, and what work is called that cannot be read."""
+_RESERVED = frozenset({"kind", "of", *(name for name in vars(Work) if not name.startswith("_"))})
+"""What works, and the answers that are made of them, have themselves."""
+
+
+def check_flag(flag: str) -> None:
+    """A flag is the name of a parameter, too."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", flag) or keyword.iskeyword(flag):
+        raise InvalidInput(f"the flag {flag!r} cannot be typed", hint="give small letters, digits and _, such as dsn")
 
 
 def _field(one: Field[Any], hint: Any, default: Any) -> KindField:
@@ -353,6 +371,26 @@ def line_of(work: Work) -> str:
 def is_task(needs: str | None) -> bool:
     """Whether what a run needs is a task, and no kind of work."""
     return needs is not None and not needs.startswith(KIND_PREFIX)
+
+
+def is_added(needs: str | None) -> bool:
+    """Whether what a run needs is a kind of work that a package adds. A node that cannot read such work lacks the
+    package, or has another version of it; others may read it."""
+    return needs is not None and needs.startswith(KIND_PREFIX)
+
+
+def check_task(name: Any, hint: str) -> None:
+    """The name of a task, which is none of a kind of work."""
+    check_key(name, "task", hint)
+    if name.startswith(KIND_PREFIX):
+        raise InvalidInput(
+            f"a task cannot be called {name!r}", field="task", hint="kind: is reserved for the scheduler"
+        )
+
+
+def counted_as(task: str | None, schedule: str | None, kind: str) -> str:
+    """What a run is counted under: its task; for other work its schedule, and without one its kind."""
+    return (task if is_task(task) else schedule) or kind
 
 
 def unserved(needs: str) -> str:

@@ -23,6 +23,7 @@ from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queu
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
@@ -128,7 +129,7 @@ class RunService:
         (id,) = await self._enqueue(spec, [found], await self._policy(found, {**options, **policy}, project), project)
         return id
 
-    @audited("run.exec", about=lambda _, run: run.task or run.kind)
+    @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
     async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Unpack[PolicyOptions]) -> NewRun:
         """The run that `enqueue_work` would queue, for whoever executes it right away, once."""
         _check_budget(policy)

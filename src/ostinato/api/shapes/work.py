@@ -73,7 +73,7 @@ def make_work(asked: Any) -> Work:
     """The work that was asked for; what is wrong with it is told by its field, work.command say."""
     given = asked.model_dump(by_alias=True)
     with under("work"):
-        return installed_kinds()[given.pop("kind")].value(**given)
+        return installed_kinds()[given.pop("kind")].make(**given)
 
 
 def _makeable(asked: Any) -> Any:

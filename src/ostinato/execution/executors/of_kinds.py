@@ -14,9 +14,8 @@ from typing import Any
 
 from ostinato.errors import InvalidInput
 from ostinato.execution.executors.base import Executor, ExecutorHost
-from ostinato.execution.outcome import one_line
 from ostinato.execution.registry import TaskDefinition
-from ostinato.logs import get_logger
+from ostinato.logs import get_logger, one_line
 from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.work_kinds import KIND_PREFIX, WorkKind
 from ostinato.models.work_values import OUR_KINDS
@@ -41,7 +40,7 @@ def _definitions() -> Iterator[TaskDefinition]:
     for kind in added_kinds().values():
         try:
             function = _function(kind)
-        except Exception as error:  # a package that is broken is told, and the node starts
+        except (Exception, SystemExit) as error:  # a package that is broken is told, and the node starts
             log.error("%s work cannot be executed here: %s", kind.name, one_line(error))
             continue
         is_async = inspect.iscoroutinefunction(function)

@@ -22,8 +22,9 @@ from ostinato.execution.executors.base import STOPPED, Call
 from ostinato.execution.executors.group import NotStarted, end_of
 from ostinato.execution.executors.pipes import PipeReader
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import starved
+from ostinato.logs import one_line
 from ostinato.models.states import Cause
 from ostinato.models.work import Function
 from ostinato.tuning import Tuning

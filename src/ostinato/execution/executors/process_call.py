@@ -11,8 +11,9 @@ from typing import Any, Self
 
 from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
 from ostinato.execution.executors.group import NotStarted, ProcessGroup
-from ostinato.execution.outcome import Outcome, OutcomeKind, one_line, raised
+from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import is_exhausted, starved
+from ostinato.logs import one_line
 from ostinato.models.states import Cause
 from ostinato.tuning import Tuning
 
