@@ -187,7 +187,7 @@ BROKEN = {
     "mutable": (ECHO.replace("frozen=True, ", "").replace('"echo"', '"mutable"'), "frozen dataclass"),
     "reserved": (ECHO.replace("    text:", "    line:").replace('"echo"', '"reserved"'), "called 'line'"),
     "hidden": (ECHO.replace("    text:", "    _text:").replace('"echo"', '"hidden"'), "cannot be called '_text'"),
-    "shell": (ECHO.replace('"echo"', '"shell"'), "another kind is called 'shell' already"),
+    "shell": (ECHO.replace('"echo"', '"shell"'), "Ostinato has a kind called 'shell'"),
     "types": (
         ECHO.replace("times: Annotated[int,", "times: Annotated[complex,").replace('"echo"', '"types"'),
         "field 'times' is complex",
@@ -255,7 +255,7 @@ def test_work_of_a_broken_package_says_why_it_cannot_be_read(tmp_path: Path, mak
     (folder / "ostinato_echo.py").write_text("import no_such_library", encoding="utf-8")
     with installed(folder):
         reason = getattr(app.schedules.get("hello").work, "reason", "")
-        assert "whose package does not work: ostinato_echo:kind: ModuleNotFoundError: No module named" in reason
+        assert "whose package cannot be loaded: ostinato_echo:kind: ModuleNotFoundError: No module named" in reason
 
 
 def test_a_function_that_cannot_be_imported_is_not_announced(
@@ -281,7 +281,7 @@ def test_two_packages_of_one_kind_are_told_and_the_first_counts(
     leave(folder, "ostinato_second", ECHO, "echo = ostinato_second:kind")
     with installed(folder):
         assert list(added_kinds()) == ["echo"]
-        assert "another kind is called 'echo' already; uninstall one of the two packages" in caplog.text
+        assert "another package adds 'echo'; uninstall one of the two" in caplog.text
 
 
 def test_a_package_is_asked_for_no_more_than_its_own_metadata(tmp_path: Path) -> None:

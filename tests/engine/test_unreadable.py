@@ -56,7 +56,7 @@ def test_unreadable_work_is_neither_triggered_nor_edited_by_halves(app: Ostinato
     leave(app, fake_clock, {"work": "garbage"})
     with pytest.raises(Conflict, match="cannot be triggered"):
         app.schedules.trigger("odd")
-    with pytest.raises(Conflict, match="give it a new one"):
+    with pytest.raises(Conflict, match="fix that, or give it new work"):
         app.schedules.edit("odd", priority=1)
 
 

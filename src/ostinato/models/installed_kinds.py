@@ -32,6 +32,7 @@ __all__ = [
     "default_timeout",
     "find_kind",
     "installed_kinds",
+    "kind_faults",
     "kind_of",
     "one_of_flags",
     "secret_fields",
@@ -62,10 +63,10 @@ _TAKEN = (
 @dataclass(frozen=True, slots=True)
 class _Found:
     kinds: Mapping[str, WorkKind]
-    broken: Mapping[str, str]
+    faults: Sequence[tuple[str, str]]
 
 
-_NOTHING = _Found({}, {})
+_NOTHING = _Found({}, ())
 _kept: dict[str, _Found] = {}
 """What was found, once it was looked for."""
 _thread = threading.local()
@@ -95,9 +96,15 @@ def added_kinds() -> Mapping[str, WorkKind]:
     return _added().kinds
 
 
+def kind_faults() -> Sequence[tuple[str, str]]:
+    """What packages name in our group and cannot be loaded, each with the reason."""
+    return _added().faults
+
+
 def broken_kinds() -> Mapping[str, str]:
-    """The names that packages gave and that do not work, each with the reason."""
-    return _added().broken
+    """The names of kinds that nobody here has because their package cannot be loaded, each with the reason."""
+    found = _added()
+    return {name: why for name, why in reversed(found.faults) if name not in found.kinds}
 
 
 def secret_fields(kind: str) -> Sequence[str]:
@@ -133,11 +140,10 @@ def _added() -> _Found:
         kinds, faults = _look()
     finally:
         _thread.is_looking = False
-    broken = {name: why for name, why in reversed(faults) if name not in kinds}
-    found = _Found(kinds, broken)
+    found = _Found(kinds, faults)
     if _kept.setdefault(GROUP, found) is found:
         for name, why in faults:
-            log.error("the kind of work %r of a package does not work here: %s", name, why)
+            log.error("the kind of work %r cannot be loaded: %s", name, why)
     return _kept[GROUP]
 
 
@@ -168,8 +174,10 @@ def _look() -> tuple[dict[str, WorkKind], list[tuple[str, str]]]:
 
 
 def _loaded(entry: EntryPoint, known: Mapping[str, WorkKind], taken: Mapping[str, str]) -> WorkKind:
+    if entry.name in _OURS:
+        raise InvalidInput(f"Ostinato has a kind called {entry.name!r}", hint="give it another name")
     if entry.name in known:
-        raise InvalidInput(f"another kind is called {entry.name!r} already", hint="uninstall one of the two packages")
+        raise InvalidInput(f"another package adds {entry.name!r}", hint="uninstall one of the two")
     kind = entry.load()
     if not isinstance(kind, WorkKind):
         raise InvalidInput(f"it is a {type(kind).__name__}", hint="name a WorkKind")

@@ -178,7 +178,7 @@ def read_work(text: str, kind: str | None = None) -> Work:
 
 def _unknown(kind: str) -> NotLoadable:
     if kind in broken_kinds():
-        return NotLoadable(f"its work is of the kind {kind!r}, whose package does not work: {broken_kinds()[kind]}")
+        return NotLoadable(f"its work is of the kind {kind!r}, whose package cannot be loaded: {broken_kinds()[kind]}")
     known = ", ".join(sorted(installed_kinds()))
     return NotLoadable(
         f"its work is of the unknown kind {kind!r}; this version knows {known}: upgrade Ostinato, or install the "

@@ -234,7 +234,7 @@ class WorkKind:
         value = self.value
         how = getattr(value, "__dataclass_params__", None)
         if not (isinstance(value, type) and issubclass(value, Work)) or how is None or not how.frozen:
-            raise InvalidInput(f"{value!r} is no class of work", hint="give a frozen dataclass of ostinato.Work")
+            raise InvalidInput(f"{value!r} is not a class of work", hint="give a frozen dataclass that inherits from ostinato.Work")
         name = getattr(value, "kind", None)
         if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name) or name in _NO_KINDS:
             raise InvalidInput(f"a kind of work cannot be called {name!r}", hint='write kind: ClassVar[str] = "sql"')
@@ -242,7 +242,7 @@ class WorkKind:
             raise InvalidInput(f"{value.__name__} has no fields", hint="it needs one at least, such as query: str")
         for one in fields(value):
             if one.name in _RESERVED or not re.fullmatch(r"[a-z][a-z0-9_]*", one.name):
-                hint = f"give a name in small letters; {', '.join(sorted(_RESERVED))} mean something else"
+                hint = f"give a name in small letters; {', '.join(sorted(_RESERVED))} are reserved"
                 raise InvalidInput(f"a field of work cannot be called {one.name!r}", hint=hint)
         names = [one.name for one in fields(value)]
         for main in self.main:
@@ -397,5 +397,5 @@ def unserved(needs: str) -> str:
     """What is wrong where no running node knows this name of a task, or of an added kind of work."""
     if not is_task(needs):
         kind = needs.removeprefix(KIND_PREFIX)
-        return f"no running node can execute {kind} work: the package that adds it is not installed there"
+        return f"no running node can execute {kind} work: the package that adds it is not installed there, or cannot be loaded"
     return f"task {needs!r} is not registered on any running node"

@@ -27,7 +27,7 @@ def edited_spec(
     """The schedule with what was given."""
     if work is None and isinstance(current.work, Unreadable):
         raise Conflict(
-            f"the work of schedule {current.name!r} cannot be read ({current.work.reason}): give it a new one"
+            f"the work of schedule {current.name!r} cannot be read ({current.work.reason}): fix that, or give it new work"
         )
     return ScheduleSpec(
         current.name,
