@@ -397,5 +397,5 @@ def unserved(needs: str) -> str:
     """What is wrong where no running node knows this name of a task, or of an added kind of work."""
     if not is_task(needs):
         kind = needs.removeprefix(KIND_PREFIX)
-        return f"no running node can execute {kind} work: the package that adds it is not installed there, or cannot be loaded"
+        return f"no running node can execute {kind} work: its package is not installed there, or cannot be loaded"
     return f"task {needs!r} is not registered on any running node"

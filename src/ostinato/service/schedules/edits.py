@@ -27,7 +27,8 @@ def edited_spec(
     """The schedule with what was given."""
     if work is None and isinstance(current.work, Unreadable):
         raise Conflict(
-            f"the work of schedule {current.name!r} cannot be read ({current.work.reason}): fix that, or give it new work"
+            f"the work of schedule {current.name!r} cannot be read ({current.work.reason}): "
+            "fix that, or give it new work"
         )
     return ScheduleSpec(
         current.name,
