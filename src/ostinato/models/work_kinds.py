@@ -234,7 +234,7 @@ class WorkKind:
         value = self.value
         how = getattr(value, "__dataclass_params__", None)
         if not (isinstance(value, type) and issubclass(value, Work)) or how is None or not how.frozen:
-            raise InvalidInput(f"{value!r} is not a class of work", hint="give a frozen dataclass that inherits from ostinato.Work")
+            raise InvalidInput(f"{value!r} is not a frozen dataclass that inherits from ostinato.Work")
         name = getattr(value, "kind", None)
         if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name) or name in _NO_KINDS:
             raise InvalidInput(f"a kind of work cannot be called {name!r}", hint='write kind: ClassVar[str] = "sql"')
