@@ -180,13 +180,22 @@ def test_a_page_tells_what_is_empty_and_need_not_be(monkeypatch: pytest.MonkeyPa
     assert work_page(Copy("x")).splitlines()[1:] == ["rules a=b", 'deep {"a": [1]}', "most 3", "note x"]
 
 
-def test_a_kind_that_nothing_can_be_made_of_takes_nothing_from_the_others(caplog: pytest.LogCaptureFixture) -> None:
+NO_TEXT: Any = 5
+
+
+@pytest.mark.parametrize(
+    "about", [WorkField("", flag="My Flag"), WorkField("", flag="lambda"), WorkField(NO_TEXT, written=NO_TEXT)]
+)
+def test_a_kind_that_nothing_can_be_made_of_takes_nothing_from_the_others(
+    about: WorkField, caplog: pytest.LogCaptureFixture
+) -> None:
     @dataclass(frozen=True)
     class Odd(Work):
         kind: ClassVar[str] = "odd"
         text: str
-        more: Annotated[int, WorkField("", flag="My Flag")] = 1
+        more: int = 1
 
+    Odd.__annotations__["more"] = Annotated[int, about]
     kinds = {kind.name: kind for kind in (*OUR_KINDS, WorkKind(Odd, print), copy)}
     with caplog.at_level(logging.ERROR, "ostinato"):
         assert list(of_each_kind(_flags, "flags", kinds)) == ["function", "shell", "agent", "http", "copy"]

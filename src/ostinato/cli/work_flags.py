@@ -85,6 +85,7 @@ def _flags(kind: WorkKind) -> dict[str, WorkFlag]:
     """The flags of a kind by their names; raises where there cannot be such flags."""
     flags = {flag.name: flag for flag in _of(kind)}
     make_dataclass("Flags", [(name, flag.type) for name, flag in flags.items()])
+    " ".join([kind.title, *(flag.help for flag in flags.values())])  # each a text, or no help could be printed
     return flags
 
 
