@@ -10,13 +10,12 @@ from typing import Annotated, Any, ClassVar, Literal, Optional
 
 import pytest
 
-from ostinato.api.permissions import check_permissions
 from ostinato.api.redaction import shown, shown_to
 from ostinato.api.shapes.work import _request
 from ostinato.cli.work import _value
 from ostinato.cli.work_flags import _flags
 from ostinato.cli.work_view import work_page
-from ostinato.errors import InvalidInput, NotAllowed
+from ostinato.errors import InvalidInput
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.kind_parts import of_each_kind
@@ -48,11 +47,10 @@ class Lines(Work):
     text: Seen
     token: Secret = ""
     headers: Secrets = field(default_factory=dict)
-    more: Annotated[list[str], WorkField("", secret=True)] = field(default_factory=list)
 
     @property
     def line(self):
-        return f"{self.text} {self.token[::-1]} {self.token} {self.headers} {self.more}"
+        return f"{self.text} {self.token[::-1]} {self.token} {self.headers}"
 
 
 @dataclass(frozen=True)
@@ -88,10 +86,10 @@ def test_no_line_shows_a_secret_to_others_than_admins(secrets: Any, role: Role) 
     told = seen_by(role, secrets.First(literal))
     assert (told.headers, "hunter2" in told.line) == ({"Authorization": "***"}, False)
     assert seen_by(Role.ADMIN, secrets.First(literal)).line == str(literal)
-    told = seen_by(role, secrets.Lines("hi abc abcdef", "abcdef", {"A": "abc", "B": "env:B"}, ["pa55word"]))
-    assert told.line == "hi *** *** *** *** {'A': '***', 'B': 'env:B'} ***"
-    assert (told.text, told.token, told.more) == ("hi abc abcdef", "***", "***")
-    assert seen_by(role, secrets.Lines("hi", "env:T")).line == "hi T:vne env:T {} ***", "a reference is no secret"
+    told = seen_by(role, secrets.Lines("hi abc abcdef", "abcdef", {"A": "abc", "B": "env:B"}))
+    assert told.line == "hi *** *** *** *** {'A': '***', 'B': 'env:B'}"
+    assert (told.text, told.token) == ("hi abc abcdef", "***")
+    assert seen_by(role, secrets.Lines("hi", "env:T")).line == "hi T:vne env:T {}", "a reference is no secret"
     assert seen_by(role, secrets.Strict("hi", "abcdef")).line == "***"
     assert seen_by(role, secrets.Strict("hi")).line == "***"
 
@@ -103,15 +101,6 @@ def test_the_line_of_a_secret_is_not_public(secrets: Any) -> None:
         "strict": True,
     }
     assert seen_by(Role.VIEWER, secrets.First({"A": "env:A"})).line == "***"
-
-
-def test_a_list_of_secrets_is_checked_as_a_text_is(secrets: Any) -> None:
-    login = Login("ada", Role.OPERATOR, None, None, None)
-    check_permissions(login, secrets.Lines("hi", more=["pa55word"]), None)
-    with pytest.raises(NotAllowed, match="a more that reads a secret"):
-        check_permissions(login, secrets.Lines("hi", more=["a", "env:TOKEN"]), None)
-    with pytest.raises(InvalidInput, match="token is"):
-        check_permissions(login, secrets.Lines("hi", token="***"), None)
 
 
 @dataclass(frozen=True)
@@ -223,11 +212,3 @@ def test_a_default_that_is_not_json_hides_no_other_form(tmp_path: Path) -> None:
     with installed(leave(tmp_path / "packages", "ostinato_secrets", source, *entries)):
         names = [kind.name for kind in answers.kind_answers().items]
     assert names == ["function", "shell", "agent", "http", "first"]
-
-
-def test_a_field_may_have_the_name_of_what_answers_can_do(tmp_path: Path) -> None:
-    source = SECRETS.replace("headers: Secrets\n", "of: Seen\n", 1)
-    entry = "first = ostinato_secrets:first"
-    with installed(leave(tmp_path / "packages", "ostinato_secrets", source, entry), "ostinato_secrets") as module:
-        package: Any = module
-        assert seen_by(Role.VIEWER, package.First("hi")).of == "hi"

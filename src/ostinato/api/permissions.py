@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from ostinato.api.access import require
 from ostinato.api.redaction import HIDDEN
@@ -75,11 +74,9 @@ def _power(work: Work | Unreadable) -> str | None:
     return None
 
 
-def _texts(value: Any) -> Mapping[str, str]:
+def _texts(value: Mapping[str, str] | str | None) -> Mapping[str, str]:
     """The texts in a secret field, by the name in it, or by none."""
-    if isinstance(value, Mapping):
-        return {name: str(text) for name, text in value.items()}
-    return {} if value is None else {"": str(value)}
+    return value if isinstance(value, Mapping) else {} if value is None else {"": value}
 
 
 def _check_shown(work: Work | None) -> None:

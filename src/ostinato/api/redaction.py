@@ -19,7 +19,7 @@ from msgspec import Struct
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import find_kind
 from ostinato.models.project import Project
-from ostinato.models.work_kinds import FieldForm, KindField, Shown, WorkKind, line_of
+from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
 from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 
 __all__ = ["HIDDEN", "may_be_hidden", "shown", "shown_to"]
@@ -91,7 +91,7 @@ def _hide(value: Any, kind: WorkKind, *, is_operator: bool) -> None:
         value.line = _line(value.line, kind, given, seen) if is_operator or kind.is_public else HIDDEN
     for one in kind.fields:
         told = seen[one.name]
-        if not one.about.secret and not is_operator and one.about.shown is not Shown.VIEWERS and told is not None:
+        if not is_operator and may_be_hidden(one) and told is not None:
             is_address = one.about.shown is Shown.WITHOUT_QUERY and isinstance(told, str)
             told = _hidden_query(told) if is_address else HIDDEN
         setattr(value, one.name, told)
@@ -99,10 +99,10 @@ def _hide(value: Any, kind: WorkKind, *, is_operator: bool) -> None:
 
 def may_be_hidden(one: KindField) -> bool:
     """Whether the stars may stand in the place of a whole field of work, whatever its type."""
-    return one.form is not FieldForm.PAIRS if one.about.secret else one.about.shown is not Shown.VIEWERS
+    return not one.about.secret and one.about.shown is not Shown.VIEWERS
 
 
-def _without_secrets(given: Any) -> Any:
+def _without_secrets(given: Mapping[str, str] | str | None) -> Any:
     if given is None:
         return None
     return _names(given) if isinstance(given, Mapping) else _names({"": given})[""]
@@ -118,21 +118,18 @@ def _line(line: str, kind: WorkKind, given: Mapping[str, Any], seen: Mapping[str
     except Exception:
         return HIDDEN  # the stars are not what its class takes
     # Another field may repeat a secret. The longest goes first: it may begin as a shorter one does.
-    for text in sorted(_hidden_texts(given, seen), key=len, reverse=True):
+    for text in sorted(_literals(given, seen), key=len, reverse=True):
         line = line.replace(text, HIDDEN)
     return line
 
 
-def _hidden_texts(given: Any, seen: Any) -> Iterator[str]:
-    """Every text in what was given, wherever stars stand in its place."""
-    if isinstance(given, Mapping):
-        for name, value in given.items():
-            yield from _hidden_texts(value, seen[name] if isinstance(seen, Mapping) else seen)
-    elif isinstance(given, list):
-        for value in given:
-            yield from _hidden_texts(value, seen)
-    elif given not in (None, "", True, False) and seen == HIDDEN:
-        yield str(given)
+def _literals(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[str]:
+    """The texts in the place of which stars are seen."""
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _literals(value, seen[name])
+        elif value and value != seen[name]:
+            yield value
 
 
 @cache
@@ -165,8 +162,5 @@ def _hidden_query(url: str) -> str:
     return f"{place}?{shown}" if question else place.partition("#")[0]
 
 
-def _names(values: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        name: value if isinstance(value, str) and _REFERENCE.fullmatch(value) else HIDDEN
-        for name, value in values.items()
-    }
+def _names(values: Mapping[str, str]) -> dict[str, str]:
+    return {name: value if _REFERENCE.fullmatch(value) else HIDDEN for name, value in values.items()}

@@ -175,10 +175,8 @@ def _work(model: work.Work | work.Unreadable) -> Work:
     """Made anew for each answer: it may be changed."""
     added = added_work().get(model.kind)
     if added is not None:
-        # Not by `of`, which may be the name of a field.
-        told = {name: getattr(model, name) for name in added.__struct_fields__ if name != "line"}
-        told["line"] = line_of(model)  # type: ignore[arg-type]  # it is no Unreadable
-        return added(**told)  # type: ignore[return-value]  # the type names those that are always there
+        line = line_of(model)  # type: ignore[arg-type]  # it is no Unreadable
+        return added.of(model, line=line)  # type: ignore[return-value]  # the type names those that are always there
     if model.kind in added_kinds():
         why = f"{model.kind} work cannot be shown here: the log says what is wrong with its package"
         return UnreadableWork.of(work.Unreadable("", why))
