@@ -90,6 +90,7 @@ def forgotten() -> None:
     """What this process knows of packages is looked for anew."""
     installed_kinds._kept.clear()
     answers.added_work.cache_clear()
+    answers.kind_answers.cache_clear()
     of_kinds.load_functions.cache_clear()
     redaction._kind_of.cache_clear()
     for name in set(work._DECODERS) - {"function", "shell", "agent", "http"}:

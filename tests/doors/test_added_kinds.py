@@ -134,9 +134,32 @@ def test_what_a_kind_must_be_given_is_told_by_its_flag(ostinato: Any, tmp_path: 
 def test_doctor_tells_of_packages(ostinato: Any, tmp_path: Path) -> None:
     leave(tmp_path / "packages", "ostinato_bad", "import no_such_library")
     assert ostinato("db", "migrate").code == 0
-    found = {one["text"]: one["status"] for one in ostinato("doctor", "--json").json if one["check"] == "kinds"}
+    findings = [one for one in ostinato("doctor", "--json").json if one["check"] == "kinds"]
+    assert findings[0]["fix"] == "fix or uninstall it; its entry point is 'bad' of ostinato.executors"
+    found = {one["text"]: one["status"] for one in findings}
     why = "bad work cannot be loaded: ostinato_bad:kind: ModuleNotFoundError: No module named 'no_such_library'"
     assert found == {why: "warn", "packages add echo, sql": "ok"}
+
+
+def test_a_package_that_no_flag_can_be_made_of_takes_no_command_away(ostinato: Any, tmp_path: Path) -> None:
+    leave(tmp_path / "packages", "ostinato_echo", ECHO.replace('"7m")', '"7m", main=("nope",))'))
+    done = ostinato("exec", "--shell", "echo hi")
+    assert (done.code, done.out) == (0, "hi\n"), done
+    assert "echo" in done.err, "the log names it"
+    assert ostinato("schedule", "ls").code == 0
+
+
+def test_flags_take_away_what_may_be_none_and_give_what_is_behind_it(ostinato: Any, tmp_path: Path) -> None:
+    source = ECHO.replace("Annotated[list[str], ", "Annotated[list[str] | None, ")
+    source = source.replace("Annotated[int, ", "Annotated[dict[str, int] | None, ").replace(" = 1\n", " = None\n")
+    leave(tmp_path / "packages", "ostinato_echo", source)
+    given = ("--echo-to", "A", "--echo-to", "2", "--echo-times", '{"a": 1}')
+    added = ostinato("schedule", "add", "x", "every 1h", "--echo", "hi", *given, "--json")
+    assert added.code == 0, added
+    assert (added.json["work"]["to"], added.json["work"]["times"]) == (["A", "2"], {"a": 1})
+    edited = ostinato("schedule", "edit", "x", "--echo-to", "none", "--echo-times", "none", "--json")
+    assert (edited.json["work"]["to"], edited.json["work"]["times"]) == (None, None)
+    assert "to none" in ostinato("schedule", "show", "x").out
 
 
 def test_where_the_package_is_missing_its_work_is_shown_and_kept(ostinato: Any, cli: CommandLine) -> None:
@@ -222,6 +245,7 @@ def test_the_description_of_the_api_covers_what_is_installed(server: dict[str, h
         "default": None,
         "secret": False,
         "choices": [],
+        "has_numbers": False,
     }
     document = server["admin"].get("/api/openapi.json").json()
     schemas = document["components"]["schemas"]
@@ -229,6 +253,24 @@ def test_the_description_of_the_api_covers_what_is_installed(server: dict[str, h
     assert schemas["NewSchedule"]["properties"]["work"]["discriminator"]["mapping"]["sql"].endswith("/NewSqlWork")
     assert schemas["Run"]["properties"]["work"]["discriminator"]["mapping"]["sql"].endswith("/SqlWork")
     assert set(schemas["SqlWork"]["properties"]) == {"kind", "statement", "database", "most", "token", "line"}
+
+    work = {"kind": "echo", "text": "hi", "token": "pa55word", "to": ["a"], "headers": {"A": "x1"}}
+    server["admin"].post("/api/schedules", json={"name": "x", "timing": "every 1h", "work": work})
+    for role in ROLES:
+        told = server[role].get("/api/schedules/x").json()["work"]
+        wrong = {
+            name: value for name, value in told.items() if not fits(value, schemas["EchoWork"]["properties"][name])
+        }
+        assert not wrong, role
+
+
+def fits(value: Any, schema: dict[str, Any]) -> bool:
+    """Whether a value is what a small schema says."""
+    types = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict, "null": type(None)}
+    if "anyOf" in schema:
+        return any(fits(value, part) for part in schema["anyOf"])
+    words = [schema["const"]] if "const" in schema else schema.get("enum", [value])
+    return value in words and isinstance(value, types[schema["type"]])
 
 
 @pytest.mark.parametrize(("token", "allowed"), [(None, True), ("pa55word", True), ("env:TOKEN", False)])

@@ -13,9 +13,12 @@ from ostinato.api.access import OPEN_PATHS, needed_role
 from ostinato.api.answers import problems
 from ostinato.api.idempotency import takes_key
 from ostinato.api.problems import Problem
+from ostinato.api.redaction import HIDDEN, may_be_hidden
 from ostinato.api.schemas import answer_schemas
 from ostinato.api.security import SAFE_METHODS
 from ostinato.models.access import Role
+from ostinato.models.installed_kinds import added_kinds
+from ostinato.models.work_kinds import FieldForm
 from ostinato.service.answers import added_work
 
 __all__ = ["describe"]
@@ -65,6 +68,7 @@ def describe(app: FastAPI, routes: Iterable[APIRoute]) -> dict[str, Any]:
     found, answered = answer_schemas([*told.values(), Problem, *added.values()])
     schemas |= answered
     for kind, answer in added.items():
+        _add_hidden(answered[answer.__name__]["properties"], kind)
         _add_kind(answered, kind, {"$ref": f"#/components/schemas/{answer.__name__}"})
     bodies = dict(zip(told, found, strict=False))
     for path, method, operation in _operations(document):
@@ -86,6 +90,13 @@ def _add_kind(node: Any, kind: str, answer: dict[str, str]) -> None:
             node["anyOf"].append(answer)
         for part in node.values():
             _add_kind(part, kind, answer)
+
+
+def _add_hidden(properties: dict[str, Any], kind: str) -> None:
+    """Where the stars may stand for what is no text, the schema says so."""
+    for one in added_kinds()[kind].fields:
+        if may_be_hidden(one) and one.form not in (FieldForm.TEXT, FieldForm.COMMAND):
+            properties[one.name] = {"anyOf": [properties[one.name], {"type": "string", "const": HIDDEN}]}
 
 
 def _tell(responses: dict[str, Any], schema: dict[str, Any]) -> None:

@@ -19,10 +19,10 @@ from msgspec import Struct
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import find_kind
 from ostinato.models.project import Project
-from ostinato.models.work_kinds import Shown, WorkKind
+from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
 from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
 
-__all__ = ["HIDDEN", "shown", "shown_to"]
+__all__ = ["HIDDEN", "may_be_hidden", "shown", "shown_to"]
 
 HIDDEN = "***"
 """Stands where a value is not shown."""
@@ -85,23 +85,51 @@ def _kind_of(answer: type[Struct]) -> WorkKind | None:
 
 def _hide(value: Any, kind: WorkKind, *, is_operator: bool) -> None:
     """What the description of its kind keeps from who asks."""
+    given = {one.name: getattr(value, one.name) for one in kind.fields}
+    seen = given | {one.name: _without_secrets(given[one.name]) for one in kind.fields if one.about.secret}
+    if hasattr(value, "line"):
+        value.line = _line(value.line, kind, given, seen) if is_operator or kind.is_public else HIDDEN
     for one in kind.fields:
-        given = getattr(value, one.name)
-        if given is None:
-            continue
-        if one.about.secret:
-            texts = given if isinstance(given, Mapping) else {"": given}
-            hidden = _names(texts)
-            for name in texts if hasattr(value, "line") else ():
-                if hidden[name] == HIDDEN and texts[name]:
-                    value.line = value.line.replace(texts[name], HIDDEN)
-            setattr(value, one.name, hidden if texts is given else hidden[""])
-        elif not is_operator and one.about.shown is Shown.WITHOUT_QUERY:
-            setattr(value, one.name, _hidden_query(given))
-        elif not is_operator and one.about.shown is not Shown.VIEWERS:
-            setattr(value, one.name, HIDDEN)
-    if not is_operator and hasattr(value, "line") and not kind.is_public:
-        value.line = HIDDEN
+        told = seen[one.name]
+        if not is_operator and may_be_hidden(one) and told is not None:
+            is_address = one.about.shown is Shown.WITHOUT_QUERY and isinstance(told, str)
+            told = _hidden_query(told) if is_address else HIDDEN
+        setattr(value, one.name, told)
+
+
+def may_be_hidden(one: KindField) -> bool:
+    """Whether the stars may stand in the place of a whole field of work, whatever its type."""
+    return not one.about.secret and one.about.shown is not Shown.VIEWERS
+
+
+def _without_secrets(given: Mapping[str, str] | str | None) -> Any:
+    if given is None:
+        return None
+    return _names(given) if isinstance(given, Mapping) else _names({"": given})[""]
+
+
+def _line(line: str, kind: WorkKind, given: Mapping[str, Any], seen: Mapping[str, Any]) -> str:
+    """The line of the same work without its secrets. A class may write it as it likes, so it is asked again: what it is
+    not given, it cannot show."""
+    if seen == given:
+        return line
+    try:
+        line = line_of(kind.value(**seen))
+    except Exception:
+        return HIDDEN  # the stars are not what its class takes
+    # Another field may repeat a secret. The longest goes first: it may begin as a shorter one does.
+    for text in sorted(_literals(given, seen), key=len, reverse=True):
+        line = line.replace(text, HIDDEN)
+    return line
+
+
+def _literals(given: Mapping[str, Any], seen: Mapping[str, Any]) -> Iterator[str]:
+    """The texts in the place of which stars are seen."""
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            yield from _literals(value, seen[name])
+        elif value and value != seen[name]:
+            yield value
 
 
 @cache

@@ -106,7 +106,7 @@ def _kinds() -> Iterator[Finding]:
     from ostinato.models.installed_kinds import GROUP, added_kinds, broken_kinds
 
     for name, why in broken_kinds().items():
-        fix = f"mend or uninstall the package; its entry point is {name!r} of {GROUP}"
+        fix = f"fix or uninstall it; its entry point is {name!r} of {GROUP}"
         yield Finding("kinds", "warn", f"{name} work cannot be loaded: {why}", fix)
     if added_kinds():
         yield Finding("kinds", "ok", f"packages add {named(sorted(added_kinds()))}")

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, get_origin
 
 from ostinato.errors import Conflict, InvalidInput
 from ostinato.models.installed_kinds import installed_kinds, one_of_flags
@@ -108,12 +109,13 @@ def _said(kind: WorkKind, flags: WorkFlags, current: Work | None = None) -> dict
     """The fields of the work that were given. A flag that would be without effect is a mistake."""
     from ostinato.cli.work_flags import FLAGS
 
-    known = FLAGS[kind.name]
+    known = FLAGS.get(kind.name, {})
     said: dict[str, Any] = {}
     given = _given(flags)
     for name in given:
         if name not in known:
-            wanted = " or ".join(_typed(one.main_flag) for one in installed_kinds().values() if name in FLAGS[one.name])
+            kinds = [installed_kinds()[other] for other, flags_of in FLAGS.items() if name in flags_of]
+            wanted = " or ".join(_typed(one.main_flag) for one in kinds)
             raise InvalidInput(
                 f"{_typed(name)} goes with {wanted}, not with {_typed(kind.main_flag)}", field=name, hint="leave it out"
             )
@@ -148,29 +150,33 @@ def _read(flag: WorkFlag, given: Any, said: Mapping[str, Any], current: Work | N
 
 
 def _value(one: KindField, flag: str, given: Any, before: Any) -> Any:
+    if one.is_nullable and given in (one.about.clear, [one.about.clear]):
+        return None
     match one.form:
         case FieldForm.PAIRS:
             return _pairs_of(flag, given, one.about.sign, before or {})
         case FieldForm.TEXTS:
-            takes_numbers = get_args(one.type)[0] is not str
             items = [] if given == [one.about.clear] else given
-            return [int(item) if item.isdecimal() else item.lower() for item in items] if takes_numbers else items
+            return [_number_or_text(item) for item in items] if one.has_numbers else items
         case FieldForm.COMMAND:
             return as_command(given)
-        case FieldForm.SWITCH | FieldForm.TEXT | FieldForm.CHOICE if not one.is_nullable:
-            return given
-        case _ if one.is_nullable and given == one.about.clear:
-            return None
         case FieldForm.NUMBER:
             return _number(one, given)
         case FieldForm.JSON:
-            return _json(flag.replace("_", "-"), given, one.about.example, get_origin(one.type) or object)
+            kind = get_origin(one.plain)
+            return _json(flag.replace("_", "-"), given, one.about.example, kind if kind in (list, dict) else object)
         case _:
             return given
 
 
+def _number_or_text(item: str) -> int | str:
+    if item.isdecimal():
+        return int(item)
+    return item.lower() if re.fullmatch(r"\dXX", item) else item  # as a status is often written
+
+
 def _number(one: KindField, text: str) -> float:
-    if float not in (one.type, *get_args(one.type)):
+    if one.plain is not float:
         return whole(one.name, text)
     try:
         return float(text)

@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter
 
 from ostinato.cli.options import Text, Texts
 from ostinato.models.installed_kinds import installed_kinds
+from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.work_kinds import FieldForm, KindField, WorkKind
 
 __all__ = ["FLAGS", "NO_WORK", "WorkFlag", "WorkFlags", "dashed"]
@@ -61,7 +62,7 @@ def _type(one: KindField, flag: str) -> Any:
         case FieldForm.SWITCH:
             return Annotated[bool | None, Parameter(negative=f"--no-{dashed(flag)}")]
         case FieldForm.CHOICE if not one.is_nullable:
-            return Literal[get_args(one.type)] | None
+            return Literal[get_args(one.plain)] | None
         case FieldForm.TEXTS:
             return list[str] | None
         case FieldForm.PAIRS:
@@ -80,13 +81,21 @@ def dashed(name: str) -> str:
     return name.replace("_", "-")
 
 
-FLAGS = {kind.name: {flag.name: flag for flag in _of(kind)} for kind in installed_kinds().values()}
+def _flags(kind: WorkKind) -> dict[str, WorkFlag]:
+    """The flags of a kind by their names; raises where there cannot be such flags."""
+    flags = {flag.name: flag for flag in _of(kind)}
+    make_dataclass("Flags", [(name, flag.type) for name, flag in flags.items()])
+    " ".join([kind.title, *(flag.help for flag in flags.values())])  # each a text, or no help could be printed
+    return flags
+
+
+FLAGS = of_each_kind(_flags, "flags", installed_kinds())
 """The flags of each kind."""
 
 
 def _groups() -> dict[str, Group]:
     """Of each flag: its kind, or the kinds that share it, which stand behind the last of them."""
-    kinds = list(installed_kinds().values())
+    kinds = [installed_kinds()[name] for name in FLAGS]
     sharing: dict[str, list[int]] = {}
     for number, kind in enumerate(kinds):
         for name in FLAGS[kind.name]:

@@ -36,14 +36,23 @@ def work_page(work: Work | Unreadable) -> str:
     if isinstance(work, Unreadable):
         return f"{work.reason}\n{work.text}"
     kind, shape = kind_of(work), work_json(work)
-    others = [one for one in kind.fields if one not in kind.main_fields and shape[one.name]]
+    others = [one for one in kind.fields if one not in kind.main_fields and _says_something(one, shape[one.name])]
     return "\n".join(
         [f"{kind.main_flag} {line_of(work)}", *(f"{one.name} {_value(one, shape[one.name])}" for one in others)]
     )
 
 
+def _says_something(one: KindField, value: Any) -> bool:
+    """What is empty says something where it need not be."""
+    return bool(value) or one.is_required or value != one.default
+
+
 def _value(one: KindField, value: Any) -> str:
+    if value is None:
+        return one.about.clear or "none"
     match one.form:
+        case FieldForm.TEXT | FieldForm.TEXTS | FieldForm.PAIRS if not value:
+            return json.dumps(value)
         case FieldForm.PAIRS if one.about.sign == ":":
             return ", ".join(f"{name}: {text}" for name, text in value.items())
         case FieldForm.PAIRS:

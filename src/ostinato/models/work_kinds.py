@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from ostinato.errors import InvalidInput
 from ostinato.logs import one_line
@@ -168,9 +168,15 @@ class KindField:
         return self.about.label or self.name.replace("_", " ").capitalize()
 
     @property
+    def plain(self) -> Any:
+        """Its type without None: what it may be if it says something."""
+        parts = tuple(part for part in parts_of(self.type) if part is not types.NoneType)
+        return Union[parts or (types.NoneType,)]  # noqa: UP007  # there may be one or many
+
+    @property
     def form(self) -> FieldForm:
         """How it is written, by its type."""
-        parts = [part for part in parts_of(self.type) if part is not types.NoneType]
+        parts = parts_of(self.plain)
         origins = [get_origin(part) for part in parts]
         if str in parts:
             return FieldForm.COMMAND if list in origins else FieldForm.TEXT
@@ -183,7 +189,7 @@ class KindField:
             return FieldForm.NUMBER
         if origin is Literal:
             return FieldForm.CHOICE
-        if origin is list and str in parts_of(get_args(only)[0]):
+        if origin is list and {str} <= {*parts_of(get_args(only)[0])} <= {str, int}:
             return FieldForm.TEXTS
         return FieldForm.PAIRS if only == dict[str, str] else FieldForm.JSON
 
@@ -191,6 +197,11 @@ class KindField:
     def choices(self) -> list[str]:
         """The words that it may be, if it may not be any."""
         return [str(word) for part in parts_of(self.type) if get_origin(part) is Literal for word in get_args(part)]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether those of its texts that are digits are numbers."""
+        return self.form is FieldForm.TEXTS and int in parts_of(get_args(self.plain)[0])
 
     @property
     def is_nullable(self) -> bool:
@@ -298,8 +309,10 @@ class WorkKind:
 
     @property
     def is_public(self) -> bool:
-        """Whether viewers see all of it but secrets."""
-        return all(one.about.secret or one.about.shown is Shown.VIEWERS for one in self.fields)
+        """Whether viewers see all of it but secrets, and its line, which is no secret."""
+        return not any(one.about.secret for one in self.main_fields) and all(
+            one.about.secret or one.about.shown is Shown.VIEWERS for one in self.fields
+        )
 
     def make(self, **given: Any) -> Work:
         """Work of this kind; InvalidInput if it cannot be, whatever the class of a package raises then."""

@@ -17,7 +17,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
-from ostinato.models.installed_kinds import added_kinds
+from ostinato.models.installed_kinds import added_kinds, installed_kinds
+from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
 from ostinato.models.output import OutputLine
@@ -65,7 +66,7 @@ __all__ = [
     "added_work",
     "answer_of",
     "camel",
-    "kind_answer",
+    "kind_answers",
     "line_answer",
     "node_answer",
     "quarantined_answer",
@@ -176,6 +177,9 @@ def _work(model: work.Work | work.Unreadable) -> Work:
     if added is not None:
         line = line_of(model)  # type: ignore[arg-type]  # it is no Unreadable
         return added.of(model, line=line)  # type: ignore[return-value]  # the type names those that are always there
+    if model.kind in added_kinds():
+        why = f"{model.kind} work cannot be shown here: the log says what is wrong with its package"
+        return UnreadableWork.of(work.Unreadable("", why))
     found: Work = msgspec.convert(model, Work, from_attributes=True)
     return found
 
@@ -183,17 +187,20 @@ def _work(model: work.Work | work.Unreadable) -> Work:
 @cache
 def added_work() -> dict[str, type[Answer]]:
     """The answers of the kinds of work that packages add: their fields, and the work on one line."""
-    return {
-        kind.name: msgspec.defstruct(  # type: ignore[misc]  # its base is
-            f"{camel(kind.name)}Work",
-            [*((one.name, one.type) for one in kind.fields), ("line", str)],
-            bases=(Answer,),
-            tag_field="kind",
-            tag=kind.name,
-            namespace={"__doc__": kind.help},
-        )
-        for kind in added_kinds().values()
-    }
+    return of_each_kind(_added_answer, "answer", added_kinds())
+
+
+def _added_answer(kind: WorkKind) -> type[Answer]:
+    made: type[Answer] = msgspec.defstruct(  # type: ignore[assignment]  # its base is
+        f"{camel(kind.name)}Work",
+        [*((one.name, one.type) for one in kind.fields), ("line", str)],
+        bases=(Answer,),
+        tag_field="kind",
+        tag=kind.name,
+        namespace={"__doc__": kind.help},
+    )
+    msgspec.json.schema(made)  # raises where it could not be described
+    return made
 
 
 def camel(name: str) -> str:
@@ -215,6 +222,8 @@ class KindField(Answer):
     secret: bool
     """Values may be references to secrets: env:NAME, file:PATH."""
     choices: list[str]
+    has_numbers: bool
+    """Those of its texts that are digits are numbers."""
 
 
 class Kind(Answer):
@@ -238,8 +247,13 @@ class KindList(Answer):
     items: list[Kind]
 
 
-def kind_answer(kind: WorkKind) -> Kind:
-    """A kind of work, as a form needs it."""
+@cache
+def kind_answers() -> KindList:
+    """Every kind of work, as a form needs it."""
+    return KindList([*of_each_kind(_kind_answer, "form", installed_kinds()).values()])
+
+
+def _kind_answer(kind: WorkKind) -> Kind:
     told = [
         KindField.of(
             one,
@@ -250,7 +264,9 @@ def kind_answer(kind: WorkKind) -> Kind:
         )
         for one in kind.fields
     ]
-    return Kind.of(kind, label=kind.title, added=kind.name in added_kinds(), fields=told)
+    made = Kind.of(kind, label=kind.title, added=kind.name in added_kinds(), fields=told)
+    msgspec.json.encode(made)  # raises where it could not be told
+    return made
 
 
 @answer_of(RunModel, "waiting")

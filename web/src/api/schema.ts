@@ -1365,6 +1365,8 @@ export interface components {
              * @enum {string}
              */
             form: "choice" | "command" | "json" | "number" | "pairs" | "switch" | "text" | "texts";
+            /** @description Those of its texts that are digits are numbers. */
+            has_numbers: boolean;
             help: string;
             label: string;
             name: string;

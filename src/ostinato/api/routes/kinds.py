@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ostinato.api.access import Viewer
 from ostinato.api.segments import routes_of
-from ostinato.models.installed_kinds import installed_kinds
-from ostinato.service.answers import KindList, kind_answer
+from ostinato.service.answers import KindList, kind_answers
 
 __all__ = ["router"]
 
@@ -15,4 +14,4 @@ router = routes_of("kinds")
 @router.get("/api/kinds")
 async def list_kinds(_: Viewer) -> KindList:
     """Every kind of work that this server knows, those of installed packages last."""
-    return KindList([kind_answer(kind) for kind in installed_kinds().values()])
+    return kind_answers()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from copy import deepcopy
+from functools import partial, reduce
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, WithJsonSchema, create_model
 
 from ostinato.api.fields import under
 from ostinato.api.shapes.base import RequestBody, Text
 from ostinato.models.installed_kinds import installed_kinds
+from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.work_kinds import FieldForm, KindField, Work, WorkKind
 from ostinato.service.answers import camel
 
@@ -27,28 +29,30 @@ Command = _checked_by_model(str | list[str])
 
 
 def _type(one: KindField) -> Any:
-    if one.type is str:
+    return Optional[_plain(one)] if one.is_nullable else _plain(one)  # noqa: UP045  # made of a value
+
+
+def _plain(one: KindField) -> Any:
+    if one.plain is str:
         return Text if one.about.longest is None else Annotated[Text, Field(min_length=1, max_length=one.about.longest)]
-    if one.type == list[str]:
+    if one.plain == list[str]:
         return list[Text]
     match one.form:
         case FieldForm.PAIRS:
             return dict[Text, Text]
-        case FieldForm.TEXT if one.type == str | None:
-            return Text | None
         case FieldForm.TEXTS:
-            return Annotated[list[Any], WithJsonSchema(TypeAdapter(one.type).json_schema())]
+            return Annotated[list[Any], WithJsonSchema(TypeAdapter(one.plain).json_schema())]
         case FieldForm.TEXT | FieldForm.COMMAND:
-            return _checked_by_model(one.type)
+            return _checked_by_model(one.plain)
         case _:
-            return one.type
+            return one.plain
 
 
 def _field(one: KindField) -> Any:
     default: Any = one.about.standard if one.is_required else one.default
     told: dict[str, Any] = {"description": one.about.help or None}
     if isinstance(default, (list, dict)):
-        told["default_factory"] = type(default) if not default else lambda: list(default)
+        told["default_factory"] = type(default) if not default else partial(deepcopy, default)
     elif not one.is_required or default is not None:
         told["default"] = default
     if hasattr(RequestBody, one.name):  # such as json, which pydantic's classes have for themselves
@@ -66,7 +70,9 @@ def _request(kind: WorkKind) -> type[RequestBody]:
     }
     named: Any = {"kind": (Literal[kind.name], ...), **fields}
     name = f"New{camel(kind.name)}Work"
-    return create_model(name, __base__=_WorkRequest, __module__=__name__, __doc__=kind.help, **named)
+    made = create_model(name, __base__=_WorkRequest, __module__=__name__, __doc__=kind.help, **named)
+    made.model_json_schema()  # raises where it could not be described
+    return made
 
 
 def make_work(asked: Any) -> Work:
@@ -84,6 +90,6 @@ def _makeable(asked: Any) -> Any:
 if TYPE_CHECKING:
     NewWork = Any
 else:
-    _REQUESTS = [_request(kind) for kind in installed_kinds().values()]
-    NewWork = Annotated[reduce(or_, _REQUESTS), Field(discriminator="kind"), AfterValidator(_makeable)]
+    _REQUESTS = of_each_kind(_request, "request", installed_kinds())
+    NewWork = Annotated[reduce(or_, _REQUESTS.values()), Field(discriminator="kind"), AfterValidator(_makeable)]
 """Work that can be made: what is wrong with it is told together with what else is wrong with the request."""

@@ -1,4 +1,4 @@
-import { fireEvent, screen, waitFor } from "@testing-library/react";
+import { fireEvent, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
 import type { Kind, KindField, Schedule } from "@/api/types";
@@ -6,7 +6,9 @@ import { WorkView } from "@/pages/schedule/WorkView";
 import { renderPage } from "@/testing/render";
 import { samplePolicy, sampleSchedule } from "@/testing/samples";
 import { ME, problem, stubServer } from "@/testing/server";
+import { AddedFields } from "./AddedFields";
 import { ScheduleFormPage } from "./ScheduleFormPage";
+import { addedValues } from "./addedValues";
 
 const field = (name: string, form: KindField["form"], more: Partial<KindField> = {}): KindField => ({
   name,
@@ -18,6 +20,7 @@ const field = (name: string, form: KindField["form"], more: Partial<KindField> =
   default: null,
   secret: false,
   choices: [],
+  has_numbers: false,
   ...more,
 });
 const sql: Kind = {
@@ -119,13 +122,46 @@ describe("work of a kind that a package adds", () => {
     expect(screen.getByText("Save").closest("button")?.getAttribute("aria-disabled")).toBe("true");
   });
 
+  it("shows no word of a choice that nobody made", () => {
+    const way = field("way", "choice", { label: "Way", required: true, choices: ["in", "out"] });
+    const open = field("open", "switch", { label: "Open", nullable: true });
+    const kind = { ...sql, fields: [way, open, field("dry", "switch", { label: "Dry", required: true })] };
+    const { texts } = addedValues(kind);
+    render(<AddedFields kind={kind} texts={texts} onChange={() => undefined} errors={{}} />);
+    const words = (label: string) =>
+      [...screen.getByLabelText<HTMLSelectElement>(label).options].map((option) => option.textContent);
+    expect(words("Way")).toEqual(["", "in", "out"]);
+    expect(screen.getByLabelText<HTMLSelectElement>("Way").value).toBe("");
+    expect(words("Open")).toEqual(["", "no", "yes"]);
+    expect(words("Dry")).toEqual(["no", "yes"]);
+  });
+
+  it("keeps what nobody touched", async () => {
+    const work = { ...stored, to: [], labels: { "a=b": "c" }, more: null, token: "" };
+    const asked = stubServer({
+      ...lists,
+      "GET /api/schedules/backup": { ...schedule, work },
+      "PATCH /api/schedules/backup": schedule,
+    });
+    renderPage(ScheduleFormPage, { route: "/schedules/$name/edit", at: "/schedules/backup/edit" });
+    await screen.findByLabelText("Statement");
+    fill("Most rows", "7");
+    await userEvent.setup().click(screen.getByText("Save"));
+    const { line: _, ...rest } = work;
+    await waitFor(() =>
+      expect(asked.find((each) => each.method === "PATCH")?.body).toEqual({ work: { ...rest, most: 7 } }),
+    );
+  });
+
   it("is shown by its line and its fields", async () => {
     stubServer(lists);
-    renderPage(() => <WorkView work={schedule.work} />, { route: "/" });
+    const off = { ...stored, dry: false } as unknown as Schedule["work"];
+    renderPage(() => <WorkView work={off} />, { route: "/" });
     expect(await screen.findByText("select 1")).toBeTruthy();
     expect(screen.getByText("sql")).toBeTruthy();
     expect(screen.getByText("A: 1")).toBeTruthy();
     expect(screen.getByText("a, b")).toBeTruthy();
+    expect(screen.getByText("false")).toBeTruthy();
     expect(screen.queryByText("statement")).toBeNull();
   });
 });

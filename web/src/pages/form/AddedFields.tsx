@@ -2,7 +2,7 @@
 
 import type { FieldProblem, Kind, KindField } from "@/api/types";
 import { TextArea, TextField } from "@/components/Field";
-import { Select } from "@/components/Select";
+import { type Option, Select } from "@/components/Select";
 
 interface Props {
   kind: Kind;
@@ -12,11 +12,15 @@ interface Props {
 }
 
 const HOW: Partial<Record<KindField["form"], string>> = {
-  texts: "One on each line.",
+  texts: "One on each line; a JSON text where it has more than one.",
   pairs: "One NAME=value on each line.",
   json: "JSON.",
   command: 'A JSON list such as ["python", "job.py"] runs without a shell.',
 };
+const SWITCH: Option[] = [
+  { value: "false", label: "no" },
+  { value: "true", label: "yes" },
+];
 const LONG = new Set<KindField["form"]>(["texts", "pairs", "json", "command"]);
 
 export function AddedFields({ kind, texts, onChange, errors }: Props) {
@@ -50,11 +54,11 @@ function Control({ field, isMain, value, error, onChange }: ControlProps) {
   const hint = said.filter(Boolean).join(" ") || undefined;
   const common = { label: field.label, name: `work.${field.name}`, error, hint };
   if (field.form === "choice" || field.form === "switch") {
-    const words = field.form === "switch" ? ["false", "true"] : field.choices;
-    const options = (field.nullable ? ["", ...words] : words).map((word) => ({
-      value: word,
-      label: field.form === "switch" ? (word === "true" ? "yes" : "no") : word,
-    }));
+    const words: Option[] =
+      field.form === "switch" ? SWITCH : field.choices.map((word) => ({ value: word, label: word }));
+    // What must be chosen is chosen by somebody: the first word would be shown, and not sent.
+    const isOpen = field.nullable || (field.required && field.form === "choice");
+    const options = isOpen ? [{ value: "", label: "" }, ...words] : words;
     return <Select {...common} value={value} options={options} onChange={onChange} />;
   }
   const bound = { ...common, value, onChange: (event: { target: { value: string } }) => onChange(event.target.value) };

@@ -74,24 +74,24 @@ function EditForm({ name, kinds, fix }: { name: string; kinds: Kind[]; fix: bool
   const query = useSchedule(name);
   return (
     <QueryView query={query} skeleton={<SkeletonCards />} page={{ title: `Edit ${name}`, list: LIST }}>
-      {(schedule) => <Held schedule={schedule} kinds={kinds} fix={fix} />}
+      {(schedule) => <BegunForm schedule={schedule} kinds={kinds} fix={fix} />}
     </QueryView>
   );
 }
 
 /** The form keeps the version that it began with: what comes live must not change what somebody types. */
-function Held({ schedule, kinds, fix }: { schedule: Schedule; kinds: Kind[]; fix: boolean }) {
-  const [held, setHeld] = useState(schedule);
+function BegunForm({ schedule, kinds, fix }: { schedule: Schedule; kinds: Kind[]; fix: boolean }) {
+  const [begun, setBegun] = useState(schedule);
   const [initial, setInitial] = useState(() => begin(schedule, kinds, fix));
   return (
     <ScheduleForm
-      key={held.version}
-      schedule={held}
+      key={begun.version}
+      schedule={begun}
       initial={initial}
       kinds={kinds}
       fix={fix}
       onReload={(theirs) => {
-        setHeld(theirs);
+        setBegun(theirs);
         setInitial(begin(theirs, kinds, fix));
       }}
     />

@@ -6,7 +6,7 @@ import { Segmented } from "@/components/Segmented";
 import { Select } from "@/components/Select";
 import { Tabs } from "@/components/Tabs";
 import { AddedFields } from "./AddedFields";
-import { addedTexts } from "./addedValues";
+import { type AddedValues, addedValues } from "./addedValues";
 import type { WorkValues } from "./workValues";
 
 interface Props {
@@ -17,7 +17,7 @@ interface Props {
   errors: Record<string, FieldProblem>;
 }
 
-type TextName = Exclude<keyof WorkValues, "kind" | "bodyKind" | "added" | "texts">;
+type TextName = Exclude<keyof WorkValues, "kind" | "bodyKind" | keyof AddedValues>;
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 
@@ -73,8 +73,8 @@ export function WorkSection({ work, kinds, onChange, errors }: Props) {
     })),
   ];
   function choose(name: string): void {
-    const added = kinds.find((kind) => kind.name === name) ?? null;
-    onChange({ kind: name, added, texts: added === null ? {} : addedTexts(added) });
+    const added = kinds.find((kind) => kind.name === name);
+    onChange({ kind: name, ...(added === undefined ? { added: null, texts: {}, stored: null } : addedValues(added)) });
   }
   return (
     <Tabs

@@ -22,7 +22,7 @@ function flat(values: FormValues): Flat {
     ["Note", values.note || "none"],
     ["State", values.enabled ? "on" : "off"],
   ]);
-  const { added: _, texts, ...work } = values.work;
+  const { added: _, stored: __, texts, ...work } = values.work;
   for (const [name, value] of Object.entries({ ...work, ...texts })) found.set(`Work: ${name}`, value || "none");
   for (const field of POLICY_FIELDS)
     found.set(field.label, values.policy[field.path] || standardOf(field, values.work));

@@ -4,7 +4,7 @@
 export type LocalErrors = Record<string, string>;
 
 /** What a line cannot say is a JSON text: more than one line, blanks at its edges, a quote at its beginning. */
-const quoted = (value: string): string => (/[\r\n]|^[\s"]|\s$/.test(value) ? JSON.stringify(value) : value);
+export const quoted = (value: string): string => (/[\r\n]|^[\s"]|\s$/.test(value) ? JSON.stringify(value) : value);
 export const pairs = (record: Record<string, string>, joiner: string): string =>
   Object.entries(record)
     .map(([name, value]) => `${name}${joiner}${quoted(value)}`)
@@ -12,7 +12,7 @@ export const pairs = (record: Record<string, string>, joiner: string): string =>
 export const json = (value: unknown): string => JSON.stringify(value, null, 2);
 
 /** The value of a line; between double quotes it is a JSON text. */
-function unquoted(value: string): string {
+export function unquoted(value: string): string {
   if (!/^".*"$/.test(value)) return value;
   try {
     return JSON.parse(value) as string;

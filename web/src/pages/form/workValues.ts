@@ -1,15 +1,12 @@
 // The work of a schedule as the form holds it, in texts; from work to these, and from these to what is sent.
 
 import type { AddedWork, Kind, NewWork, Work } from "@/api/types";
-import { addedRequest, addedTexts } from "./addedValues";
+import { type AddedValues, addedRequest, addedValues } from "./addedValues";
 import { commandOf } from "./policyFields";
 import { type LocalErrors, json, pairs, readJson, readPairs } from "./workTexts";
 
-export interface WorkValues {
+export interface WorkValues extends AddedValues {
   kind: string;
-  /** The kind, if a package adds it, and the texts of its fields. */
-  added: Kind | null;
-  texts: Record<string, string>;
   command: string;
   env: string;
   folder: string;
@@ -40,6 +37,7 @@ export const NEW_WORK: WorkValues = {
   kind: "shell",
   added: null,
   texts: {},
+  stored: null,
   command: "",
   env: "",
   folder: "",
@@ -125,9 +123,7 @@ export function workValues(work: Work, kinds: readonly Kind[]): WorkValues {
 
 function valuesOfAdded(work: AddedWork, kinds: readonly Kind[]): WorkValues {
   const kind = kinds.find((each) => each.name === work.kind);
-  return kind === undefined
-    ? NEW_WORK
-    : { ...NEW_WORK, kind: kind.name, added: kind, texts: addedTexts(kind, work) };
+  return kind === undefined ? NEW_WORK : { ...NEW_WORK, kind: kind.name, ...addedValues(kind, work) };
 }
 
 /** Only what is said; numbers as numbers where they are some. */
@@ -139,7 +135,8 @@ function said(fields: Record<string, string>): Record<string, string | number> {
 }
 
 export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
-  if (values.added !== null) return addedRequest(values.added, values.texts, errors);
+  const { added, texts, stored } = values;
+  if (added !== null) return addedRequest({ added, texts, stored }, errors);
   const list = (given: string) =>
     given
       .split(",")

@@ -99,7 +99,7 @@ function Body({ work }: { work: Work }) {
 /** The line, and every field that says something. */
 function Added({ work }: { work: AddedWork }) {
   const { kind: _, line, ...fields } = work;
-  const told = Object.entries(fields).filter(([, value]) => value !== line && value !== false);
+  const told = Object.entries(fields).filter(([, value]) => value !== line);
   return (
     <>
       <Code text={line} />
