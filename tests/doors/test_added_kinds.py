@@ -119,6 +119,8 @@ def test_flags_give_each_type_of_field(ostinato: Any) -> None:
     assert (both.code, "not --echo and --sql" in both.err) == (2, True)
     wrong = ostinato("schedule", "add", "x", "every 1h", "--echo", "hi", "--echo-times", "many")
     assert (wrong.code, "give a whole number" in wrong.err) == (2, True)
+    pair = ostinato("exec", "--echo", "hi", "--echo-headers", "A")
+    assert pair.err == "error: --echo-headers cannot be 'A'; write --echo-headers NAME=VALUE\n"
     checked = ostinato("exec", "--sql", " ")
     assert (checked.code, "a statement must say something; such as select 1" in checked.err) == (2, True)
 
@@ -133,12 +135,14 @@ def test_what_a_kind_must_be_given_is_told_by_its_flag(ostinato: Any, tmp_path: 
 
 def test_doctor_tells_of_packages(ostinato: Any, tmp_path: Path) -> None:
     leave(tmp_path / "packages", "ostinato_bad", "import no_such_library")
+    leave(tmp_path / "packages", "ostinato_too", "", "sql = ostinato_too:kind")
     assert ostinato("db", "migrate").code == 0
     findings = [one for one in ostinato("doctor", "--json").json if one["check"] == "kinds"]
     assert findings[0]["fix"] == "fix or uninstall it; its entry point is 'bad' of ostinato.executors"
     found = {one["text"]: one["status"] for one in findings}
     why = "bad work cannot be loaded: ostinato_bad:kind: ModuleNotFoundError: No module named 'no_such_library'"
-    assert found == {why: "warn", "packages add echo, sql": "ok"}
+    other = "sql work cannot be loaded: ostinato_too:kind: another package adds 'sql'; uninstall one of the two"
+    assert found == {why: "warn", other: "warn", "packages add echo, sql": "ok"}
 
 
 def test_a_package_that_no_flag_can_be_made_of_takes_no_command_away(ostinato: Any, tmp_path: Path) -> None:

@@ -103,9 +103,9 @@ def _agents(schedules: Sequence[Schedule], settings: Settings) -> Iterator[Findi
 
 def _kinds() -> Iterator[Finding]:
     """Kinds of work that packages add."""
-    from ostinato.models.installed_kinds import GROUP, added_kinds, broken_kinds
+    from ostinato.models.installed_kinds import GROUP, added_kinds, kind_faults
 
-    for name, why in broken_kinds().items():
+    for name, why in kind_faults():
         fix = f"fix or uninstall it; its entry point is {name!r} of {GROUP}"
         yield Finding("kinds", "warn", f"{name} work cannot be loaded: {why}", fix)
     if added_kinds():

@@ -53,7 +53,7 @@ def _made(kind: WorkKind, flags: WorkFlags) -> Work:
         if one.is_required and one.name not in said:
             flag = kind.flag_of(one)
             raise InvalidInput(f"{_typed(kind.main_flag)} needs {_typed(flag)}", field=flag, hint=one.about.help)
-    return kind.value(**said)
+    return kind.make(**said)
 
 
 def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
@@ -71,7 +71,7 @@ def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
     said = _said(kind, flags, current)
     if kind.fresh and any(said.get(one.name, was) != was for one, was in _main(kind, current)):
         return _made(kind, flags)
-    return replace(current, **said)
+    return kind.make(**{one.name: said.get(one.name, getattr(current, one.name)) for one in kind.fields})
 
 
 def _main(kind: WorkKind, work: Work) -> Iterator[tuple[KindField, Any]]:
@@ -203,7 +203,8 @@ def work_env(pairs: Sequence[str], before: Mapping[str, str]) -> dict[str, str]:
 def _pairs_of(flag: str, given: Sequence[str], sign: str, before: Mapping[str, str]) -> dict[str, str]:
     """Names and values, put to those from before; 'none' takes those away. Names before a colon have no case."""
     found = {} if NOTHING in given else dict(before)
-    example = f'--{flag} "Name: value"' if sign == ":" else f"--{flag} NAME{sign}VALUE"
+    typed = _typed(flag)
+    example = f'{typed} "Name: value"' if sign == ":" else f"{typed} NAME{sign}VALUE"
     for name, value in _pairs(flag, given, sign, example):
         if sign == ":":
             same = next((known for known in found if known.lower() == name.strip().lower()), name.strip())
@@ -220,7 +221,7 @@ def _pairs(flag: str, given: Sequence[str], sign: str, example: str) -> Iterator
         if text == NOTHING:
             continue
         if not found or not name.strip():
-            raise InvalidInput(f"--{flag} cannot be {text!r}", field=flag, hint=f"write {example}")
+            raise InvalidInput(f"{_typed(flag)} cannot be {text!r}", field=flag, hint=f"write {example}")
         yield name, value
 
 
@@ -238,7 +239,8 @@ def _entries(flag: str, given: Sequence[str]) -> dict[str, Any]:
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
-            raise InvalidInput(f"--{flag} cannot be {pair!r}", field=flag, hint=f"write --{flag} name=value")
+            typed = _typed(flag)
+            raise InvalidInput(f"{typed} cannot be {pair!r}", field=flag, hint=f"write {typed} name=value")
         found[name] = json_or_text(value)
     return found
 

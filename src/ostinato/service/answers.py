@@ -259,7 +259,8 @@ def _kind_answer(kind: WorkKind) -> Kind:
             one,
             help=one.about.help,
             secret=one.about.secret,
-            required=one.is_required,
+            required=one.is_required and one.about.standard is None,
+            default=one.about.standard if one.is_required else one.default,
             nullable=one.is_nullable,
         )
         for one in kind.fields

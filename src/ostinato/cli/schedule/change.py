@@ -31,7 +31,7 @@ def add(
 ) -> None:
     """Add a schedule, or change the one of this name. Doing it twice changes nothing.
 
-    Give what it does with one of --task, --shell, --agent and --http.
+    Give what it does with one of --task, --shell, --agent and --http, or with the flag of a package's kind of work.
 
     Parameters
     ----------
