@@ -74,7 +74,6 @@ class Outcome:
 
 
 _CAUSES = {
-    OutcomeKind.RETURNED: None,
     OutcomeKind.FAILED: Cause.RAISED,
     OutcomeKind.ABORTED: Cause.ABORTED,
     OutcomeKind.SNOOZED: Cause.SNOOZED,
@@ -87,8 +86,8 @@ _CAUSES = {
 
 
 def cause_of(outcome: Outcome) -> Cause | None:
-    """Its own, or that of its kind."""
-    return outcome.cause or _CAUSES[outcome.kind]
+    """Its own, or that of its kind; None for what simply succeeded."""
+    return outcome.cause or (None if outcome.kind is OutcomeKind.RETURNED else _CAUSES[outcome.kind])
 
 
 def ended(ending: Ending) -> Outcome:

@@ -403,7 +403,7 @@ def check_task(name: Any, hint: str) -> None:
 
 def counted_as(task: str | None, schedule: str | None, kind: str) -> str:
     """What a run is counted under: its task; for other work its schedule, and without one its kind."""
-    return (task if is_task(task) else schedule) or kind
+    return (task if kind == "function" else schedule) or kind
 
 
 def unserved(needs: str) -> str:
