@@ -147,7 +147,7 @@ class EventLoopHost(Generic[H]):
                     "this would block the event loop that Ostinato runs on: inside coroutines await the same verb "
                     "under 'app.aio', or 'task.aio.enqueue'"
                 )
-            return lifetime, asyncio.run_coroutine_threadsafe(self._visit(lifetime, use, alone), lifetime.loop)
+            return lifetime, asyncio.run_coroutine_threadsafe(self._call(lifetime, use, alone), lifetime.loop)
 
     def _begun(self) -> _Lifetime[H]:
         if self._lifetime is None or self._lifetime.is_over():
@@ -168,7 +168,7 @@ class EventLoopHost(Generic[H]):
 
     # On its loop
 
-    async def _visit(self, lifetime: _Lifetime[H], use: Callable[[H], Awaitable[T]], alone: bool) -> T:
+    async def _call(self, lifetime: _Lifetime[H], use: Callable[[H], Awaitable[T]], alone: bool) -> T:
         try:
             return await self._use(lifetime, use, alone, asyncio.current_task())
         except asyncio.CancelledError:
@@ -230,7 +230,7 @@ class EventLoopHost(Generic[H]):
                 await drain(lifetime.container)
         finally:
             lifetime.is_closing = True
-            await _end_visits(lifetime, self._last_calls)
+            await _end_calls(lifetime, self._last_calls)
             container, lifetime.container = lifetime.container, None
             if container is not None:
                 await close(container)
@@ -271,7 +271,7 @@ async def _until_gone(lifetime: _Lifetime[Any]) -> None:
     await asyncio.shield(asyncio.wrap_future(lifetime.gone))
 
 
-async def _end_visits(lifetime: _Lifetime[Any], seconds: float) -> None:
+async def _end_calls(lifetime: _Lifetime[Any], seconds: float) -> None:
     """Let short calls end, and end the long ones."""
     if lifetime.calls:
         await asyncio.wait(list(lifetime.calls), timeout=seconds)
@@ -282,7 +282,7 @@ async def _end_visits(lifetime: _Lifetime[Any], seconds: float) -> None:
         await asyncio.wait(ours)
 
 
-class _Beside(ThreadPoolExecutor):
+class _ThreadPool(ThreadPoolExecutor):
     """Where `asyncio.to_thread` runs things on that loop.
 
     Python's own pools take nothing more once the main thread has ended; the loop may live on by other threads. From
@@ -297,7 +297,7 @@ class _Beside(ThreadPoolExecutor):
                 raise
             future: Future[T] = Future()
             call = partial(fn, *args, **kwargs)
-            threading.Thread(target=_settle, args=(future, call), name="ostinato-beside", daemon=True).start()
+            threading.Thread(target=_settle, args=(future, call), name="ostinato-thread", daemon=True).start()
             return future
 
 
@@ -311,7 +311,7 @@ def _settle(future: Future[T], call: Callable[[], T]) -> None:
 
 def _run_loop(loop: asyncio.AbstractEventLoop, last_calls: float) -> None:
     asyncio.set_event_loop(loop)
-    loop.set_default_executor(_Beside())
+    loop.set_default_executor(_ThreadPool())
     try:
         loop.run_forever()
         # Nobody may be left waiting for an answer: who came last is told to call again.

@@ -15,7 +15,7 @@ from tests.browser.scenario import BOUNDED
 
 pytestmark = BOUNDED
 
-OpenDatabase = Callable[..., "SmallPage"]
+OpenPage = Callable[..., "SmallPage"]
 GOOD = "<title>t</title><h1>Hello</h1>"
 
 
@@ -88,7 +88,7 @@ def visit(play: Callable[..., None]) -> Callable[..., SmallPage]:
     return visit
 
 
-def test_a_good_page_passes_and_the_scenario_can_ask_the_test(visit: OpenDatabase) -> None:
+def test_a_good_page_passes_and_the_scenario_can_ask_the_test(visit: OpenPage) -> None:
     assert visit(GOOD).asked == ["echo hello"]
 
 
@@ -102,13 +102,13 @@ def test_a_good_page_passes_and_the_scenario_can_ask_the_test(visit: OpenDatabas
     ],
     ids=["an error in the console", "an uncaught error", "a refusal by its policy", "an answer of 500"],
 )
-def test_a_fault_of_the_page_fails_the_scenario(html: str, told: str, visit: OpenDatabase) -> None:
+def test_a_fault_of_the_page_fails_the_scenario(html: str, told: str, visit: OpenPage) -> None:
     with pytest.raises(pytest.fail.Exception) as failed:
         visit(html)
     assert told in str(failed.value)
 
 
-def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_path: Path, visit: OpenDatabase) -> None:
+def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_path: Path, visit: OpenPage) -> None:
     with pytest.raises(pytest.fail.Exception) as failed:
         visit(GOOD + "<script nonce=x>console.log('so far so good')</script>", heading="Farewell")
     for told in ("the scenario 'any-page' failed", "Farewell", "log: so far so good", "the log of the server"):
@@ -118,7 +118,7 @@ def test_a_failure_tells_the_place_and_leaves_a_screenshot_and_the_console(tmp_p
 
 
 def test_a_scenario_that_hangs_is_ended_and_the_next_one_is_played(
-    visit: OpenDatabase, monkeypatch: pytest.MonkeyPatch
+    visit: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(scenario, "_TIMEOUT", 1.5)
@@ -128,7 +128,7 @@ def test_a_scenario_that_hangs_is_ended_and_the_next_one_is_played(
 
 
 def test_without_a_browser_a_scenario_fails_and_says_how_to_get_one(
-    tmp_path: Path, visit: OpenDatabase, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, visit: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scenario, "SCENARIOS", tmp_path)
     with pytest.raises(pytest.fail.Exception, match=r"there is no browser at .*`make test` installs it"):

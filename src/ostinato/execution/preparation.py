@@ -108,16 +108,16 @@ class Preparation:
     async def _find_environment(self, claimed: ClaimedRun, policy: Policy, call: Call) -> ProcessEnvironment | Outcome:
         work = call.work
         key = work.conversation(claimed.project)
-        ground: ProjectContext | None = ProjectContext()
+        project: ProjectContext | None = ProjectContext()
         if claimed.project is not None or key is not None:
-            ground = await self._projects.find_context(claimed.project, key)
-        if ground is None:
+            project = await self._projects.find_context(claimed.project, key)
+        if project is None:
             return _impossible(
                 f"there is no project {claimed.project!r} any more: add it again with 'ostinato project add "
                 f"{claimed.project} FOLDER', or give the schedule another one"
             )
-        home = Path.cwd() if ground.folder is None else Path(ground.folder)
-        folder, variables, kind = home, dict(ground.env), kind_of(work)
+        home = Path.cwd() if project.folder is None else Path(project.folder)
+        folder, variables, kind = home, dict(project.env), kind_of(work)
         if isinstance(work, ProcessWork):
             folder = home if work.folder is None else home / work.folder
             variables |= work.env
@@ -126,7 +126,7 @@ class Preparation:
         is_added = call.definition is not None and not isinstance(work, Function)
         references = {} if isinstance(work, ProcessWork) else kind.references(work)
         hidden = [*self._passwords, *literal_secrets(references, by_name=not is_added)]
-        is_plain = ground.folder is None and folder == home and not _has_files(variables, references)
+        is_plain = project.folder is None and folder == home and not _has_files(variables, references)
         try:
             if is_plain:
                 found = _look(home, None, variables, references, hidden)
@@ -162,7 +162,7 @@ class Preparation:
                 **_said_of(claimed, call.context),
             },
             found.references,
-            ground.conversation,
+            project.conversation,
         )
 
     async def _foresee(self, claimed: ClaimedRun, policy: Policy) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""Projects, the ground that work stands on, and the conversations that runs leave to the next."""
+"""Projects, the context that work runs in, and the conversations that runs leave to the next."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ async def talk(store: Store, id: str, key: str = "claude/group/blog", project: s
 
 
 async def conversation(store: Store, key: str = "claude/group/blog") -> str | None:
-    ground = await store.projects.find_context(None, key)
-    assert ground is not None
-    return ground.conversation
+    context = await store.projects.find_context(None, key)
+    assert context is not None
+    return context.conversation
 
 
 async def test_projects_are_listed_by_name_with_what_belongs_to_them(store: Store) -> None:
@@ -95,7 +95,7 @@ async def test_a_conversation_of_a_project_that_is_gone_is_not_kept(store: Store
     assert await conversation(store) is None
 
 
-async def test_the_ground_says_where_the_project_is(store: Store) -> None:
+async def test_the_context_says_where_the_project_is(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
     assert await store.projects.find_context("blog", None) == ProjectContext("/srv/blog", ENV)
     assert await store.projects.find_context("blog", "claude/group/blog") == ProjectContext("/srv/blog", ENV)
@@ -103,7 +103,7 @@ async def test_the_ground_says_where_the_project_is(store: Store) -> None:
     assert await store.projects.find_context(None, "claude/session:x") == ProjectContext()
 
 
-async def test_there_is_no_ground_without_the_project(store: Store) -> None:
+async def test_there_is_no_context_without_the_project(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", {}, NOW)
     await talk(store, "id", "claude/group/shop")
     assert await store.projects.find_context("shop", None) is None
@@ -111,7 +111,7 @@ async def test_there_is_no_ground_without_the_project(store: Store) -> None:
     assert await store.projects.find_context("Blog", None) is None
 
 
-async def test_the_ground_has_the_conversation_of_its_key(store: Store) -> None:
+async def test_the_context_has_the_conversation_of_its_key(store: Store) -> None:
     await store.projects.put_project("blog", "/srv/blog", ENV, NOW)
     await talk(store, "abc", project="blog")
     await talk(store, "other", "claude/session:x")
