@@ -74,10 +74,12 @@ APART = "timeout 600 sleep 599 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done
 
 FLED = (
     "(setsid sh -c 'echo $$; while :; do sleep 0.05; done') & "
-    "python3 -c 'import os, time; os.fork() and os._exit(0); os.setsid(); "
-    "os.fork() and os._exit(0); print(os.getpid(), flush=True); time.sleep(600)'; echo $$; echo ready; wait; sleep 600"
+    "python3 -c 'import os, time; r, w = os.pipe(); os.fork() and (os.read(r, 1), os._exit(0)); os.setsid(); "
+    'os.fork() and os._exit(0); os.write(1, b"%d\\n" % os.getpid()); os.write(w, b"x"); time.sleep(600)\'; '
+    "echo $$; echo ready; wait; sleep 600"
 )
-"""A session of its own, and a daemon that forks twice."""
+"""A session of its own, and a daemon that forks twice. Each names itself in one write: they share a pipe, and with
+PYTHONUNBUFFERED `print` writes the number and the end of its line apart."""
 
 
 @pytest.fixture
