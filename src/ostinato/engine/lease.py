@@ -7,13 +7,22 @@ learns whether somebody asks it to take no more work.
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from collections.abc import Callable, Sequence
 
 from ostinato.clock import SECOND, Clock, Micros, Signal, uptime
+from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from ostinato.stores.base import NodeStore, OwnedRun, Renewed
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "new_node_id"]
+
+
+def new_node_id() -> NodeId:
+    """A name that no other start of any process has."""
+    return NodeId(f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
 
 
 class Lease:

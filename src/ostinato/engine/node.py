@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +17,7 @@ from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.fence import Fence
-from ostinato.engine.lease import Lease
+from ostinato.engine.lease import Lease, new_node_id
 from ostinato.engine.pruner import Pruner
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.reconciler import Reconciler
@@ -36,7 +35,7 @@ from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.logs import get_logger, one_line
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import RunId
 from ostinato.models.node import NodeBeat
 from ostinato.models.run import ClaimedRun, NewRun
 from ostinato.plurals import counted
@@ -50,11 +49,6 @@ _LAST_WRITE = 4.0
 """Seconds that the last write has, though the grace is over: running work may have used it up."""
 _FORCED_WRITE = 2.0
 """The same after a force."""
-
-
-def new_node_id() -> NodeId:
-    """A name that no other start of any process has."""
-    return NodeId(f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}")
 
 
 class Engine:
@@ -88,30 +82,9 @@ class Engine:
             announcer,
         )
         self.monitor = LoopMonitor()
-        self.ticker = Ticker(
-            store.schedules,
-            clock,
-            settings,
-            self.dispatcher.wake,
-            self.quarantine,
-            self.statistics,
-            self.monitor.stood,
-            announcer,
-        )
+        self.ticker = self._new_ticker()
         self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
-        self.lease = Lease(
-            store.nodes,
-            clock,
-            lease,
-            self._beat,
-            lost=self._lost,
-            joined=self._joined,
-            jumped=self._jumped,
-            asked=self._asked,
-            renewed=self.fence.renewed,
-            compare=self.reconciler.compare,
-            jump_seconds=tuning.clock_jump_seconds,
-        )
+        self.lease = self._new_lease(lease)
         self.rescuer = Rescuer(
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
         )
@@ -135,6 +108,33 @@ class Engine:
         """How many runs were stopped because the lease could not be renewed."""
         self._jump: dict[str, Any] | None = None
         """By how many seconds the clock was set last, and when."""
+
+    def _new_ticker(self) -> Ticker:
+        return Ticker(
+            self.store.schedules,
+            self.clock,
+            self.settings,
+            self.dispatcher.wake,
+            self.quarantine,
+            self.statistics,
+            self.monitor.stood,
+            self.announcer,
+        )
+
+    def _new_lease(self, lasting: Micros) -> Lease:
+        return Lease(
+            self.store.nodes,
+            self.clock,
+            lasting,
+            self._beat,
+            lost=self._lost,
+            joined=self._joined,
+            jumped=self._jumped,
+            asked=self._asked,
+            renewed=self.fence.renewed,
+            compare=self.reconciler.compare,
+            jump_seconds=self.settings.tuning.clock_jump_seconds,
+        )
 
     async def prepare(self, *, takes_work: bool = True) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.

@@ -1,7 +1,7 @@
 /** Things as the server would send them, to be changed by each test. */
 
 import { POLICIES } from "@/api/policies";
-import type { Overview, Policy, Run, Schedule, ShellWork } from "@/api/types";
+import type { KindField, Overview, Policy, Run, Schedule, ShellWork } from "@/api/types";
 
 export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   id: 7,
@@ -109,5 +109,19 @@ export const sampleOverview = (changes: Partial<Overview> = {}): Overview => ({
   activity: [],
   bucket_seconds: 900,
   quarantine: [],
+  ...changes,
+});
+
+export const sampleField = (name: string, form: KindField["form"], changes: Partial<KindField> = {}): KindField => ({
+  name,
+  label: name,
+  help: "",
+  form,
+  required: false,
+  nullable: false,
+  default: null,
+  secret: false,
+  choices: [],
+  has_numbers: false,
   ...changes,
 });

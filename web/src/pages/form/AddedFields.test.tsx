@@ -1,28 +1,15 @@
 import { fireEvent, render, screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, it } from "vitest";
-import type { Kind, KindField, Schedule } from "@/api/types";
+import type { Kind, Schedule } from "@/api/types";
 import { WorkView } from "@/pages/schedule/WorkView";
 import { renderPage } from "@/testing/render";
-import { samplePolicy, sampleSchedule } from "@/testing/samples";
+import { sampleField, samplePolicy, sampleSchedule } from "@/testing/samples";
 import { ME, problem, stubServer } from "@/testing/server";
 import { AddedFields } from "./AddedFields";
 import { ScheduleFormPage } from "./ScheduleFormPage";
 import { addedValues } from "./addedValues";
 
-const field = (name: string, form: KindField["form"], more: Partial<KindField> = {}): KindField => ({
-  name,
-  label: name,
-  help: "",
-  form,
-  required: false,
-  nullable: false,
-  default: null,
-  secret: false,
-  choices: [],
-  has_numbers: false,
-  ...more,
-});
 const sql: Kind = {
   name: "sql",
   label: "SQL",
@@ -31,14 +18,14 @@ const sql: Kind = {
   needs_admin: true,
   timeout: "1m",
   fields: [
-    field("statement", "text", { label: "Statement", required: true }),
-    field("most", "number", { label: "Most rows", default: 100 }),
-    field("mode", "choice", { label: "Mode", default: "read", choices: ["read", "write"] }),
-    field("dry", "switch", { label: "Dry", default: false }),
-    field("to", "texts", { label: "To", default: [] }),
-    field("labels", "pairs", { label: "Labels", default: {} }),
-    field("more", "json", { label: "More" }),
-    field("token", "text", { label: "Token", nullable: true, secret: true }),
+    sampleField("statement", "text", { label: "Statement", required: true }),
+    sampleField("most", "number", { label: "Most rows", default: 100 }),
+    sampleField("mode", "choice", { label: "Mode", default: "read", choices: ["read", "write"] }),
+    sampleField("dry", "switch", { label: "Dry", default: false }),
+    sampleField("to", "texts", { label: "To", default: [] }),
+    sampleField("labels", "pairs", { label: "Labels", default: {} }),
+    sampleField("more", "json", { label: "More" }),
+    sampleField("token", "text", { label: "Token", nullable: true, secret: true }),
   ],
 };
 const lists = {
@@ -123,9 +110,9 @@ describe("work of a kind that a package adds", () => {
   });
 
   it("shows no word of a choice that nobody made", () => {
-    const way = field("way", "choice", { label: "Way", required: true, choices: ["in", "out"] });
-    const open = field("open", "switch", { label: "Open", nullable: true });
-    const kind = { ...sql, fields: [way, open, field("dry", "switch", { label: "Dry", required: true })] };
+    const way = sampleField("way", "choice", { label: "Way", required: true, choices: ["in", "out"] });
+    const open = sampleField("open", "switch", { label: "Open", nullable: true });
+    const kind = { ...sql, fields: [way, open, sampleField("dry", "switch", { label: "Dry", required: true })] };
     const { texts } = addedValues(kind);
     render(<AddedFields kind={kind} texts={texts} onChange={() => undefined} errors={{}} />);
     const words = (label: string) =>

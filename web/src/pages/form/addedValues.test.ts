@@ -1,21 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { AddedWork, Kind, KindField } from "@/api/types";
+import { sampleField } from "@/testing/samples";
 import { addedRequest, addedValues } from "./addedValues";
 import type { LocalErrors } from "./workTexts";
 
-const field = (name: string, form: KindField["form"], more: Partial<KindField> = {}): KindField => ({
-  name,
-  label: name,
-  help: "",
-  form,
-  required: false,
-  nullable: false,
-  default: null,
-  secret: false,
-  choices: [],
-  has_numbers: false,
-  ...more,
-});
 const kindOf = (...fields: KindField[]): Kind => ({
   name: "xx",
   label: "XX",
@@ -29,7 +17,7 @@ const kindOf = (...fields: KindField[]): Kind => ({
 /** What is sent for a work that has this value, after these texts were written into its field. */
 function sent(one: KindField, value: unknown, written?: string): unknown {
   const errors: LocalErrors = {};
-  const kind = kindOf(field("other", "text", { default: "" }), one);
+  const kind = kindOf(sampleField("other", "text", { default: "" }), one);
   const values = addedValues(kind, { kind: "xx", line: "", other: "a", [one.name]: value } as AddedWork);
   const texts = { ...values.texts, other: "b", ...(written !== undefined && { [one.name]: written }) };
   const body = addedRequest({ added: kind, texts, stored: values.stored }, errors) as unknown as Record<string, unknown>;
@@ -40,18 +28,18 @@ function sent(one: KindField, value: unknown, written?: string): unknown {
 const shown = (one: KindField, value: unknown): string =>
   addedValues(kindOf(one), { kind: "xx", line: "", [one.name]: value } as AddedWork).texts[one.name] ?? "";
 
-const numbers = field("x", "texts", { default: ["2xx"], has_numbers: true });
+const numbers = sampleField("x", "texts", { default: ["2xx"], has_numbers: true });
 const STORED: [string, KindField, unknown[]][] = [
-  ["text", field("x", "text", { default: "d" }), ["", "  ", " a ", "a\nb", "***"]],
-  ["text or null", field("x", "text", { default: "d", nullable: true }), [null, "", "a"]],
-  ["number", field("x", "number", { default: 7 }), [0, -1, 1.5, 1e21, 1e-9]],
-  ["switch", field("x", "switch", { default: true }), [true, false]],
-  ["choice", field("x", "choice", { default: "a", choices: ["a", "b"] }), ["a", "b"]],
-  ["texts", field("x", "texts", { default: ["all"] }), [[], ["a", "b"], ["a\nb", "", " c ", '"d"', "5"]]],
+  ["text", sampleField("x", "text", { default: "d" }), ["", "  ", " a ", "a\nb", "***"]],
+  ["text or null", sampleField("x", "text", { default: "d", nullable: true }), [null, "", "a"]],
+  ["number", sampleField("x", "number", { default: 7 }), [0, -1, 1.5, 1e21, 1e-9]],
+  ["switch", sampleField("x", "switch", { default: true }), [true, false]],
+  ["choice", sampleField("x", "choice", { default: "a", choices: ["a", "b"] }), ["a", "b"]],
+  ["texts", sampleField("x", "texts", { default: ["all"] }), [[], ["a", "b"], ["a\nb", "", " c ", '"d"', "5"]]],
   ["numbers", numbers, [[], [200, "200", "2xx", "a\nb"]]],
-  ["pairs", field("x", "pairs", { default: { a: "b" } }), [{}, { A: "", B: " b\n", "a=b": "c" }]],
-  ["command", field("x", "command", { default: "true" }), ["", "rm a", ["rm", "-rf", "a b"], "[ -f x ]"]],
-  ["json", field("x", "json", { default: [1] }), [null, [], {}, "a", 0, { a: [null] }]],
+  ["pairs", sampleField("x", "pairs", { default: { a: "b" } }), [{}, { A: "", B: " b\n", "a=b": "c" }]],
+  ["command", sampleField("x", "command", { default: "true" }), ["", "rm a", ["rm", "-rf", "a b"], "[ -f x ]"]],
+  ["json", sampleField("x", "json", { default: [1] }), [null, [], {}, "a", 0, { a: [null] }]],
 ];
 
 describe("work of a kind that a package adds, in texts", () => {
@@ -68,16 +56,16 @@ describe("work of a kind that a package adds, in texts", () => {
   );
 
   it("sends what is emptied as empty, as null where it may be, or as its default", () => {
-    expect(sent(field("x", "text", { default: "d" }), "a", "")).toBe("");
-    expect(sent(field("x", "text", { default: "d", nullable: true }), "a", "")).toBeNull();
-    expect(sent(field("x", "texts", { default: ["d"] }), ["a"], "")).toEqual([]);
-    expect(sent(field("x", "pairs", { default: { d: "1" } }), { a: "1" }, "")).toEqual({});
-    expect(sent(field("x", "number", { default: 7 }), 5, "")).toBeUndefined();
-    expect(sent(field("x", "json", { default: [1] }), [2], " ")).toBeUndefined();
+    expect(sent(sampleField("x", "text", { default: "d" }), "a", "")).toBe("");
+    expect(sent(sampleField("x", "text", { default: "d", nullable: true }), "a", "")).toBeNull();
+    expect(sent(sampleField("x", "texts", { default: ["d"] }), ["a"], "")).toEqual([]);
+    expect(sent(sampleField("x", "pairs", { default: { d: "1" } }), { a: "1" }, "")).toEqual({});
+    expect(sent(sampleField("x", "number", { default: 7 }), 5, "")).toBeUndefined();
+    expect(sent(sampleField("x", "json", { default: [1] }), [2], " ")).toBeUndefined();
   });
 
   it("reads numbers as the command line does, and leaves to the server what it cannot hold", () => {
-    const one = field("x", "number");
+    const one = sampleField("x", "number");
     const written = ["5", " -5 ", "+5", ".5", "1e3", "9007199254740993", "five", "Infinity"];
     const read = [5, -5, 5, 0.5, 1000, "9007199254740993", "five", "Infinity"];
     expect(written.map((text) => sent(one, 0, text))).toEqual(read);
@@ -86,10 +74,10 @@ describe("work of a kind that a package adds, in texts", () => {
 
   it("says of a new work only what was written", () => {
     const kind = kindOf(
-      field("must", "text", { required: true }),
-      field("list", "texts", { default: ["all"] }),
-      field("note", "text", { default: "x" }),
-      field("way", "choice", { required: true, choices: ["a", "b"] }),
+      sampleField("must", "text", { required: true }),
+      sampleField("list", "texts", { default: ["all"] }),
+      sampleField("note", "text", { default: "x" }),
+      sampleField("way", "choice", { required: true, choices: ["a", "b"] }),
     );
     const values = { ...addedValues(kind), added: kind };
     expect(addedRequest(values, {})).toEqual({ kind: "xx", must: "", way: "" });
