@@ -26,6 +26,8 @@ from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
+from ostinato.models.session import Drop, DropName, Mode, ModeName
+from ostinato.models.session_options import read_session_options
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
@@ -99,6 +101,12 @@ class Ostinato(Resources[Sync]):
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
+        session_mode: Mode | ModeName | None = None,
+        max_concurrent: int | None = None,
+        cap: int | None = None,
+        drop: Drop | DropName | None = None,
+        debounce: Duration | None = None,
+        debounce_max: Duration | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> TaskDecorator: ...
 
@@ -111,16 +119,28 @@ class Ostinato(Resources[Sync]):
         tz: str | None = None,
         isolation: Isolation = "none",
         requeue_on_drain: bool = False,
+        session_mode: Mode | ModeName | None = None,
+        max_concurrent: int | None = None,
+        cap: int | None = None,
+        drop: Drop | DropName | None = None,
+        debounce: Duration | None = None,
+        debounce_max: Duration | None = None,
         **policy: Unpack[PolicyOptions],
     ) -> Any:
         """Register a function as a task, with its policy and, if it has one, its schedule.
 
         A parameter annotated RunContext is filled in for each run; callers leave it out. With
         `requeue_on_drain`, a run that a stopping node cuts off goes back to the queue as if it had not been started.
+        `session_mode`, `max_concurrent`, `cap`, `drop`, `debounce` and `debounce_max` are for messages that are sent
+        to it, if their sender does not say otherwise.
         """
+        said = {"mode": session_mode, "max_concurrent": max_concurrent, "cap": cap, "drop": drop}
+        options = read_session_options({**said, "debounce": debounce, "debounce_max": debounce_max})
 
         def register(name: str, function: Callable[..., Any]) -> Task[..., Any]:
-            definition = self.registry.add_task(name, function, policy, isolation, requeue_on_drain=requeue_on_drain)
+            definition = self.registry.add_task(
+                name, function, policy, isolation, requeue_on_drain=requeue_on_drain, session_options=options
+            )
             return self._register(definition, schedule, enabled, tz)
 
         if callable(name):

@@ -21,6 +21,7 @@ from ostinato.errors import InvalidInput
 from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy_values import MOST
+from ostinato.models.session_options import NO_DEFAULTS, SessionDefaults, read_session_defaults
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
@@ -78,6 +79,8 @@ class Settings:
     """Command lines of AI agents by their names; `claude` is there anyway."""
     agent_prompt: str | None = None
     """What is added to an agent's system prompt, instead of the built-in text."""
+    sessions: SessionDefaults = NO_DEFAULTS
+    """How messages wait in their sessions, if neither a task nor their sender says otherwise."""
     host: str = "127.0.0.1"
     """Where the server listens; another than loopback needs a token, and TLS or a trusted proxy."""
     port: int = 8321
@@ -202,7 +205,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: value
-        for name in _NAMES - {"lanes", "rates", "agents"}
+        for name in _NAMES - {"lanes", "rates", "agents", "sessions"}
         if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
     }
 
@@ -241,6 +244,8 @@ def _coerce(name: str, value: Any) -> Any:
             return _trusted_proxies(value)
         case "agents":
             return _agents(value)
+        case "sessions":
+            return value if isinstance(value, SessionDefaults) else read_session_defaults(value)
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:

@@ -71,7 +71,9 @@ class Container:
         code = remote or registry
         limits, tuning = settings.login_limits, settings.tuning
         listeners = registry.listeners
-        self.services = Services(store, clock, settings.tz, code, self._is_draining, limits, tuning, listeners)
+        self.services = Services(
+            store, clock, settings.tz, code, self._is_draining, limits, tuning, listeners, settings.sessions
+        )
 
     def _is_draining(self) -> bool:
         """Whether calls from outside are refused; work under way may still hand on to others."""

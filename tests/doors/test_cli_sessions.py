@@ -16,6 +16,7 @@ from tests.doors.command_line import CommandLine, Process, eventually
 
 SESSION_KEYS = [
     "key", "running", "queued", "oldest_at", "max_concurrent", "throttled", "stopped_at", "sent_at",
+    "cost_usd", "tokens_in", "tokens_out", "turns", "context_used", "context_window",
 ]  # fmt: skip
 EVENT_KEYS = ["id", "at", "kind", "session", "run", "data"]
 

@@ -184,7 +184,15 @@ async def look_at_everything(engine: Engine) -> None:
     settings = engine.settings
     registry, tuning = engine.registry, settings.tuning
     services = Services(
-        store, engine.clock, "UTC", registry, lambda: False, settings.login_limits, tuning, registry.listeners
+        store,
+        engine.clock,
+        "UTC",
+        registry,
+        lambda: False,
+        settings.login_limits,
+        tuning,
+        registry.listeners,
+        settings.sessions,
     )
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))

@@ -108,7 +108,7 @@ def test_what_is_no_size_is_told(wrong: Any) -> None:
         (lambda: Agent(" "), "prompt"),
         (lambda: Agent("Hi", context="shared"), "context"),
         (lambda: Agent("Hi", context="session:"), "context"),
-        (lambda: Agent("Hi", context="session:" + "x" * 200), "context"),
+        (lambda: Agent("Hi", context="session:" + "x" * 201), "context"),
         (lambda: Agent("Hi", context="session:a\nb"), "context"),
         (lambda: Agent("Hi", model="--dangerously-skip-permissions"), "model"),
         (lambda: Agent("Hi", permission_mode="-x"), "permission_mode"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,12 +13,14 @@ from hypothesis import strategies as st
 
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.models.work import (
-    PAYLOADS_END,
+    Agent,
     Function,
+    JoinableWork,
     Unreadable,
     load_work,
     payload_text,
-    payload_work,
+    payloads_work,
+    prompt_work,
     read_work,
     work_json,
     work_text,
@@ -70,13 +74,43 @@ def test_scripts_see_the_kind_and_the_fields() -> None:
     assert work_json(Function("send", [1])) == {"kind": "function", "task": "send", "args": [1], "kwargs": {}}
 
 
+def _joined(works: Sequence[JoinableWork]) -> str:
+    """The text of the first, which the others join, as a store does it."""
+    text = works[0].text
+    for work in works[1:]:
+        assert text.startswith(work.head)
+        text = text.removesuffix(work.end) + work.between + work.payload + work.end
+    return text
+
+
 @given(names, st.lists(documents, min_size=1, max_size=6))
 def test_payloads_that_join_one_by_one_are_a_list_in_their_order(task: str, payloads: list[Any]) -> None:
-    text = payload_work(task, payload_text(payloads[0]))
-    for payload in payloads[1:]:
-        assert text.endswith(PAYLOADS_END)
-        text = f"{text[: -len(PAYLOADS_END)]},{payload_text(payload)}{PAYLOADS_END}"
-    assert read_work(text) == Function(task, [], {"payloads": payloads})
+    joined = _joined([payloads_work(task, payload) for payload in payloads])
+    assert read_work(joined) == Function(task, [], {"payloads": payloads})
+
+
+@given(
+    st.lists(texts.filter(str.strip), min_size=1, max_size=6),
+    st.sampled_from(["", "Be brief."]),
+    st.sampled_from([None, "session:a"]),
+)
+def test_prompts_that_join_one_by_one_are_paragraphs_in_their_order(
+    prompts: list[str], own: str, context: str | None
+) -> None:
+    agent = Agent(own, context=context, system="You are kind.")
+    joined = _joined([prompt_work(agent, prompt) for prompt in prompts])
+    system = "You are kind.\n\nBe brief." if own else "You are kind."
+    assert read_work(joined) == replace(agent, prompt="\n\n".join(prompts), system=system)
+
+
+def test_what_is_no_text_is_json_in_a_prompt() -> None:
+    assert read_work(prompt_work(Agent(), {"issue": 7}).text) == Agent('{"issue":7}')
+
+
+@pytest.mark.parametrize("nothing", ["", " \n"])
+def test_a_message_without_text_is_nothing_for_an_agent(nothing: str) -> None:
+    with pytest.raises(InvalidInput, match="a message to an agent needs text"):
+        prompt_work(Agent(), nothing)
 
 
 @given(documents)

@@ -41,6 +41,7 @@ from ostinato.clock import SystemClock
 from ostinato.errors import OstinatoError, WaitTimeout
 from ostinato.logs import get_logger, set_up
 from ostinato.models.ids import NodeId, RunId
+from ostinato.models.session_options import UNSAID, SessionOptions
 from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
 
 __all__ = ["main"]
@@ -167,6 +168,10 @@ class _EngineClient:
     def options_of(self, task: str) -> Mapping[str, Any]:
         known = self._tasks.get(task)
         return {} if known is None else known.options
+
+    def session_options_of(self, task: str) -> SessionOptions:
+        known = self._tasks.get(task)
+        return UNSAID if known is None else known.session_options
 
     def takes_payloads(self, task: str) -> bool | None:
         known = self._tasks.get(task)

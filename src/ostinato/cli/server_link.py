@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from ostinato.config import Settings
+from ostinato.models.session_options import SessionOptions
 
 __all__ = [
     "Answer",
@@ -41,6 +42,7 @@ class KnownTask(msgspec.Struct, frozen=True):
     options: dict[str, Any]
     """Its policy, in a form that users write."""
     takes_payloads: bool | None
+    session_options: SessionOptions
 
 
 class Begin(msgspec.Struct, tag="begin", frozen=True):

@@ -257,7 +257,12 @@ class ServerProcess:
 
     def _known(self, names: Iterable[str]) -> dict[str, KnownTask]:
         registry = self._app.registry
-        return {name: KnownTask(_plain(registry.options_of(name)), registry.takes_payloads(name)) for name in names}
+        return {
+            name: KnownTask(
+                _plain(registry.options_of(name)), registry.takes_payloads(name), registry.session_options_of(name)
+            )
+            for name in names
+        }
 
     def _send(self, message: ToServer) -> None:
         """Have it sent, by a thread that may wait for a server that is stuck."""

@@ -156,6 +156,6 @@ def _crashed(run: ClaimedRun, now: Micros) -> Finish:
     outcome = Outcome(OutcomeKind.FAILED, reason, reason, cause=Cause.NODE_LOST, blame=Blame.NODE)
     finish = decide(run, policy, outcome, now, random.random)
     finish.abandoned = True
-    if policy.budget is not None and run.schedule_id is not None:
+    if policy.budget is not None and (run.schedule_id is not None or run.session is not None):
         finish.cost = UNKNOWN
     return finish

@@ -33,7 +33,7 @@ def make_finish(
         finish.progress, finish.totals, finish.output = context.take_report(final=True)
     if outcome.conversation is not None and work is not None:
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
-    if policy.budget is not None and claimed.schedule_id is not None:
+    if policy.budget is not None and (claimed.schedule_id is not None or claimed.session is not None):
         finish.cost = _cost(context)
     return finish
 

@@ -27,7 +27,7 @@ from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.secrets import NO_SECRETS, Mask, embedded, literal_secrets, resolve_all
 from ostinato.execution.threads import on_own_thread
 from ostinato.logs import one_line
-from ostinato.models.budget import MICRO, Reservation, grant
+from ostinato.models.budget import MICRO, BudgetOwner, Reservation, SessionBudget, grant
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import Policy
 from ostinato.models.project import ProjectContext
@@ -69,6 +69,7 @@ class Preparation:
         self._registry = registry
         self._projects = projects
         self._clock = clock
+        self._zone = settings.tz
         self._folder_seconds = settings.tuning.folder_seconds
         self._kill_seconds = settings.tuning.command_kill_seconds
         # Read once: an environment is slow to read, and what the work adds to it is little.
@@ -167,9 +168,10 @@ class Preparation:
 
     async def _foresee(self, claimed: ClaimedRun, policy: Policy) -> Outcome | None:
         """Whether the budget would refuse, before a gate does its own work in vain."""
-        if policy.budget is None or claimed.schedule_id is None:
+        owner = self._owner(claimed)
+        if policy.budget is None or owner is None:
             return None
-        day = await self._projects.read_spending(claimed.schedule_id, self._clock.now())
+        day = await self._projects.read_spending(owner, self._clock.now())
         answer = grant(policy.budget, day, counted=claimed.attempt > 1)
         return None if answer.refusal is None else _refused(claimed, answer.refusal, is_final=answer.is_final)
 
@@ -179,8 +181,9 @@ class Preparation:
         if budget is None:
             return None
         amount: float | None = budget.per_run_usd
-        if claimed.schedule_id is not None:
-            wanted = Reservation(claimed.id, claimed.token, claimed.schedule_id, budget, self._clock.now())
+        owner = self._owner(claimed)
+        if owner is not None:
+            wanted = Reservation(claimed.id, claimed.token, owner, budget, self._clock.now())
             answer = await self._projects.reserve(wanted)
             if answer.refusal is not None:
                 return _refused(claimed, answer.refusal, is_final=answer.is_final)
@@ -188,6 +191,12 @@ class Preparation:
         if call.process_environment is not None:
             call.process_environment.allowance = amount
         return None
+
+    def _owner(self, claimed: ClaimedRun) -> BudgetOwner | None:
+        """Whose budget it is: its schedule's, or that of the session it was sent to."""
+        if claimed.schedule_id is not None:
+            return claimed.schedule_id
+        return None if claimed.session is None else SessionBudget(claimed.session, self._zone)
 
 
 def _refused(claimed: ClaimedRun, why: str, *, is_final: bool) -> Outcome:

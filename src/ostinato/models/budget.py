@@ -1,4 +1,5 @@
-"""What a schedule may cost: a budget, what is spent of it, and the pure decision whether one more run may start.
+"""What a schedule or a session may cost: a budget, what is spent of it, and the pure decision whether one more run may
+start.
 
 Money is in millionths of a dollar, whole numbers, so that sums are exact on every database.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from ostinato.clock import Micros, from_micros
@@ -17,8 +19,10 @@ __all__ = [
     "MICRO",
     "UNKNOWN",
     "Budget",
+    "BudgetOwner",
     "Grant",
     "Reservation",
+    "SessionBudget",
     "Spending",
     "day_of",
     "dollars",
@@ -35,11 +39,22 @@ MICRO = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What a schedule has used of one day: runs that were started, money spent, and money reserved by what runs."""
+    """What a schedule or a session has used of one day: runs started, money spent, and money reserved by what runs."""
 
     runs: int = 0
     spent: int = 0
     reserved: int = 0
+
+
+class SessionBudget(NamedTuple):
+    """The budget of messages to one session, whose days are those of a zone."""
+
+    session: str
+    zone: str
+
+
+BudgetOwner = int | SessionBudget
+"""Whose runs a budget counts: those of a schedule, by its id, or the messages of a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +63,7 @@ class Reservation:
 
     run: int
     token: int
-    schedule_id: int
+    owner: BudgetOwner
     budget: Budget
     now: Micros
 

@@ -266,6 +266,8 @@ class Finish:
     cost: int | None = None
     """For a run with a budget: what this attempt cost, in millionths of a dollar, instead of what it reserved, if it
     did; budget.UNKNOWN counts as all of that."""
+    usage: Mapping[str, float] | None = None
+    """For a run in a session: what this attempt used, which is added to what the session has used so far."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None

@@ -5,21 +5,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.models.budget import MICRO
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy
 from ostinato.models.run import Ending, NewRun
 from ostinato.models.states import Cause, RunState
+from ostinato.models.work import JoinableWork
 from ostinato.models.work_kinds import Work
 
 __all__ = [
+    "CONTEXT",
     "DROPPED",
     "MESSAGE_KEYS",
     "REFUSED",
@@ -27,8 +31,10 @@ __all__ = [
     "STOPPED",
     "Delivery",
     "Drop",
+    "DropName",
     "Message",
     "Mode",
+    "ModeName",
     "Sent",
     "Session",
     "Stopped",
@@ -40,6 +46,7 @@ __all__ = [
     "message_key",
     "queued_message",
     "skipped_message",
+    "used",
     "with_turn",
 ]
 
@@ -108,6 +115,10 @@ class Delivery(StrEnum):
     """The session was stopped after it was sent."""
 
 
+ModeName = Literal["queue", "followup", "interrupt"]
+DropName = Literal["old", "new"]
+
+
 def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:
     """The policy with a session if its work continues a conversation: those go one after the other."""
     if policy.session is not None or (conversation := work.conversation(project)) is None:
@@ -137,8 +148,8 @@ class Message:
     debounce: Micros = 0
     ceiling: Micros = 0
     """How long a burst may be drawn out, from its first message."""
-    payload: str | None = None
-    """The JSON of what joins a burst, for a message that may."""
+    joinable: JoinableWork | None = None
+    """Its work in parts, if it may join a burst, or be joined."""
     throttled: bool | None = None
     """Whether the session goes one at a time; None leaves what was said last."""
 
@@ -151,9 +162,10 @@ class Message:
         """When a burst that this joins or begins is over: the timer starts anew with each, up to the ceiling."""
         return min(now + self.debounce, first_at + max(self.debounce, self.ceiling))
 
-    def joins(self, task: str | None, mode: str | None, ready_at: Micros, now: Micros) -> bool:
-        """Whether it may join such a burst: of the same task and mode, and open; a followup is, until it starts."""
-        return (task, mode) == (self.run.task, self.mode) and (ready_at > now or mode == Mode.FOLLOWUP)
+    def joins(self, mode: str | None, ready_at: Micros, now: Micros) -> bool:
+        """Whether it may join such a burst, if that is for the same work: of the same mode, and open; a followup is,
+        until it starts."""
+        return mode == self.mode and (ready_at > now or mode == Mode.FOLLOWUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +210,17 @@ def known_message(id: RunId, cause: str | None, result: str | None) -> Sent:
     return Sent(Delivery.STALE if cause == Cause.STALE else Delivery.QUEUED, id)
 
 
+def used(usage: Mapping[str, float]) -> dict[str, int | None]:
+    """What an attempt used, as the session's row counts it: money in millionths of a dollar."""
+    sums: dict[str, int | None] = {name: round(usage.get(name, 0)) for name in ("tokens_in", "tokens_out", "turns")}
+    told = {name: None if (found := usage.get(name)) is None else round(found) for name in CONTEXT}
+    return {"cost": round(usage.get("cost_usd", 0) * MICRO), **sums, **told}
+
+
+CONTEXT = ("context_used", "context_window")
+"""What an agent tells of its context, in tokens."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stopped:
     """What a stop did: active runs that were told to stop, and queued runs that will never start."""
@@ -220,3 +243,12 @@ class Session:
     stopped_at: datetime | None
     """The cutoff of the last stop_all: messages sent before it never start."""
     sent_at: datetime
+    cost_usd: float = 0
+    """What its runs have cost so far, and used, as far as they told."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    turns: int = 0
+    context_used: int | None = None
+    """How many tokens the context of its agent holds, as that told last; None if it never did."""
+    context_window: int | None = None
+    """How many it can hold."""

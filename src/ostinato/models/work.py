@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -22,10 +22,10 @@ from ostinato.models.work_kinds import ProcessWork, Work, check_task, is_added
 from ostinato.models.work_values import OUR_KINDS, Agent, Function, Http, Shell, Unreadable
 
 __all__ = [
-    "PAYLOADS_END",
     "Agent",
     "Function",
     "Http",
+    "JoinableWork",
     "ProcessWork",
     "Shell",
     "Unreadable",
@@ -33,7 +33,8 @@ __all__ = [
     "default_timeout",
     "load_work",
     "payload_text",
-    "payload_work",
+    "payloads_work",
+    "prompt_work",
     "read_work",
     "work_json",
     "work_text",
@@ -85,7 +86,7 @@ def _text(work: Work) -> str:
             field=field,
             hint="pass text, numbers, booleans, None, lists and dicts, and load other things inside the task",
         ) from error
-    text = f'{{"kind":"{work.kind}",' + encoded[1:].decode()
+    text = f'{{"kind":"{work.kind}"' + ("" if encoded == b"{}" else ",") + encoded[1:].decode()
     if not is_call and work.kind in added_kinds():
         _check_reads_back(work, text)
     return text
@@ -126,14 +127,41 @@ def _check_finite(value: Any) -> None:
         _check_finite(item)
 
 
-PAYLOADS_END = "]}}"
-"""How the text of `payload_work` ends: another payload goes in front of it, after a comma."""
+class JoinableWork(NamedTuple):
+    """The work of a message, as text that the payloads of later messages can join."""
+
+    head: str
+    """What stands before the first payload. Only work of the same head can be joined."""
+    payload: str
+    between: str
+    """What stands between two payloads."""
+    end: str
+
+    @property
+    def text(self) -> str:
+        """As it is stored, with its own payload alone."""
+        return self.head + self.payload + self.end
 
 
-def payload_work(task: str, payload: str) -> str:
-    """The stored text of a call with `payloads`, a list that holds this JSON and can be added to."""
+_PAYLOADS_END = "]}}"
+
+
+def payloads_work(task: str, payload: Any) -> JoinableWork:
+    """A call with `payloads`: a list of what was sent."""
     empty = _text(Function(task, kwargs={"payloads": []}))
-    return empty.removesuffix(PAYLOADS_END) + payload + PAYLOADS_END
+    return JoinableWork(empty.removesuffix(_PAYLOADS_END), payload_text(payload), ",", _PAYLOADS_END)
+
+
+def prompt_work(agent: Agent, payload: Any) -> JoinableWork:
+    """A prompt of what was sent, in paragraphs. What the agent has for a prompt itself goes with its system prompt: it
+    is said of every message, and is none."""
+    said = payload if isinstance(payload, str) else payload_text(payload)
+    if not said.strip():
+        raise InvalidInput("a message to an agent needs text", field="payload", hint="send what it is to do")
+    standing = "\n\n".join(filter(None, (agent.system, agent.prompt))) or None
+    # The prompt comes last, so that only the work of the very same agent begins as this does.
+    head = _text(replace(agent, prompt="", system=standing)).removesuffix("}") + ',"prompt":"'
+    return JoinableWork(head, payload_text(said)[1:-1], r"\n\n", '"}')
 
 
 def payload_text(payload: Any) -> str:

@@ -146,6 +146,8 @@ class WorkField:
     """A right value, as it is written."""
     standard: Any = None
     """What REST takes if a field that must be given is not."""
+    missing: str = ""
+    """What is said where it is empty: of a field that must be given, though its class has a default for it."""
     longest: int | None = None
     """Of a text that must say something."""
     unit: str = ""
@@ -317,11 +319,21 @@ class WorkKind:
     def make(self, **given: Any) -> Work:
         """Work of this kind; InvalidInput if it cannot be, whatever the class of a package raises then."""
         try:
-            return self.value(**given)
+            work = self.value(**given)
         except InvalidInput:
             raise
         except Exception as error:
             raise InvalidInput(f"this {self.name} work cannot be: {one_line(error)}") from error
+        self.check_complete(work)
+        return work
+
+    def check_complete(self, work: Work) -> None:
+        """InvalidInput, if it lacks what only a message to a session would add."""
+        for one in self.fields:
+            if one.about.missing and not getattr(work, one.name):
+                raise InvalidInput(
+                    one.about.missing, field=one.name, hint=one.about.example and f"such as {one.about.example}"
+                )
 
     def references(self, work: Work) -> dict[str, str]:
         """The values of its secret fields, by the field, or by the name in it."""
@@ -367,7 +379,7 @@ def check_flag(flag: str) -> None:
 def _field(one: Field[Any], hint: Any, default: Any) -> KindField:
     about = next((part for part in getattr(hint, "__metadata__", ()) if isinstance(part, WorkField)), WorkField(""))
     plain = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-    is_required = default is inspect.Parameter.empty
+    is_required = default is inspect.Parameter.empty or bool(about.missing)
     if one.default_factory is not MISSING:
         default = one.default_factory()
     return KindField(one.name, plain, is_required, None if is_required else default, about)

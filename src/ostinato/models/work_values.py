@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ostinato.errors import InvalidInput
-from ostinato.models.policy_values import check_key
+from ostinato.models.policy_values import check_key, check_session
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -124,14 +124,21 @@ class Agent(ProcessWork):
     """Give a prompt to an AI agent's command line.
 
     `cli` names one of settings.agents. `context` is `isolated` (a fresh conversation for each run), `group` (one
-    continued conversation for the project) or `session:NAME` (one continued conversation of this name).
+    continued conversation for the project) or `session:NAME` (the conversation of this session). Without it, a message
+    to a session continues the conversation of that session, and all else is isolated. Only a message needs no prompt.
     """
 
     kind: ClassVar[str] = "agent"
-    prompt: Annotated[str, _seen("The prompt to give to an AI agent.")]
-    context: Annotated[str, _seen("A new conversation (isolated), the project's (group), or session:NAME.")] = (
-        "isolated"
-    )
+    prompt: Annotated[
+        str,
+        _seen(
+            "The prompt to give to an AI agent.", missing="an agent needs a prompt", example="Summarise the new issues"
+        ),
+    ] = ""
+    context: Annotated[
+        str | None,
+        _seen("A new conversation (isolated), the project's (group), or session:NAME.", otherwise="isolated"),
+    ] = None
     cli: Annotated[str, _seen("Which agent: claude, or a name of 'agents' in ostinato.toml.", "CLI")] = "claude"
     model: Annotated[str | None, _seen("The model that it uses.", otherwise="the agent's own")] = None
     system: Annotated[str | None, _seen("Text to add to its system prompt.", "System prompt", clear="")] = None
@@ -153,17 +160,9 @@ class Agent(ProcessWork):
     folder: Annotated[str | None, _FOLDER] = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.prompt, str) or not self.prompt.strip():
-            raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise new issues")
-        name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
-        if self.context not in ("isolated", "group") and (name == self.context or not name.strip()):
-            raise InvalidInput(
-                f"context cannot be {self.context!r}", field="context", hint="it is isolated, group or session:NAME"
-            )
-        if len(self.context) > 100 or not self.context.isprintable():
-            raise InvalidInput(
-                f"context cannot be {self.context!r}", field="context", hint="give a name of up to 90 characters"
-            )
+        if not isinstance(self.prompt, str) or (self.prompt and not self.prompt.strip()):
+            raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise the new issues")
+        self._check_context()
         check_key(self.cli, "cli", "give the name of an agent, such as claude")
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
@@ -174,9 +173,24 @@ class Agent(ProcessWork):
         check_env(self.env)
         check_text("folder", self.folder)
 
+    def _check_context(self) -> None:
+        if self.context in (None, "isolated", "group"):
+            return
+        name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
+        if name == self.context or not name.strip():
+            raise InvalidInput(
+                f"context cannot be {self.context!r}", field="context", hint="it is isolated, group or session:NAME"
+            )
+        check_session(name, "context")
+
+    @property
+    def is_continued(self) -> bool:
+        """Whether it goes on with a conversation, and does not begin a new one each time."""
+        return self.context not in (None, "isolated")
+
     def conversation(self, project: str | None) -> str | None:
         """The key of the conversation that it continues; None for a fresh one."""
-        if self.context == "isolated":
+        if not self.is_continued:
             return None
         return f"{self.cli}/{self.context}" + (f"/{project}" if self.context == "group" and project else "")
 

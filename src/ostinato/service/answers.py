@@ -7,7 +7,7 @@ otherwise. A model that is told whole is its own answer. Times are RFC 3339 in U
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_type_hints
@@ -148,6 +148,8 @@ class ShellWork(Answer, tag_field="kind", tag="shell"):
 class AgentWork(Answer, tag_field="kind", tag="agent"):
     """Give a prompt to an AI agent."""
 
+    context: str
+    """isolated, group or session:NAME."""
     env: dict[str, str]
 
 
@@ -180,6 +182,8 @@ def _work(model: work.Work | work.Unreadable) -> Work:
     if model.kind in added_kinds():
         why = f"{model.kind} work cannot be shown here: the log says what is wrong with its package"
         return UnreadableWork.of(work.Unreadable("", why))
+    if isinstance(model, work.Agent) and model.context is None:
+        model = replace(model, context="isolated")
     found: Work = msgspec.convert(model, Work, from_attributes=True)
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ostinato.clock import Clock
 from ostinato.listeners import Listeners
 from ostinato.models.access import LoginLimits
+from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.idempotency import IdempotencyService
@@ -43,6 +44,7 @@ class Services:
         logins: LoginLimits,
         tuning: Tuning,
         listeners: Listeners,
+        sessions: SessionDefaults,
     ) -> None:
         self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
@@ -51,7 +53,7 @@ class Services:
             store, clock, zone, self.lanes, self.projects, code, removal_seconds, listeners
         )
         self.runs = RunService(store, clock, self.lanes, self.projects, code, draining, listeners)
-        self.sessions = SessionService(store, clock, self.lanes, self.runs, code, draining)
+        self.sessions = SessionService(store, clock, self.lanes, self.projects, self.runs, code, draining, sessions)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)

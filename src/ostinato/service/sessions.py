@@ -3,53 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
 
-from ostinato.clock import Clock, Micros, micros_of
-from ostinato.durations import Duration, parse_duration
+from ostinato.clock import Clock, micros_of
+from ostinato.durations import Duration
 from ostinato.errors import Draining, InvalidInput, LaneCleared, MessageStale, NotFound, QueueDropped, QueueFull
 from ostinato.models.event import Event
 from ostinato.models.ids import RunId
-from ostinato.models.policy import (
-    MessageOptions,
-    Policy,
-    check_choice,
-    check_key,
-    check_session,
-    check_whole,
-    policy_text,
-)
+from ostinato.models.policy import MessageOptions, Policy, check_key, check_session, policy_text
 from ostinato.models.run import NewRun, Run, StoredWork, queued_run
-from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, Session, Stopped, message_key
+from ostinato.models.session import (
+    Delivery,
+    Drop,
+    DropName,
+    Message,
+    Mode,
+    ModeName,
+    Sent,
+    Session,
+    Stopped,
+    message_key,
+)
+from ostinato.models.session_options import UNSAID, SessionDefaults, SessionOptions, read_session_options
 from ostinato.models.states import Cause, Trigger
-from ostinato.models.work import Function, payload_text, payload_work
+from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
 from ostinato.service.pages import check_limit
+from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import Code, TaskLike, policy_for_enqueue
 from ostinato.stores.base import Store
 
 __all__ = ["SessionService"]
 
-DEBOUNCE = "800ms"
-_LONGEST_DEBOUNCE: Micros = 24 * 3_600 * 1_000_000
-_CEILING = 10
-"""A burst is drawn out to at most so many times its debounce, unless the caller says otherwise."""
+
+class _Recipient(NamedTuple):
+    """Who gets a message: a task, or an agent."""
+
+    work: Work
+    joinable: JoinableWork
+    policy: Mapping[str, Any]
+    """As it was given with the task."""
+    options: SessionOptions
 
 
 class SessionService:
     """What can be done with sessions. Every verb is one transaction."""
 
     def __init__(
-        self, store: Store, clock: Clock, lanes: LaneService, runs: RunService, code: Code, draining: Callable[[], bool]
+        self,
+        store: Store,
+        clock: Clock,
+        lanes: LaneService,
+        projects: ProjectService,
+        runs: RunService,
+        code: Code,
+        draining: Callable[[], bool],
+        defaults: SessionDefaults,
     ) -> None:
         self._store = store
         self._clock = clock
         self._lanes = lanes
+        self._projects = projects
         self._runs = runs
         self._code = code
         self._draining = draining
+        self._defaults = defaults
 
     @audited("session.send", answers="run")
     async def send(
@@ -58,20 +79,25 @@ class SessionService:
         key: str,
         payload: Any,
         *,
-        task: TaskLike | str,
+        task: TaskLike | str | None = None,
+        agent: Agent | bool | None = None,
+        project: str | None = None,
         lane: str | None = None,
-        mode: Mode | str = Mode.QUEUE,
+        mode: Mode | ModeName | None = None,
         max_concurrent: int | None = None,
-        cap: int = 10,
-        drop: Drop | str = Drop.OLD,
-        debounce: Duration = DEBOUNCE,
+        cap: int | None = None,
+        drop: Drop | DropName | None = None,
+        debounce: Duration | None = None,
         debounce_max: Duration | None = None,
         message_id: str | None = None,
         **policy: Unpack[MessageOptions],
     ) -> RunId:
         """Put a message into a session; returns the run that carries it. It is durable when this returns.
 
-        The task is called with `payloads`, a list in the order sent: several when a burst was debounced into one run.
+        A task is called with `payloads`, a list in the order sent: several when a burst was debounced into one run. An
+        agent (`agent=Agent(…)`, or True for the default one) gets the payloads as one prompt, and goes on with the
+        conversation of the session; its answer is the run's result. How the message waits is what this call says, or
+        else the settings for its key, its task, or the settings for all.
         Raises QueueFull when the queue is full and `drop` is "new", MessageStale when the session was stopped while
         this was on its way, Draining on a node that is shutting down.
         """
@@ -81,23 +107,32 @@ class SessionService:
         session = check_session(key, "key")
         if "session" in policy:
             raise InvalidInput("the session is the key", field="session", hint="leave session out")
-        name, options = self._task(task)
-        given = {**options, **policy, **({} if lane is None else {"lane": lane})}
-        settled = await self._lanes.settle(policy_for_enqueue({**given, "session": None}))
-        text = payload_text(payload)
-        message = Message(
-            _run(session, name, text, settled, now, message_id),
-            sent_at=now,
-            mode=check_choice(Mode, "mode", mode),
-            max_concurrent=None if max_concurrent is None else check_whole("max_concurrent", max_concurrent, 1),
-            cap=check_whole("cap", cap, 1),
-            drop=check_choice(Drop, "drop", drop),
-            **_timers(debounce, debounce_max),
-            payload=text,
-            throttled=await self._code.throttled(session),
-        )
+        if project is not None:
+            await self._projects.get(project)
+        to = self._recipient(session, payload, task, agent)
+        said = {"mode": mode, "max_concurrent": max_concurrent, "cap": cap, "drop": drop}
+        asked = read_session_options({**said, "debounce": debounce, "debounce_max": debounce_max})
+        options = _settled(self._defaults.of(session, to.options).then(asked))
+        given = {**to.policy, **policy, **({} if lane is None else {"lane": lane}), "session": None}
+        settled = await self._lanes.settle(policy_for_enqueue(given, to.work))
+        run, throttled = _run(session, to, settled, now, message_id, project), await self._code.throttled(session)
+        message = Message(run, sent_at=now, joinable=to.joinable, throttled=throttled, **options)
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, message)
+
+    def _recipient(self, session: str, payload: Any, task: TaskLike | str | None, agent: Any) -> _Recipient:
+        if (task is None) == (agent in (None, False)):
+            raise InvalidInput(
+                "a message goes to a task or to an agent",
+                field="task",
+                hint="give one of them: task=reply, or agent=Agent(model='opus')",
+            )
+        if task is None:
+            work = _in_session(agent, session)
+            return _Recipient(work, prompt_work(work, payload), {}, UNSAID)
+        name, policy = self._task(task)
+        options = self._code.session_options_of(name)
+        return _Recipient(Function(name), payloads_work(name, payload), policy, options)
 
     def _task(self, task: TaskLike | str) -> tuple[str, Mapping[str, Any]]:
         """The name of the task and its policy; it must take `payloads`, as far as this process knows it."""
@@ -154,32 +189,46 @@ class SessionService:
         return await self._store.sessions.list_events(key, after, check_limit(limit), newest=newest)
 
 
-def _run(session: str, task: str, payload: str, policy: Policy, now: Micros, message_id: str | None) -> NewRun:
+def _in_session(agent: Any, session: str) -> Agent:
+    """The agent, which goes on with the conversation of the session unless it is to begin a new one each time."""
+    if agent is True:
+        agent = Agent()
+    if not isinstance(agent, Agent):
+        raise InvalidInput(f"agent cannot be {agent!r}", field="agent", hint="give Agent(model='opus'), or True")
+    own = f"session:{session}"
+    if agent.context not in (None, "isolated", own):
+        raise InvalidInput(
+            f"context cannot be {agent.context!r}: a message continues the conversation of its session",
+            field="context",
+            hint="leave it out, or use isolated for a new conversation each time",
+        )
+    return replace(agent, context=agent.context or own)
+
+
+def _run(session: str, to: _Recipient, policy: Policy, now: int, message_id: str | None, project: str | None) -> NewRun:
     """The run of a message, with its own payload alone."""
     if message_id is not None:
         check_key(message_id, "message_id", "give the sender's own id of it, as text")
-    stored = StoredWork(Function.kind, task, payload_work(task, payload), policy_text(policy))
+    stored = StoredWork(to.work.kind, to.work.needs, to.joinable.text, policy_text(policy))
     key = None if message_id is None else message_key(session, message_id)
-    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key)
+    return queued_run(stored, policy, Trigger.MESSAGE, now, session=session, key=key, project=project)
 
 
-class _Timers(TypedDict):
-    debounce: Micros
-    ceiling: Micros
-
-
-def _timers(debounce: Duration, debounce_max: Duration | None) -> _Timers:
-    """How long a burst waits for more, and how long it may be drawn out."""
-    quiet = micros_of(parse_duration(debounce, field="debounce"))
-    if quiet > _LONGEST_DEBOUNCE:
-        raise InvalidInput(f"debounce cannot be {debounce!r}", field="debounce", hint="1d is the most")
-    if debounce_max is None:
-        return {"debounce": quiet, "ceiling": _CEILING * quiet}
-    longest = micros_of(parse_duration(debounce_max, field="debounce_max"))
-    if longest < quiet:
-        reason = f"debounce_max {debounce_max!r} is shorter than debounce"
-        raise InvalidInput(reason, field="debounce_max", hint="give a longer one")
-    return {"debounce": quiet, "ceiling": longest}
+def _settled(options: SessionOptions) -> dict[str, Any]:
+    """How a message waits, as the store takes it."""
+    assert options.debounce is not None
+    assert options.debounce_max is not None
+    if options.debounce_max < options.debounce:
+        reason = "debounce_max is shorter than debounce"
+        raise InvalidInput(reason, field="debounce_max", hint="give a longer one, or both")
+    return {
+        "mode": options.mode,
+        "max_concurrent": options.max_concurrent,
+        "cap": options.cap,
+        "drop": options.drop,
+        "debounce": micros_of(options.debounce),
+        "ceiling": micros_of(options.debounce_max),
+    }
 
 
 def _accepted(sent: Sent, message: Message) -> RunId:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from ostinato.clock import Micros
-from ostinato.models.budget import Grant, Reservation, Spending
+from ostinato.models.budget import BudgetOwner, Grant, Reservation, Spending
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
 from ostinato.models.node import Node, NodeBeat
@@ -111,12 +111,13 @@ class ProjectStore(Protocol):
         ...
 
     async def reserve(self, wanted: Reservation) -> Grant:
-        """Ask the budget of a schedule for one run, in one transaction: what is granted is reserved until the run's
-        finish is written. A run whose token no longer holds is refused."""
+        """Ask the budget of a schedule or a session for one run, in one transaction: what is granted is reserved until
+        the run's finish is written. A run whose token no longer holds is refused."""
         ...
 
-    async def read_spending(self, schedule_id: ScheduleId, now: Micros) -> Spending:
-        """What the runs of a schedule have used of the budget of this day, which is one of its zone."""
+    async def read_spending(self, owner: BudgetOwner, now: Micros) -> Spending:
+        """What the runs of a schedule, or the messages of a session, have used of the budget of this day, which is one
+        of its zone."""
         ...
 
 

@@ -15,6 +15,7 @@ import msgspec
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import NotLoadable, TimingError
 from ostinato.logs import get_logger
+from ostinato.models.budget import MICRO
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import NodeId, RunId, ScheduleId
 from ostinato.models.lane import Lane, Rate
@@ -283,8 +284,9 @@ def load_lane(row: Row) -> Lane:
 
 
 def load_session(row: Row) -> Session:
-    """A session and what is in it: key, settings, cutoff, last message, running, queued, oldest queued."""
-    key, max_concurrent, throttled, cutoff_at, sent_at, running, queued, oldest_at = row
+    """A session and what is in it: key, settings, cutoff, last message, usage, running, queued, oldest queued."""
+    key, max_concurrent, throttled, cutoff_at, sent_at, cost, *usage, running, queued, oldest_at = row
+    tokens_in, tokens_out, turns, context_used, context_window = usage
     return Session(
         key=key,
         running=running,
@@ -294,6 +296,12 @@ def load_session(row: Row) -> Session:
         throttled=bool(throttled),
         stopped_at=moment(cutoff_at),
         sent_at=from_micros(sent_at),
+        cost_usd=cost / MICRO,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        turns=turns,
+        context_used=context_used,
+        context_window=context_window,
     )
 
 

@@ -815,7 +815,8 @@ export interface paths {
         put?: never;
         /**
          * Send Message
-         * @description Put a message into a session; returns the run that carries it. It is durable when this returns.
+         * @description Put a message into a session; returns the run that carries it. It is durable when this returns. A message to an
+         *     agent needs an admin.
          */
         post: operations["send_message"];
         delete?: never;
@@ -983,6 +984,7 @@ export interface components {
         AgentWork: {
             allowed_tools: string[];
             cli: string;
+            /** @description isolated, group or session:NAME. */
             context: string;
             env: {
                 [key: string]: string;
@@ -1547,6 +1549,60 @@ export interface components {
             zone: string;
         };
         /**
+         * NewAgent
+         * @description Who gets a message as a prompt. Without a context, it continues the session's conversation.
+         */
+        NewAgent: {
+            /**
+             * Allowed Tools
+             * @description Tools that it may use unasked, such as "Bash(git *)".
+             */
+            allowed_tools?: string[];
+            /**
+             * Cli
+             * @description Which agent: claude, or a name of 'agents' in ostinato.toml.
+             * @default claude
+             */
+            cli?: string;
+            /**
+             * Context
+             * @description A new conversation (isolated), the project's (group), or session:NAME.
+             */
+            context?: string | null;
+            /**
+             * Env
+             * @description May hold references: env:NAME, file:PATH.
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * Folder
+             * @description Relative to the project's folder.
+             */
+            folder?: string | null;
+            /**
+             * Mcp Config
+             * @description The file that lists its MCP servers, or that JSON itself.
+             */
+            mcp_config?: string | null;
+            /**
+             * Model
+             * @description The model that it uses.
+             */
+            model?: string | null;
+            /**
+             * Permission Mode
+             * @description What it may do unasked, such as acceptEdits.
+             */
+            permission_mode?: string | null;
+            /**
+             * System
+             * @description Text to add to its system prompt.
+             */
+            system?: string | null;
+        };
+        /**
          * NewAgentWork
          * @description Give a prompt to an AI agent's command line.
          */
@@ -1565,9 +1621,8 @@ export interface components {
             /**
              * Context
              * @description A new conversation (isolated), the project's (group), or session:NAME.
-             * @default isolated
              */
-            context?: string;
+            context?: string | null;
             /**
              * Env
              * @description May hold references: env:NAME, file:PATH.
@@ -1757,27 +1812,21 @@ export interface components {
         };
         /**
          * NewMessage
-         * @description A message for a session.
+         * @description A message for a session: to a task, or to an agent. How it waits is by default what the settings say of its key,
+         *     or what its task says.
          */
         NewMessage: {
-            /**
-             * Cap
-             * @default 10
-             */
-            cap?: number;
-            /**
-             * Debounce
-             * @default 800ms
-             */
-            debounce?: string;
+            agent?: components["schemas"]["NewAgent"] | null;
+            /** @description What its run may cost, and the messages of this session on one day. */
+            budget?: components["schemas"]["NewBudget"] | null;
+            /** Cap */
+            cap?: number | null;
+            /** Debounce */
+            debounce?: string | null;
             /** Debounce Max */
             debounce_max?: string | null;
-            /**
-             * Drop
-             * @default old
-             * @enum {string}
-             */
-            drop?: "old" | "new";
+            /** Drop */
+            drop?: ("old" | "new") | null;
             /** Lane */
             lane?: string | null;
             /** Max Age */
@@ -1789,22 +1838,26 @@ export interface components {
              * @description A message sent twice with it is queued once.
              */
             message_id?: string | null;
+            /** Mode */
+            mode?: ("queue" | "followup" | "interrupt") | null;
             /**
-             * Mode
-             * @default queue
-             * @enum {string}
+             * Payload
+             * @description What a task gets in its list payloads, or an agent as its prompt.
              */
-            mode?: "queue" | "followup" | "interrupt";
-            /** Payload */
             payload: unknown;
             /**
              * Priority
              * @default 0
              */
             priority?: number;
+            /**
+             * Project
+             * @description Where an agent works.
+             */
+            project?: string | null;
             retry?: number | components["schemas"]["NewRetry"] | null;
             /** Task */
-            task: string;
+            task?: string | null;
             /** Timeout */
             timeout?: string | null;
         };
@@ -2551,6 +2604,12 @@ export interface components {
          * @description A durable mailbox: a key whose runs go one after the other.
          */
         Session: {
+            /** @description How many tokens the context of its agent holds, as that told last; None if it never did. */
+            context_used: number | null;
+            /** @description How many it can hold. */
+            context_window: number | null;
+            /** @description What its runs have cost so far, and used, as far as they told. */
+            cost_usd: number;
             key: string;
             max_concurrent: number;
             /** @description When the message that has waited longest was sent. */
@@ -2562,12 +2621,21 @@ export interface components {
             /** @description The cutoff of the last stop_all: messages sent before it never start. */
             stopped_at: string | null;
             throttled: boolean;
+            tokens_in: number;
+            tokens_out: number;
+            turns: number;
         };
         /**
          * SessionAnswer
          * @description A durable mailbox: a key whose runs go one after the other.
          */
         SessionAnswer: {
+            /** @description How many tokens the context of its agent holds, as that told last; None if it never did. */
+            context_used: number | null;
+            /** @description How many it can hold. */
+            context_window: number | null;
+            /** @description What its runs have cost so far, and used, as far as they told. */
+            cost_usd: number;
             key: string;
             max_concurrent: number;
             /** @description When the message that has waited longest was sent. */
@@ -2579,6 +2647,9 @@ export interface components {
             /** @description The cutoff of the last stop_all: messages sent before it never start. */
             stopped_at: string | null;
             throttled: boolean;
+            tokens_in: number;
+            tokens_out: number;
+            turns: number;
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
         };

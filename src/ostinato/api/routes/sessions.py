@@ -8,10 +8,12 @@ from fastapi import Query
 
 from ostinato.api.access import Container, Operator, Served, Viewer
 from ostinato.api.answers import Zoned
+from ostinato.api.permissions import check_permissions
 from ostinato.api.routes.runs import RunAnswer, run_response, runs_page
 from ostinato.api.segments import Name, routes_of
 from ostinato.api.shapes.places import EventQuery, NewMessage, SessionQuery
 from ostinato.api.shapes.runs import RunsOfQuery
+from ostinato.api.shapes.work import make_agent
 from ostinato.models.event import Event
 from ostinato.models.session import Session, Stopped
 from ostinato.service.answers import Listed, Page, Run
@@ -46,9 +48,14 @@ async def list_messages(
 
 
 @router.post("/api/sessions/{key}/messages", status_code=201)
-async def send_message(key: Name, body: NewMessage, services: Served, container: Container, _: Operator) -> RunAnswer:
-    """Put a message into a session; returns the run that carries it. It is durable when this returns."""
+async def send_message(
+    key: Name, body: NewMessage, services: Served, container: Container, login: Operator
+) -> RunAnswer:
+    """Put a message into a session; returns the run that carries it. It is durable when this returns. A message to an
+    agent needs an admin."""
     given = body.model_dump(exclude_unset=True)
+    agent = given["agent"] = None if body.agent is None else make_agent(body.agent)
+    check_permissions(login, agent, None)
     id = await services.sessions.send(key, given.pop("payload"), **given)
     return run_response(await services.runs.get(id), container, 201)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from ostinato.api.shapes.base import GREATEST, QueryParameters, RequestBody, Text
-from ostinato.api.shapes.policy import RetryValue
+from ostinato.api.shapes.policy import BudgetValue, RetryValue
+from ostinato.api.shapes.work import NewAgent
+from ostinato.models.session import DropName, ModeName
 
 __all__ = ["EventQuery", "LaneChanges", "NewMessage", "NewProject", "PauseLane", "SessionQuery"]
 
@@ -34,22 +36,28 @@ class SessionQuery(QueryParameters):
 
 
 class NewMessage(RequestBody):
-    """A message for a session."""
+    """A message for a session: to a task, or to an agent. How it waits is by default what the settings say of its key,
+    or what its task says."""
 
-    task: Annotated[Text, Field(min_length=1, max_length=200)]
-    payload: Any
-    mode: Literal["queue", "followup", "interrupt"] = "queue"
+    payload: Annotated[Any, Field(description="What a task gets in its list payloads, or an agent as its prompt.")]
+    task: Annotated[Text | None, Field(min_length=1, max_length=200)] = None
+    agent: NewAgent | None = None
+    project: Annotated[Text | None, Field(description="Where an agent works.")] = None
+    mode: ModeName | None = None
     lane: Text | None = None
     priority: int = 0
     max_concurrent: int | None = None
-    cap: int = 10
-    drop: Literal["old", "new"] = "old"
-    debounce: Text = "800ms"
+    cap: int | None = None
+    drop: DropName | None = None
+    debounce: Text | None = None
     debounce_max: Text | None = None
     message_id: Annotated[Text | None, Field(description="A message sent twice with it is queued once.")] = None
     retry: RetryValue | None = None
     timeout: Text | None = None
     max_age: Text | None = None
+    budget: Annotated[
+        BudgetValue | None, Field(description="What its run may cost, and the messages of this session on one day.")
+    ] = None
 
 
 class EventQuery(QueryParameters):

@@ -28,7 +28,7 @@ from ostinato.models.policy import make_policy, plain
 from ostinato.models.policy_fields import POLICIES, RUN_ONCE, PolicyField
 from ostinato.models.policy_values import Budget, Gate, Keep, Retry
 
-__all__ = ["NewPolicy", "RetryValue", "given_policy"]
+__all__ = ["BudgetValue", "NewPolicy", "RetryValue", "given_policy"]
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -116,6 +116,10 @@ RetryValue = Annotated[
         type="integer",
     ),
 ]
+BudgetValue = Annotated[
+    Any,
+    _Short(_NEW[Budget], "", words='an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}'),
+]
 _REQUESTS |= {
     Retry: RetryValue,
     Gate: Annotated[
@@ -132,12 +136,7 @@ _REQUESTS |= {
             type="string",
         ),
     ],
-    Budget: Annotated[
-        Any,
-        _Short(
-            _NEW[Budget], "", words='an object with per_run_usd, per_day_usd, per_day_runs, such as {"per_day_usd": 5}'
-        ),
-    ],
+    Budget: BudgetValue,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import deepcopy
 from functools import partial, reduce
 from operator import or_
@@ -11,12 +12,13 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, WithJsonSch
 
 from ostinato.api.fields import under
 from ostinato.api.shapes.base import RequestBody, Text
-from ostinato.models.installed_kinds import installed_kinds
+from ostinato.models.installed_kinds import installed_kinds, kind_of
 from ostinato.models.kind_parts import of_each_kind
+from ostinato.models.work import Agent
 from ostinato.models.work_kinds import FieldForm, KindField, Work, WorkKind
 from ostinato.service.answers import camel
 
-__all__ = ["Command", "NewWork", "make_work"]
+__all__ = ["Command", "NewAgent", "NewWork", "make_agent", "make_work"]
 
 
 def _checked_by_model(kind: Any) -> Any:
@@ -64,11 +66,12 @@ class _WorkRequest(RequestBody):
     model_config = ConfigDict(serialize_by_alias=True)
 
 
+def _fields(fields: Iterable[KindField]) -> dict[str, Any]:
+    return {f"{one.name}_" if hasattr(RequestBody, one.name) else one.name: (_type(one), _field(one)) for one in fields}
+
+
 def _request(kind: WorkKind) -> type[RequestBody]:
-    fields: dict[str, Any] = {
-        f"{one.name}_" if hasattr(RequestBody, one.name) else one.name: (_type(one), _field(one)) for one in kind.fields
-    }
-    named: Any = {"kind": (Literal[kind.name], ...), **fields}
+    named: Any = {"kind": (Literal[kind.name], ...), **_fields(kind.fields)}
     name = f"New{camel(kind.name)}Work"
     made = create_model(name, __base__=_WorkRequest, __module__=__name__, __doc__=kind.help, **named)
     made.model_json_schema()  # raises where it could not be described
@@ -82,6 +85,17 @@ def make_work(asked: Any) -> Work:
         return installed_kinds()[given.pop("kind")].make(**given)
 
 
+def make_agent(asked: Any) -> Agent:
+    """The agent that a message is for: the message is its prompt."""
+    with under("agent"):
+        return Agent(**asked.model_dump(by_alias=True))
+
+
+def _usable(asked: Any) -> Any:
+    make_agent(asked)
+    return asked
+
+
 def _makeable(asked: Any) -> Any:
     make_work(asked)
     return asked
@@ -89,7 +103,17 @@ def _makeable(asked: Any) -> Any:
 
 if TYPE_CHECKING:
     NewWork = Any
+    NewAgent = Any
 else:
+    _AGENT = kind_of(Agent())
+    _NEW_AGENT = create_model(
+        "NewAgent",
+        __base__=_WorkRequest,
+        __module__=__name__,
+        __doc__="Who gets a message as a prompt. Without a context, it continues the session's conversation.",
+        **_fields(one for one in _AGENT.fields if one not in _AGENT.main_fields),
+    )
+    NewAgent = Annotated[_NEW_AGENT, AfterValidator(_usable)]
     _REQUESTS = of_each_kind(_request, "request", installed_kinds())
     NewWork = Annotated[reduce(or_, _REQUESTS.values()), Field(discriminator="kind"), AfterValidator(_makeable)]
 """Work that can be made: what is wrong with it is told together with what else is wrong with the request."""

@@ -14,6 +14,7 @@ from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
+from ostinato.models.session_options import SessionOptions
 from ostinato.models.work import Function, Work, default_timeout, work_text
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
@@ -49,6 +50,10 @@ class Code(Protocol):
 
     def options_of(self, task: str) -> Mapping[str, Any]:
         """The policy that was given with a task; nothing if it is not known here."""
+        ...
+
+    def session_options_of(self, task: str) -> SessionOptions:
+        """How messages for a task wait in their sessions; nothing if it is not known here."""
         ...
 
     def takes_payloads(self, task: str) -> bool | None:
@@ -189,7 +194,7 @@ def resolve_work(work: WorkLike, code: Code) -> tuple[Work, Mapping[str, Any]]:
     if isinstance(work, TaskLike):  # the dearest of these looks, so the last
         return Function(work.name), work.options
     if isinstance(work, Work):
-        kind_of(work)  # what no node could read back is not stored
+        kind_of(work).check_complete(work)  # what no node could read back is not stored
         return work, {}
     raise InvalidInput(
         f"work cannot be {work!r}",

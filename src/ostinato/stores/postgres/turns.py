@@ -36,7 +36,11 @@ _LOCK_SESSIONS_OF = _LOCK.format("runs WHERE id = ANY (%s::bigint[]) AND session
 LATE = "state = 'queued' AND waiting AND later"
 """Runs that queue up in their session only when they are ready."""
 FIND_LATE = f"SELECT id, session FROM runs WHERE {LATE} AND ready_at <= %s LIMIT 1000"
-# A followup goes alone: only when nothing is under way, and nothing goes beside it or past it.
+# A followup goes alone, and so does an agent that continues a conversation: only when nothing is under way, and nothing
+# goes beside it or past it. The text of its work is looked at only where more than one may go; no prompt can have these
+# words unquoted.
+_ALONE = """(mode = 'followup' OR (kind = 'agent' AND k.most > 1 AND (
+    position('"context":"session:' IN work) > 0 OR position('"context":"group"' IN work) > 0)))"""
 _TURN = f"""
 WITH moved AS (
 UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
@@ -45,20 +49,20 @@ UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(
         FROM unnest(%s::text[]) k (session) LEFT JOIN sessions s ON s.key = k.session
     ) k
     CROSS JOIN LATERAL (
-        SELECT count(*) AS runs, coalesce(bool_or(mode = 'followup'), false) AS alone FROM (
-            SELECT mode FROM runs WHERE session = k.session AND NOT waiting AND state IN ('queued', 'running')
-            LIMIT k.most
+        SELECT count(*) AS runs, coalesce(bool_or(alone), false) AS alone FROM (
+            SELECT {_ALONE} AS alone FROM runs
+            WHERE session = k.session AND NOT waiting AND state IN ('queued', 'running') LIMIT k.most
         ) in_turn
     ) u
     CROSS JOIN LATERAL (
         SELECT id, row_number() OVER (ORDER BY id) AS place,
-               count(*) FILTER (WHERE mode = 'followup') OVER (ORDER BY id) AS followups
+               count(*) FILTER (WHERE alone) OVER (ORDER BY id) AS alone
         FROM (
-            SELECT id, mode FROM runs WHERE session = k.session AND state = 'queued' AND waiting AND NOT later
-            ORDER BY id LIMIT k.most - u.runs
+            SELECT id, {_ALONE} AS alone FROM runs
+            WHERE session = k.session AND state = 'queued' AND waiting AND NOT later ORDER BY id LIMIT k.most - u.runs
         ) longest
     ) w
-    WHERE NOT u.alone AND (w.followups = 0 OR (w.place = 1 AND u.runs = 0))
+    WHERE NOT u.alone AND (w.alone = 0 OR (w.place = 1 AND u.runs = 0))
 ))
 RETURNING 1
 ) {TELL}

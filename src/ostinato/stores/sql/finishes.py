@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
+from ostinato.models.session import used
 from ostinato.models.states import RunState
 from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
@@ -75,6 +76,13 @@ FROM unnest(:keys::text[], :ids::text[], :updated::bigint[], :projects::text[]) 
 WHERE c.project IS NULL OR EXISTS (SELECT 1 FROM projects WHERE name = c.project)
 ORDER BY c.key
 ON CONFLICT (key) DO UPDATE SET id = excluded.id, updated_at = excluded.updated_at, project = excluded.project
+"""
+# The sums of whoever uses the session; how full its context is, as it was told last.
+_USE = """
+UPDATE sessions SET cost = cost + :cost, tokens_in = tokens_in + :tokens_in, tokens_out = tokens_out + :tokens_out,
+                    turns = turns + :turns, context_used = coalesce(:context_used::bigint, context_used),
+                    context_window = coalesce(:context_window::bigint, context_window)
+WHERE key = :key
 """
 _THROTTLE = "UPDATE sessions SET throttled = :throttled WHERE key = :key AND throttled <> :throttled"
 _FORGET_FAILURES = "UPDATE schedules SET failures = 0 WHERE id = ANY (:ids::bigint[]) AND failures > 0"
@@ -173,7 +181,7 @@ async def _lost_tries(db: Connection, missing: Sequence[Finish]) -> list[RunId]:
 
 
 async def _leave(db: C, parts: Parts[C], written: Sequence[Finish]) -> None:
-    """What attempts leave behind: output, a conversation, the rest of what they reserved."""
+    """What attempts leave behind: output, a conversation, what they used, the rest of what they reserved."""
     said = [finish for finish in written if finish.output]
     if said:
         await drop_tails(db, [finish.id for finish in said])
@@ -189,6 +197,9 @@ async def _leave(db: C, parts: Parts[C], written: Sequence[Finish]) -> None:
             "projects": [conversation.project for conversation, _ in left.values()],
         }
         await db.run(_CONVERSE, values)
+    for finish in written:
+        if finish.usage is not None and finish.session is not None:
+            await db.run(_USE, {"key": finish.session, **used(finish.usage)})
     await settle_costs(db, written)
 
 

@@ -30,7 +30,6 @@ from ostinato.models.session import (
     skipped_message,
 )
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import PAYLOADS_END
 from ostinato.stores.sql.arrivals import cutoffs_of, remember
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Answer, Connection
@@ -45,7 +44,7 @@ C = TypeVar("C", bound=Connection)
 # By two indexes, as everywhere: what waits for its turn, and what has it.
 _WAITING = "session = :key AND state = 'queued' AND waiting = TRUE"
 _IN_TURN = "session = :key AND waiting = FALSE AND state IN ('queued', 'running')"
-_COLUMNS = "id, task, mode, trigger, ready_at, due_at, state, burst, later, token"
+_COLUMNS = "id, mode, trigger, ready_at, due_at, state, burst, later, token"
 _ACTIVE = f"""
 SELECT {_COLUMNS} FROM runs WHERE {_WAITING}
 UNION ALL
@@ -62,10 +61,13 @@ _CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = :key) AS cutoff_at
 _LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
 _LOOK_AT_NEWEST = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_NEWEST}) a ON true"
 _KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key"
-_JOIN = f"""
-UPDATE runs SET work = substr(work, 1, length(work) - {len(PAYLOADS_END)}) || ',' || :payload::text || '{PAYLOADS_END}',
+# To the end of the work's text, if it begins as that of the message does: the same task, or the same agent.
+_JOIN = """
+UPDATE runs SET work = substr(work, 1, length(work) - length(:end::text)) || :between::text || :payload::text
+                       || :end::text,
                 ready_at = :closes_at
-WHERE id = :id AND state = 'queued' AND burst RETURNING id
+WHERE id = :id AND state = 'queued' AND burst AND substr(work, 1, length(:head::text)) = :head::text
+  AND project IS NOT DISTINCT FROM :project::text RETURNING id
 """
 
 
@@ -73,7 +75,6 @@ class _Active(NamedTuple):
     """A run of a session that has not ended: _COLUMNS."""
 
     id: RunId
-    task: str | None
     mode: str | None
     trigger: str
     ready_at: Micros
@@ -185,10 +186,10 @@ async def _send_plain(db: C, parts: Parts[C], messages: Sequence[Message], now: 
 async def _look(db: Connection, message: Message) -> tuple[Sent | None, Micros | None, list[_Active]]:
     """What became of the same message, the cutoff, and the session's runs, so far as they matter.
 
-    The same message is found by its key: for good if it has a payload, else while it is active.
+    The same message is found by its key: for good if it is one, else while the run is active.
     """
     if message.run.key is not None:
-        found = "mode IS NOT NULL" if message.payload is not None else "state IN ('queued', 'running')"
+        found = "mode IS NOT NULL" if message.joinable is not None else "state IN ('queued', 'running')"
         known = await db.fetch(f"{_KNOWN} AND {found} LIMIT 1", {"key": message.run.key})
         if known:
             return known_message(*known[0]), None, []
@@ -210,13 +211,14 @@ async def _send_stale(db: C, parts: Parts[C], message: Message, now: Micros) -> 
 async def _join(db: Connection, message: Message, active: Sequence[_Active], now: Micros) -> RunId | None:
     """Add the payload to the open burst at the end of the queue, if there is one; answers its run."""
     queue = [run for run in active if run.state == RunState.QUEUED and not run.later]
-    if not message.debounce or message.payload is None or not queue:
+    if not message.debounce or message.joinable is None or not queue:
         return None
     newest = queue[-1]
-    if not newest.burst or not message.joins(newest.task, newest.mode, newest.ready_at, now):
+    if not newest.burst or not message.joins(newest.mode, newest.ready_at, now):
         return None
-    values = {"id": newest.id, "payload": message.payload, "closes_at": message.closes_at(newest.due_at, now)}
-    rows = await db.fetch(_JOIN, values)
+    closes_at = message.closes_at(newest.due_at, now)
+    of_run = {"id": newest.id, "project": message.run.project, "closes_at": closes_at}
+    rows = await db.fetch(_JOIN, {**message.joinable._asdict(), **of_run})
     return newest.id if rows else None
 
 

@@ -67,7 +67,7 @@ class Projects:
         return load_project_context(rows[0]) if rows else None
 
     async def reserve(self, wanted: Reservation) -> Grant:
-        locks = (budgets.budget_lock(wanted.schedule_id),)
+        locks = (budgets.budget_lock(wanted.owner),)
         return await self._database.write(lambda db: budgets.reserve_now(db, wanted), once=False, sessions=locks)
 
     read_spending = reading(budgets.read_spending)

@@ -37,7 +37,10 @@ INSERT INTO sessions AS s (key, cutoff_at, sent_at) VALUES (:key, :now, :now)
 ON CONFLICT (key) DO UPDATE SET
     cutoff_at = CASE WHEN s.cutoff_at > excluded.cutoff_at THEN s.cutoff_at ELSE excluded.cutoff_at END
 """
-_SETTINGS = "SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at"
+_SETTINGS = (
+    "SELECT s.key, s.max_concurrent, s.throttled, s.cutoff_at, s.sent_at, s.cost, s.tokens_in, s.tokens_out, s.turns, "
+    "s.context_used, s.context_window"
+)
 _OF_SESSION = "FROM runs WHERE session = s.key AND state IN ('queued', 'running')"
 _BUSY: dict[Dialect, str] = {
     "sqlite": f"EXISTS (SELECT 1 {_OF_SESSION})",

@@ -50,12 +50,12 @@ DELETE FROM sessions WHERE sent_at < :past AND key = ANY (ARRAY(
 """
 _OLD_SPENDING: dict[Dialect, str] = {
     "sqlite": """
-        DELETE FROM spending WHERE (schedule_id, day) IN
-            (SELECT schedule_id, day FROM spending WHERE day < :past ORDER BY day LIMIT :limit) RETURNING 1""",
+        DELETE FROM {table} WHERE ({owner}, day) IN
+            (SELECT {owner}, day FROM {table} WHERE day < :past ORDER BY day LIMIT :limit) RETURNING 1""",
     "postgres": """
-        DELETE FROM spending s
-        USING (SELECT schedule_id, day FROM spending WHERE day < :past ORDER BY day LIMIT :limit) old
-        WHERE s.schedule_id = old.schedule_id AND s.day = old.day RETURNING 1""",
+        DELETE FROM {table} s
+        USING (SELECT {owner}, day FROM {table} WHERE day < :past ORDER BY day LIMIT :limit) old
+        WHERE s.{owner} = old.{owner} AND s.day = old.day RETURNING 1""",
 }
 _OLD_REQUESTS: dict[Dialect, str] = {
     "sqlite": """
@@ -151,7 +151,8 @@ async def _prune_rest(db: Connection, now: Micros, cursor: PruneCursor, limit: i
         for query, past in (
             (_OLD_EVENTS, now - EVENTS_KEPT),
             (_IDLE_SESSIONS, now - EVENTS_KEPT),
-            (_OLD_SPENDING[db.dialect], old_day(now)),
+            (_OLD_SPENDING[db.dialect].format(table="spending", owner="schedule_id"), old_day(now)),
+            (_OLD_SPENDING[db.dialect].format(table="session_spending", owner="session"), old_day(now)),
             (_EXPIRED.format(table="login_codes", key="hash"), now),
             (_EXPIRED.format(table="logins", key="hash"), now),
             (_EXPIRED.format(table="tokens", key="id"), now - TOKEN_KEPT),

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 import msgspec
 
 from ostinato.clock import Micros
-from ostinato.models.session import Mode
 from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 
 __all__ = ["give_late_turns", "give_turns"]
@@ -25,6 +24,16 @@ UPDATE runs SET waiting = 0 WHERE id IN (
 _WIDE = """
 SELECT key, max_concurrent FROM sessions
 WHERE key IN (SELECT value FROM json_each(?)) AND max_concurrent > 1 AND NOT throttled
+"""
+# A followup goes alone, and so does an agent that continues a conversation. No prompt can have these words unquoted.
+_ALONE = """(mode = 'followup' OR (kind = 'agent'
+    AND (instr(work, '"context":"session:') > 0 OR instr(work, '"context":"group"') > 0)))"""
+_UNDER_WAY = f"""
+SELECT coalesce({_ALONE}, 0) FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running')
+"""
+_WAITING = f"""
+SELECT id, coalesce({_ALONE}, 0) FROM runs
+WHERE session = ? AND waiting = 1 AND later = 0 AND state IN ('queued', 'running') ORDER BY id LIMIT ?
 """
 _LATE = "state = 'queued' AND waiting = 1 AND later = 1"
 _COME = f"UPDATE runs SET later = 0 WHERE {_LATE} AND ready_at <= ? RETURNING session"
@@ -54,26 +63,16 @@ def give_late_turns(connection: Connection, horizon: Micros) -> Micros | None:
 
 
 def _give_several(connection: Connection, session: str, limit: int) -> None:
-    """Turns for a session with room for more than one; a followup goes alone."""
-    under_way = fetch(
-        connection,
-        "SELECT mode FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running')",
-        (session,),
-    )
-    if len(under_way) >= limit or (Mode.FOLLOWUP,) in under_way:
+    """Turns for a session with room for more than one, unless one of them goes alone."""
+    under_way = fetch(connection, _UNDER_WAY, (session,))
+    if len(under_way) >= limit or (1,) in under_way:
         return
-    waiting = fetch(
-        connection,
-        "SELECT id, mode FROM runs WHERE session = ? AND waiting = 1 AND later = 0 AND state IN ('queued', 'running') "
-        "ORDER BY id LIMIT ?",
-        (session, limit - len(under_way)),
-    )
     turn: list[int] = []
-    for id, mode in waiting:
-        if mode == Mode.FOLLOWUP and (under_way or turn):
+    for id, alone in fetch(connection, _WAITING, (session, limit - len(under_way))):
+        if alone and (under_way or turn):
             break
         turn.append(id)
-        if mode == Mode.FOLLOWUP:
+        if alone:
             break
     connection.execute(
         "UPDATE runs SET waiting = 0 WHERE id IN (SELECT value FROM json_each(?))",

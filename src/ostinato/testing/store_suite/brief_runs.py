@@ -94,7 +94,7 @@ async def test_a_mode_that_would_be_cut_off_is_left_out(store: Store) -> None:
     await insert(store, work, kind="agent", task=None)
     found = (await one(store)).work
     assert isinstance(found, Agent)
-    assert (found.prompt, found.context) == (work.prompt, "isolated")
+    assert (found.prompt, found.context) == (work.prompt, None)
 
 
 async def test_long_work_that_nobody_can_read_is_cut_and_says_why(store: Store) -> None:

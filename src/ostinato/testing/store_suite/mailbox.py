@@ -12,7 +12,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Ending, NewRun, Run
 from ostinato.models.session import Message, Sent, Session
 from ostinato.models.states import RunState, Trigger
-from ostinato.models.work import Function, payload_text, payload_work, read_work
+from ostinato.models.work import Agent, Function, payloads_work, prompt_work, read_work
 from ostinato.stores.base import Store
 from ostinato.testing.store_suite.builders import NOW, claim, finish
 
@@ -33,18 +33,24 @@ __all__ = [
     "told",
 ]
 
-_OF_THE_RUN = {"lane", "priority", "expires_at", "key"}
+_OF_THE_RUN = {"lane", "priority", "expires_at", "key", "project"}
 
 
 def message(
-    payload: Any = "hello", *, session: str = "s", at: Micros = NOW, task: str = "report", **fields: Any
+    payload: Any = "hello",
+    *,
+    session: str = "s",
+    at: Micros = NOW,
+    task: str = "report",
+    agent: Agent | None = None,
+    **fields: Any,
 ) -> Message:
     """A message as the service makes it; `fields` are those of its run or of the message itself."""
-    text = payload_text(payload)
+    joinable = payloads_work(task, payload) if agent is None else prompt_work(agent, payload)
     run = NewRun(
-        kind="function",
-        task=task,
-        work=payload_work(task, text),
+        kind="function" if agent is None else "agent",
+        task=task if agent is None else None,
+        work=joinable.text,
         policy="{}",
         trigger=Trigger.MESSAGE,
         due_at=at,
@@ -53,7 +59,7 @@ def message(
         **{"lane": "main", **{name: value for name, value in fields.items() if name in _OF_THE_RUN}},
     )
     terms = {name: value for name, value in fields.items() if name not in _OF_THE_RUN}
-    return Message(run, **{"sent_at": at, "payload": text, **terms})
+    return Message(run, **{"sent_at": at, "joinable": joinable, **terms})
 
 
 def call(payload: Any = "hello", *, at: Micros = NOW, later: Micros = 0, **fields: Any) -> Message:

@@ -88,7 +88,7 @@ class _AgentCall(ProcessCall):
     async def _execute(self) -> Outcome:
         work, prepared = self._work, self._prepared
         cli = self._settings.agent_clis.get(work.cli)
-        if cli is None or (work.context != "isolated" and not can_continue(cli)) or _wants_claude(work, cli):
+        if cli is None or (work.is_continued and not can_continue(cli)) or _wants_claude(work, cli):
             return _impossible(work, self._settings)
         if prepared.allowance is not None and not knows_budget(cli):
             self._call.context.log(
@@ -199,7 +199,7 @@ class _AgentCall(ProcessCall):
         if self._is_stopping and outcome.kind is not OutcomeKind.RETURNED:
             return STOPPED
         left = None if outcome.blame is Blame.SETUP else _conversation(ended)
-        if left is None and self._work.context != "isolated" and outcome.kind is OutcomeKind.RETURNED:
+        if left is None and self._work.is_continued and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")
         result = {  # its secrets are hidden already: as JSON, some would look different
             "text": storable(stream.text),

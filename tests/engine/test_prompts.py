@@ -1,0 +1,172 @@
+"""Sessions that drive an agent: prompts with debounce, modes, stop and budgets, against a stand-in for its CLI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ostinato import Agent, Budget, InvalidInput, Ostinato, QueueFull, RunState
+from ostinato.models.session_options import read_session_defaults
+from ostinato.models.states import Cause
+from ostinato.models.work import Function
+from ostinato.testing import drain, simulate
+from tests.engine.conftest import MakeApp, eventually
+from tests.engine.stand_in import StandIn
+from tests.processes import lives
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> StandIn:
+    return StandIn(tmp_path / "bin")
+
+
+@pytest.fixture
+def agent_app(db: str, make_app: MakeApp, stand_in: StandIn) -> Ostinato:
+    """An app whose `claude` is the stand-in."""
+    return make_app(db, agents={"claude": stand_in.cli})
+
+
+def asked(app: Ostinato, text: str, key: str = "dm:42", **given: Any) -> Any:
+    """Send one prompt, and let it be answered."""
+    sent = app.sessions.send(key, text, **{"agent": Agent(), "debounce": 0, "retry": 0, **given})
+    drain(app)
+    return sent.wait(timeout="60s")
+
+
+def test_a_prompt_is_answered_and_the_next_continues_the_conversation(agent_app: Ostinato, stand_in: StandIn) -> None:
+    first, second = asked(agent_app, "Hello"), asked(agent_app, "And again")
+    assert [run.result["text"] for run in (first, second)] == ["message 1: Hello", "message 2: And again"]
+    assert f"--resume={first.result['session_id']}" in stand_in.calls[1]["argv"]
+    assert (first.session, first.trigger, first.task) == ("dm:42", "message", None)
+
+
+def test_each_session_has_a_conversation_of_its_own(agent_app: Ostinato) -> None:
+    asked(agent_app, "Hello")
+    assert asked(agent_app, "Hello", key="dm:43").result["text"] == "message 1: Hello"
+
+
+def test_an_isolated_agent_begins_anew_with_each_message(agent_app: Ostinato) -> None:
+    runs = [asked(agent_app, "Hello", agent=Agent(context="isolated")) for _ in range(2)]
+    assert [run.result["text"] for run in runs] == ["message 1: Hello"] * 2
+
+
+def test_a_burst_of_twenty_messages_becomes_one_prompt(agent_app: Ostinato, stand_in: StandIn) -> None:
+    sent = {agent_app.sessions.send("dm:42", f"line {number}", agent=True).id for number in range(20)}
+    simulate(agent_app, lasting="10s")
+    (call,) = stand_in.calls
+    assert call["prompt"] == "\n\n".join(f"line {number}" for number in range(20))
+    (id,) = sent
+    assert agent_app.runs.get(id).state is RunState.SUCCEEDED
+
+
+def test_an_agent_of_a_message_may_have_a_project_a_model_and_words_of_its_own(
+    agent_app: Ostinato, stand_in: StandIn, tmp_path: Path
+) -> None:
+    (tmp_path / "blog").mkdir()
+    agent_app.projects.add("blog", tmp_path / "blog")
+    run = asked(agent_app, "Hello", agent=Agent("Be brief.", model="opus"), project="blog")
+    (call,) = stand_in.calls
+    assert (call["prompt"], call["folder"]) == ("Hello", str(tmp_path / "blog"))
+    assert call["argv"][call["argv"].index("--model") + 1] == "opus"
+    assert "Be brief." in call["argv"][call["argv"].index("--append-system-prompt") + 1]
+    assert run.project == "blog"
+
+
+def test_a_session_that_has_used_up_its_day_answers_no_more(agent_app: Ostinato, stand_in: StandIn) -> None:
+    budget = Budget(per_run_usd=0.5, per_day_usd=0.7)
+    assert asked(agent_app, "Hello", budget=budget).state is RunState.SUCCEEDED
+    refused = asked(agent_app, "More", budget=budget)
+    assert (refused.state, refused.cause) == (RunState.SKIPPED, Cause.BUDGET)
+    assert refused.reason == "budget: $0.25 of $0.70 spent today, and a run may cost $0.50"
+    assert asked(agent_app, "Hello", key="dm:43", budget=budget).state is RunState.SUCCEEDED
+    assert len(stand_in.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "a message goes to a task or to an agent"),
+        ({"task": "reply", "agent": True}, "a message goes to a task or to an agent"),
+        ({"agent": "claude"}, "agent cannot be 'claude'"),
+        ({"agent": Agent(context="group")}, "a message continues the conversation of its session"),
+        ({"agent": Agent(context="session:other")}, "a message continues the conversation of its session"),
+        ({"agent": True, "project": "nope"}, "no project 'nope'"),
+        ({"agent": True, "cap": 0}, "cap cannot be 0"),
+        ({"agent": True, "debounce_max": "1ms"}, "debounce_max is shorter than debounce"),
+    ],
+)
+def test_what_cannot_be_sent_is_told(memory_app: Ostinato, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(Exception, match=says):
+        memory_app.sessions.send("dm:42", "Hello", **given)
+
+
+def test_an_agent_without_a_prompt_is_for_messages_only(memory_app: Ostinato) -> None:
+    for use in (
+        lambda: memory_app.enqueue(Agent()),
+        lambda: memory_app.schedules.add("a", "every 1h", Agent(model="opus")),
+        lambda: memory_app.execute(Agent()),
+    ):
+        with pytest.raises(InvalidInput, match="an agent needs a prompt"):
+            use()
+
+
+def test_how_messages_wait_is_said_by_settings_tasks_patterns_and_calls(make_app: MakeApp) -> None:
+    said = {"cap": 2, "drop": "new", "debounce": 0, "dm:*": {"cap": 1}}
+    app = make_app("sqlite://:memory:", sessions=read_session_defaults(said))
+
+    @app.task(cap=3, session_mode="followup")
+    def reply(payloads: list[str]) -> None: ...
+
+    def taken(key: str, **given: Any) -> int:
+        """How many messages a session takes."""
+        for count in range(10):
+            try:
+                app.sessions.send(key, count, **given)
+            except QueueFull:
+                return count
+        return 10
+
+    assert taken("a", agent=True) == 2
+    assert taken("b", task=reply) == 3
+    assert taken("dm:1", task=reply) == 1
+    assert taken("dm:2", task=reply, cap=4) == 4
+    assert app.runs.list(session="b")[0].work == Function("reply", kwargs={"payloads": [2]})
+
+
+@pytest.mark.parametrize("play", ["play:hang", "play:deaf"])
+def test_an_interrupt_ends_all_of_the_agent_and_the_next_prompt_is_answered(
+    db: str, make_app: MakeApp, stand_in: StandIn, tmp_path: Path, play: str
+) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli}).start()
+    app.projects.add("desk", tmp_path)
+    chat: dict[str, Any] = {"agent": Agent(), "project": "desk", "debounce": 0, "retry": 0, "mode": "interrupt"}
+    first = app.sessions.send("dm:42", play, **chat)
+    pids = [int(pid) for pid in eventually(lambda: _read(tmp_path / "pids")).split()]
+    second = app.sessions.send("dm:42", "Never mind", **chat)
+    assert (first.wait(timeout="60s").state, second.wait(timeout="60s").state) == ("superseded", "succeeded")
+    assert not any(map(lives, pids))
+    assert second.get().result["text"].endswith("Never mind")
+
+
+@pytest.mark.parametrize("stop", ["stop", "stop_all"])
+def test_a_stop_ends_the_agent_and_the_session_goes_on(
+    db: str, make_app: MakeApp, stand_in: StandIn, tmp_path: Path, stop: str
+) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli}).start()
+    app.projects.add("desk", tmp_path)
+    chat: dict[str, Any] = {"agent": Agent(), "project": "desk", "debounce": 0, "retry": 0}
+    first = app.sessions.send("dm:42", "play:hang", **chat)
+    pids = [int(pid) for pid in eventually(lambda: _read(tmp_path / "pids")).split()]
+    waiting = app.sessions.send("dm:42", "And?", **chat)
+    getattr(app.sessions, stop)("dm:42")
+    ended = first.wait(timeout="60s")
+    assert (ended.state, ended.cause) == ("cancelled", Cause.SESSION_STOPPED)
+    assert not any(map(lives, pids))
+    assert waiting.wait(timeout="60s").state == ("succeeded" if stop == "stop" else "cancelled")
+    assert app.sessions.send("dm:42", "Still there?", **chat).wait(timeout="60s").state == "succeeded"
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
