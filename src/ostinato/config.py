@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 from zoneinfo import available_timezones
 
+from ostinato.agent_clis import BUILT_IN, AgentCli, parse_agents
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
 from ostinato.models.access import LoginLimits
@@ -33,26 +33,6 @@ CONFIG_FILE = "ostinato.toml"
 SHORTEST_LEASE = timedelta(seconds=10)
 """As long as it takes to end the commands of a node that was killed: until then nobody may start them anew."""
 SHORTEST_LOGIN, LONGEST_LOGIN = timedelta(minutes=5), timedelta(days=3_650)
-
-
-@dataclass(frozen=True, slots=True)
-class AgentCli:
-    """How an agent's command line is called. Tokens may hold {prompt}, {system}, {conversation}, {model},
-    {report} and {budget} (dollars).
-
-    Nothing of it goes through a shell. Without {prompt} in it, the prompt is written to stdin.
-    """
-
-    command: tuple[str, ...]
-    resume: tuple[str, ...] = ()
-    """The command that continues a conversation; empty if it cannot."""
-    output: str = "text"
-    """`text`, `json` (one object at the end) or `stream-json` (one object on each line)."""
-    speaks_claude: bool = False
-    """Whether it takes the flags of Claude Code, which are then added."""
-
-
-CLAUDE = AgentCli(("claude",), output="stream-json", speaks_claude=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +56,7 @@ class Settings:
     http_allow: tuple[str, ...] = ()
     """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
     agents: Mapping[str, AgentCli] = field(default_factory=dict)
-    """Command lines of AI agents by their names; `claude` is there anyway."""
+    """Command lines of AI agents by their names; those of `BUILT_IN` are there anyway."""
     agent_prompt: str | None = None
     """What is added to an agent's system prompt, instead of the built-in text."""
     sessions: SessionDefaults = NO_DEFAULTS
@@ -106,7 +86,7 @@ class Settings:
     @property
     def agent_clis(self) -> dict[str, AgentCli]:
         """Every agent that can be named."""
-        return {"claude": CLAUDE, **self.agents}
+        return {**BUILT_IN, **self.agents}
 
     @property
     def login_limits(self) -> LoginLimits:
@@ -243,7 +223,7 @@ def _coerce(name: str, value: Any) -> Any:
         case "trusted_proxies":
             return _trusted_proxies(value)
         case "agents":
-            return _agents(value)
+            return parse_agents(value)
         case "sessions":
             return value if isinstance(value, SessionDefaults) else read_session_defaults(value)
         case "lease":
@@ -340,51 +320,6 @@ def _trusted_proxies(value: Any) -> tuple[str, ...]:
             everybody = f"trusted_proxies cannot hold {part!r}, which means everybody"
             raise InvalidInput(everybody, field="trusted_proxies", hint=hint)
     return parts
-
-
-def _agents(value: Any) -> dict[str, AgentCli]:
-    hint = 'write [agents.codex] and command = "codex exec -"'
-    if not isinstance(value, Mapping):
-        raise InvalidInput(f"agents cannot be {value!r}", field="agents", hint=hint)
-    return {name: cli if isinstance(cli, AgentCli) else _agent(name, cli, hint) for name, cli in value.items()}
-
-
-def _agent(name: str, given: Any, hint: str) -> AgentCli:
-    field = f"agents.{name}"
-    known = {"command", "resume", "output", "speaks_claude"}
-    if not isinstance(given, Mapping) or not given.keys() <= known:
-        listed = ", ".join(sorted(known))
-        raise InvalidInput(f"{field} cannot be {given!r}", field=field, hint=f"its fields are {listed}; {hint}")
-    base = CLAUDE if name == "claude" else AgentCli(())
-    changes: dict[str, Any] = {
-        what: _tokens(f"{field}.{what}", given[what]) for what in ("command", "resume") if what in given
-    }
-    if given.get("output", "text") not in ("text", "json", "stream-json"):
-        raise InvalidInput(
-            f"{field}.output cannot be {given['output']!r}", field=field, hint="it is text, json or stream-json"
-        )
-    if not isinstance(given.get("speaks_claude", False), bool):
-        raise InvalidInput(
-            f"{field}.speaks_claude cannot be {given['speaks_claude']!r}", field=field, hint="true or false"
-        )
-    changes |= {what: given[what] for what in ("output", "speaks_claude") if what in given}
-    cli = replace(base, **changes)
-    if not cli.command:
-        raise InvalidInput(f"{field} has no command", field=field, hint=hint)
-    return cli
-
-
-def _tokens(field: str, value: Any) -> tuple[str, ...]:
-    """A command as its tokens; a text is split as a shell would, and nothing in it is ever given to one."""
-    try:
-        tokens = shlex.split(value) if isinstance(value, str) else list(value)
-    except (TypeError, ValueError):
-        tokens = []
-    if not tokens or not all(isinstance(token, str) for token in tokens):
-        raise InvalidInput(
-            f"{field} cannot be {value!r}", field=field, hint="write it as on a command line, or as a list"
-        )
-    return tuple(tokens)
 
 
 def _lane(name: Any) -> str:

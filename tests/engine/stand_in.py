@@ -8,27 +8,37 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ostinato.config import CLAUDE, AgentCli
-from tests.engine import stand_in_agent
+from ostinato.agent_clis import BUILT_IN, AgentCli
 
 __all__ = ["StandIn"]
 
+_START = f"""\
+#!{sys.executable} -IS
+import sys
+
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.engine.stand_in_agent import main
+
+main()
+"""
+
 
 class StandIn:
-    """An executable called `claude` in a folder of its own."""
+    """An executable in a folder of its own, called `claude` or by the name of another that is known from the start."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, name: str = "claude") -> None:
         self.home = home
+        self.name = name
         home.mkdir()
-        self.path = home / "claude"
-        source = Path(stand_in_agent.__file__).read_text(encoding="utf-8")
-        self.path.write_text(f"#!{sys.executable} -IS\n{source}", encoding="utf-8")
+        self.path = home / name
+        self.path.write_text(_START, encoding="utf-8")
         self.path.chmod(0o755)
 
     @property
     def cli(self) -> AgentCli:
         """The entry of the settings that calls it."""
-        return replace(CLAUDE, command=(str(self.path),))
+        cli, program = BUILT_IN[self.name], (str(self.path),)
+        return replace(cli, command=program + cli.command[1:], resume=(program + cli.resume[1:]) if cli.resume else ())
 
     @property
     def calls(self) -> list[dict[str, Any]]:

@@ -292,7 +292,7 @@ def test_an_unknown_agent_names_the_known_ones(agent_app: Ostinato) -> None:
     run = done(agent_app, cli="clyde", policy={"retry": 3})
     assert (run.state, run.reason) == (
         RunState.FAILED,
-        "this run cannot be executed: there is no agent 'clyde', only claude: "
+        "this run cannot be executed: there is no agent 'clyde', only claude, codex, gemini, opencode: "
         "set its command under [agents.clyde] in ostinato.toml",
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ostinato.config import CLAUDE, AgentCli
+from ostinato.agent_clis import CLAUDE, AgentCli
 from ostinato.execution.executors.agent.command import (
     Invocation,
     can_continue,

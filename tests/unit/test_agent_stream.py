@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ostinato.agent_clis import BUILT_IN, AgentCli
 from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream
+from ostinato.execution.executors.agent.claude_events import ClaudeEvents
+from ostinato.execution.executors.agent.gemini_events import GeminiEvents
+from ostinato.execution.executors.agent.json_fields import FieldLines
 from ostinato.execution.executors.agent.output import Lines, OneJson, PlainText, Reader, StderrTail
-from ostinato.execution.executors.agent.stream import StreamJson, reader_for
+from ostinato.execution.executors.agent.readers import reader_for
 from ostinato.execution.secrets import Mask
 
 INIT = {"type": "system", "subtype": "init", "session_id": "s-1", "model": "opus", "tools": ["Bash"]}
@@ -52,10 +56,20 @@ def encoded(*events: Any) -> bytes:
     return b"".join(event if isinstance(event, bytes) else json.dumps(event).encode() + b"\n" for event in events)
 
 
-def heard_of(data: bytes, output: str = "stream-json") -> tuple[AgentStream, str]:
+FIELDS = {"answer": ("result",), "error": ("error",), "cost": ("total_cost_usd",), "context_tokens": ("usage", "x")}
+CLIS = {
+    **BUILT_IN,
+    "json": AgentCli(("any",), output="json"),
+    "text": AgentCli(("any",)),
+    "fields": AgentCli(("any",), output="stream-json", fields=FIELDS),
+    "field object": AgentCli(("any",), output="json", fields=FIELDS),
+}
+
+
+def heard_of(data: bytes, cli: str = "claude") -> tuple[AgentStream, str]:
     shown: list[str] = []
     heard = AgentStream()
-    reader = reader_for(output, heard, shown.append)
+    reader = reader_for(CLIS[cli], heard, shown.append)
     reader.feed(data)
     reader.close()
     return heard, "".join(shown)
@@ -97,7 +111,14 @@ STREAM = encoded(
 def test_however_the_bytes_are_cut_the_same_is_heard(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     pieces = [STREAM[start:end] for start, end in itertools.pairwise(places)]
-    for make in (lambda heard, show: StreamJson(heard, show, 200), PlainText, StderrTail, OneJson):
+    for make in (
+        lambda heard, show: ClaudeEvents(heard, show, 200),
+        lambda heard, show: GeminiEvents(heard, show, 200),
+        lambda heard, show: FieldLines(FIELDS, heard, show, 200),
+        PlainText,
+        StderrTail,
+        OneJson,
+    ):
         assert _all(make, pieces) == _all(make, [STREAM])
 
 
@@ -113,8 +134,8 @@ def _all(make: Callable[[AgentStream, Callable[[str], None]], Reader], pieces: l
 
 @given(st.binary(max_size=400))
 def test_no_bytes_can_break_a_reader(data: bytes) -> None:
-    for output in ("stream-json", "json", "text"):
-        heard_of(data, output)
+    for cli in CLIS:
+        heard_of(data, cli)
 
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
@@ -125,21 +146,29 @@ _JSON = st.recursive(
 
 @given(
     st.sampled_from(
-        ["system", "assistant", "result", "thread.started", "item.started", "turn.failed", "error", "init", "message"]
+        [
+            *("system", "assistant", "rate_limit_event", "result", "init", "message", "error", "tool_use"),
+            *("thread.started", "item.started", "item.completed", "turn.completed", "turn.failed"),
+            *("step_start", "text", "step_finish"),
+        ]
     ),
     st.dictionaries(
         st.sampled_from(
             [
                 *("subtype", "session_id", "model", "message", "error", "errors", "result", "usage", "is_error"),
                 *("item", "total_cost_usd", "num_turns", "api_error_status", "content", "role", "delta", "status"),
+                *("part", "sessionID", "rate_limit_info", "modelUsage", "parameters"),
             ]
         ),
-        _JSON | st.fixed_dictionaries({"content": _JSON, "input_tokens": _JSON}),
+        _JSON
+        | st.fixed_dictionaries({"content": _JSON, "input_tokens": _JSON, "type": _JSON, "id": _JSON})
+        | st.fixed_dictionaries({"tokens": _JSON, "cost": _JSON, "state": _JSON, "data": _JSON, "name": _JSON})
+        | st.fixed_dictionaries({"status": st.just("rejected"), "resetsAt": _JSON, "changes": _JSON}),
     ),
 )
 def test_no_shape_of_an_event_can_break_the_reader(kind: str, fields: dict[str, Any]) -> None:
-    for output in ("stream-json", "json"):
-        heard, _ = heard_of(encoded({"type": kind, **fields}), output)
+    for cli in CLIS:
+        heard, _ = heard_of(encoded({"type": kind, **fields}), cli)
         assert all(value >= 0 for value in heard.totals.values())
 
 
@@ -167,7 +196,7 @@ def test_half_a_character_in_a_result_does_not_lose_it() -> None:
 def test_a_line_that_is_too_long_is_told_and_dropped() -> None:
     shown: list[str] = []
     heard = AgentStream()
-    reader = StreamJson(heard, shown.append, 1000)
+    reader = ClaudeEvents(heard, shown.append, 1000)
     reader.feed(encoded(said(text("a" * 2000)), said(text("b"))))
     assert shown == ["ostinato: a line of 2,098 bytes was dropped\n", "b\n"]
 
@@ -239,55 +268,6 @@ def test_an_id_that_could_be_read_as_something_else_is_none(id: Any) -> None:
 def test_what_is_no_amount_is_no_total(number: Any) -> None:
     event = {**RESULT, "total_cost_usd": number, "num_turns": number, "usage": {"input_tokens": number}}
     assert heard_of(encoded(event))[0].totals == {}
-
-
-def test_codex_is_understood() -> None:
-    heard, shown = heard_of(
-        encoded(
-            {"type": "thread.started", "thread_id": "th-1"},
-            {"type": "turn.started"},
-            {"type": "item.started", "item": {"id": "item_0", "type": "command_execution", "command": "ls"}},
-            {"type": "item.completed", "item": {"id": "item_0", "type": "command_execution", "command": "ls"}},
-            {"type": "item.completed", "item": {"id": "item_1", "type": "agent_message", "text": "Done."}},
-            {"type": "turn.completed", "usage": {"input_tokens": 9, "cached_input_tokens": 4, "output_tokens": 2}},
-        )
-    )
-    assert shown == "conversation th-1\n→ command_execution: ls\nDone.\n"
-    assert (heard.answered, heard.is_error, heard.text, heard.begun) == (True, False, "Done.", "th-1")
-    assert heard.spoke
-    assert heard.totals == {"tokens_in": 9, "tokens_out": 2}
-
-
-def test_a_failed_turn_of_codex_is_an_error() -> None:
-    heard, shown = heard_of(
-        encoded({"type": "error", "message": "lost it"}, {"type": "turn.failed", "error": {"message": "no more"}})
-    )
-    assert shown == "lost it\n"
-    assert (heard.answered, heard.is_error, heard.text) == (True, True, "no more")
-
-
-def test_gemini_is_understood() -> None:
-    heard, shown = heard_of(
-        encoded(
-            {"type": "init", "session_id": "g-1", "model": "gemini"},
-            {"type": "message", "role": "user", "content": "look"},
-            {"type": "message", "role": "assistant", "content": "I ", "delta": True},
-            {"type": "message", "role": "assistant", "content": "look.", "delta": True},
-            {"type": "tool_use", "tool_name": "Bash", "parameters": {"command": "ls"}},
-            {"type": "tool_result", "status": "success"},
-            {"type": "message", "role": "assistant", "content": "Done.", "delta": True},
-            {"type": "result", "status": "success", "stats": {"input_tokens": 5, "output_tokens": 6}},
-        )
-    )
-    assert shown == "conversation g-1 with gemini\nI look.\n→ Bash: ls\nDone.\n"
-    assert (heard.answered, heard.is_error, heard.text, heard.begun) == (True, False, "Done.", "g-1")
-    assert heard.spoke
-    assert heard.totals == {"tokens_in": 5, "tokens_out": 6}
-
-
-def test_a_failed_result_of_gemini_is_an_error() -> None:
-    heard, _ = heard_of(encoded({"type": "result", "status": "error", "error": {"type": "Fatal", "message": "no"}}))
-    assert (heard.is_error, heard.text, heard.codes) == (True, "no", {"Fatal"})
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
+from ostinato.agent_clis import CLAUDE, AgentCli
+from ostinato.clock import SECOND
 from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
 from ostinato.execution.executors.agent.agent_stream import AgentStream
-from ostinato.execution.outcome import Blame, OutcomeKind
+from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
+from ostinato.models.states import Cause
+
+NOW = 1_760_000_000 * SECOND
+
+
+def judged(heard: AgentStream, status: int, **given: Any) -> Outcome:
+    return agent_outcome("claude", heard, status, **{"now": NOW, "login": CLAUDE.login, **given})
 
 
 def failed(text: str, **fields: object) -> AgentStream:
@@ -21,8 +32,8 @@ def printed(*lines: str, is_plain: bool = False) -> AgentStream:
 
 def test_is_error_decides_and_not_the_subtype() -> None:
     fine = AgentStream(answered=True, text="ok", subtype="error_during_execution")
-    assert agent_outcome("claude", fine, 0).kind is OutcomeKind.RETURNED
-    outcome = agent_outcome("claude", failed("API Error: 529 overloaded"), 0)
+    assert judged(fine, 0).kind is OutcomeKind.RETURNED
+    outcome = judged(failed("API Error: 529 overloaded"), 0)
     assert (outcome.kind, outcome.reason) == (OutcomeKind.FAILED, "API Error: 529 overloaded")
 
 
@@ -47,12 +58,12 @@ def test_is_error_decides_and_not_the_subtype() -> None:
     ],
 )
 def test_an_authentication_error_breaks_and_says_how_to_log_in(heard: AgentStream) -> None:
-    outcome = agent_outcome("claude", heard, 1)
+    outcome = judged(heard, 1)
     assert (outcome.kind, outcome.blame) == (OutcomeKind.ABORTED, Blame.SETUP)
     assert outcome.reason is not None
     assert outcome.reason.startswith("claude is not logged in (")
     assert "type /login" in outcome.reason
-    assert "log in to it" in (agent_outcome("codex", heard, 1).reason or "")
+    assert "log in to it" in (judged(heard, 1, login=AgentCli(()).login).reason or "")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +79,7 @@ def test_an_authentication_error_breaks_and_says_how_to_log_in(heard: AgentStrea
     ],
 )
 def test_other_errors_may_be_tried_again(heard: AgentStream) -> None:
-    outcome = agent_outcome("claude", heard, 1)
+    outcome = judged(heard, 1)
     assert (outcome.kind, outcome.blame) == (OutcomeKind.FAILED, None)
     assert len(outcome.reason or "") <= 310
 
@@ -78,15 +89,15 @@ def test_an_agent_that_succeeded_may_speak_of_logins() -> None:
         AgentStream(answered=True, text="Not logged in · Please run /login"),
         AgentStream(is_plain=True, answered=True, text="Invalid API key", last_lines=deque(["not logged in"])),
     ):
-        assert agent_outcome("claude", heard, 0).kind is OutcomeKind.RETURNED
+        assert judged(heard, 0).kind is OutcomeKind.RETURNED
     answered = AgentStream(answered=True, text="Please run /login", last_lines=deque(["not logged in"]))
-    assert agent_outcome("claude", answered, 3).blame is None
+    assert judged(answered, 3).blame is None
 
 
 def test_a_budget_that_is_used_up_is_not_tried_again() -> None:
     heard = failed("Reached maximum budget ($0.5)")
     heard.subtype = "error_max_budget_usd"
-    outcome = agent_outcome("claude", heard, 1, 0.5)
+    outcome = judged(heard, 1, allowance=0.5)
     assert (outcome.kind, outcome.blame) == (OutcomeKind.ABORTED, None)
     assert (outcome.reason or "").startswith("the budget of $0.5 of this run is used up")
 
@@ -94,7 +105,7 @@ def test_a_budget_that_is_used_up_is_not_tried_again() -> None:
 def test_too_many_turns_are_not_tried_again() -> None:
     heard = failed("Reached maximum number of turns (40)")
     heard.subtype = "error_max_turns"
-    outcome = agent_outcome("claude", heard, 1)
+    outcome = judged(heard, 1)
     assert outcome.kind is OutcomeKind.ABORTED
     assert "Reached maximum number of turns (40)" in (outcome.reason or "")
 
@@ -111,12 +122,12 @@ def test_too_many_turns_are_not_tried_again() -> None:
     ],
 )
 def test_how_it_ended_is_in_the_reason(heard: AgentStream, status: int, reason: str) -> None:
-    outcome = agent_outcome("claude", heard, status)
+    outcome = judged(heard, status)
     assert (outcome.kind, outcome.reason) == (OutcomeKind.FAILED, reason)
 
 
 def test_a_long_error_is_a_short_reason_and_the_whole_story() -> None:
-    outcome = agent_outcome("claude", failed("line\n" * 10_000), 1)
+    outcome = judged(failed("line\n" * 10_000), 1)
     assert len(outcome.reason or "") <= 300
     assert "\n" not in (outcome.reason or "")
     assert 10_000 < len(outcome.error or "") < 17_000
@@ -127,6 +138,8 @@ def test_a_long_error_is_a_short_reason_and_the_whole_story() -> None:
     [
         failed("No conversation found with session ID: 35814092-99b2-4a66-99e1-1dc2cbd7fc10"),
         printed("No conversation found with session ID: 35814092-99b2-4a66-99e1-1dc2cbd7fc10"),
+        printed("[ERROR] Error resuming session: No previous sessions found for this project."),
+        printed('Error resuming session: Invalid session identifier "7".', "Use --list-sessions to see them."),
         printed("Error: no rollout found for thread id 1", is_plain=True),
         printed("Error: session abc not found", is_plain=True),
     ],
@@ -143,11 +156,8 @@ def test_a_text_that_has_said_much_is_no_vanished_conversation() -> None:
 
 
 def test_what_stands_far_from_the_end_of_a_text_is_no_authentication_error() -> None:
-    assert agent_outcome("codex", printed("not logged in", *"abcde", is_plain=True), 1).blame is None
-    assert (
-        agent_outcome("codex", AgentStream(is_plain=True, answered=True, text="not logged in" + "a" * 600), 1).blame
-        is None
-    )
+    assert judged(printed("not logged in", *"abcde", is_plain=True), 1).blame is None
+    assert judged(AgentStream(is_plain=True, answered=True, text="not logged in" + "a" * 600), 1).blame is None
 
 
 def test_other_failures_and_successes_are_no_vanished_conversation() -> None:
@@ -158,4 +168,95 @@ def test_other_failures_and_successes_are_no_vanished_conversation() -> None:
 def test_the_name_of_a_failure_is_short() -> None:
     heard = AgentStream()
     heard.take_result({"is_error": True, "subtype": "z" * 5_000_000})
-    assert len(agent_outcome("claude", heard, 1).reason or "") < 200
+    assert len(judged(heard, 1).reason or "") < 200
+
+
+@pytest.mark.parametrize(
+    ("heard", "cause"),
+    [
+        (failed("You've hit your session limit · resets 3pm", codes={"rate_limit"}), Cause.RATE_LIMITED),
+        (failed("Something", status=429), Cause.RATE_LIMITED),
+        (failed("Claude AI usage limit reached|1760000600"), Cause.RATE_LIMITED),
+        (failed("exceeded retry limit, last status: 429 Too Many Requests"), Cause.RATE_LIMITED),
+        (failed("You've hit your usage limit. Try again later."), Cause.RATE_LIMITED),
+        (failed("[API Error: You have exhausted your daily quota on this model.]"), Cause.RATE_LIMITED),
+        (failed("Something", codes={"TerminalQuotaError"}), Cause.RATE_LIMITED),
+        (AgentStream(retrying="rate_limit"), Cause.RATE_LIMITED),
+        (failed("API Error: 529 {\"type\":\"overloaded_error\"}"), Cause.OVERLOADED),
+        (failed("API Error: 500 Internal server error"), Cause.OVERLOADED),
+        (failed("Something", status=503), Cause.OVERLOADED),
+        (failed("Selected model is at capacity. Please try a different model."), Cause.OVERLOADED),
+        (printed("unexpected status 503 Service Unavailable: try later"), Cause.OVERLOADED),
+        (failed("API Error: Unable to connect to API (ENOTFOUND)"), Cause.NO_NETWORK),
+        (failed("stream disconnected before completion: error sending request for url (https://a.example/)"),
+         Cause.NO_NETWORK),
+        (printed("TypeError: fetch failed"), Cause.NO_NETWORK),
+        (AgentStream(retrying="ECONNRESET"), Cause.NO_NETWORK),
+        (failed("the tests of src/limits.py fail"), Cause.AGENT_ERROR),
+        (failed("port 5003 is taken"), Cause.AGENT_ERROR),
+        (AgentStream(answered=True, text="429", last_lines=deque(["rate limit"])), Cause.AGENT_ERROR),
+        (AgentStream(answered=True, is_error=True, text="no", retrying="rate_limit"), Cause.AGENT_ERROR),
+    ],
+)  # fmt: skip
+def test_what_programs_want_to_tell_apart_has_a_cause(heard: AgentStream, cause: Cause) -> None:
+    outcome = judged(heard, 1)
+    assert (outcome.kind, outcome.cause) == (OutcomeKind.FAILED, cause)
+
+
+@pytest.mark.parametrize(
+    ("heard", "begun"),
+    [
+        (failed("API Error: 529 overloaded", is_live=True), False),
+        (AgentStream(is_live=True), False),
+        (AgentStream(is_live=True, last_lines=deque(["error: unknown option"])), False),
+        (failed("Not logged in", is_live=True), False),
+        (failed("API Error: 529 overloaded", is_live=True, spoke=True), True),
+        (AgentStream(is_live=True, spoke=True), True),
+        (failed("API Error: 529 overloaded", is_live=True, totals={"tokens_out": 3.0}), True),
+        (failed("API Error: 529 overloaded", is_live=True, totals={"cost_usd": 0.1}), True),
+        (failed("API Error: 529 overloaded", is_live=True, totals={"tokens_out": 0.0, "cost_usd": 0.0}), False),
+        # What speaks only at its end may have done anything before that, unless it says what stopped it.
+        (AgentStream(), True),
+        (failed("it went wrong"), True),
+        (failed("rate limit reached"), False),
+        (printed("Error: connection refused", is_plain=True), False),
+        (printed("Error: no such model", is_plain=True), True),
+        (AgentStream(is_plain=True, answered=True, text="Done.", last_lines=deque(["connection lost"])), True),
+    ],
+)
+def test_an_agent_has_begun_when_it_has_said_or_done_something(heard: AgentStream, begun: bool) -> None:
+    assert judged(heard, 1).begun is begun
+
+
+def local(text: str) -> timedelta:
+    """How long after NOW a time of this machine is."""
+    return timedelta(seconds=datetime.strptime(text, "%b %d %Y %I:%M %p").astimezone().timestamp() - NOW / SECOND)
+
+
+_TODAY = datetime.fromtimestamp(NOW / SECOND, UTC).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("heard", "delay"),
+    [
+        (failed("limit", status=429, limit_ends=1_760_000_600.0), timedelta(minutes=10)),
+        (failed("limit", status=429, limit_ends=1_759_000_000.0), None),
+        (failed("limit", status=429, limit_ends=1_790_000_000.0), None),
+        (failed("limit", status=429, retry_after=30.0), timedelta(seconds=30)),
+        (failed("limit", status=503, retry_after=30.0), timedelta(seconds=30)),
+        (failed("Claude AI usage limit reached|1760000060"), timedelta(minutes=1)),
+        (failed("Claude AI usage limit reached|1760000060000"), timedelta(minutes=1)),
+        (failed("Quota exceeded. Please retry in 34.5s."), timedelta(seconds=34.5)),
+        (failed("exhausted your capacity. Your quota will reset after 8h30m."), timedelta(hours=8.5)),
+        (failed("5 hour usage limit reached. It will reset in 2 hours 5 minutes."), timedelta(minutes=125)),
+        (failed(f"You've hit your usage limit. Try again later, or try again at {_TODAY:%b} {_TODAY.day}th, 2025 "
+                "11:59 PM."), local(f"{_TODAY:%b %d %Y} 11:59 PM") + timedelta(minutes=1)),
+        (failed("You've hit your usage limit. Try again at 11:59 PM."),
+         local(f"{_TODAY:%b %d %Y} 11:59 PM") + timedelta(minutes=1)),
+        (failed("You've hit your usage limit. Or try again at 99:99 PM."), None),
+        (failed("You've hit your usage limit. Try again later."), None),
+        (failed("the mail says: try again in 5 hours", limit_ends=1_760_000_600.0), None),
+    ],
+)  # fmt: skip
+def test_the_next_try_is_not_before_a_limit_ends(heard: AgentStream, delay: timedelta | None) -> None:
+    assert judged(heard, 1).delay == delay

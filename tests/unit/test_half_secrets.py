@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ostinato.agent_clis import CLAUDE, GEMINI, AgentCli
 from ostinato.execution.context import RunContext
 from ostinato.execution.executors.agent.agent_outcome import agent_outcome
 from ostinato.execution.executors.agent.agent_stream import TEXT_CAP, AgentStream
 from ostinato.execution.executors.agent.output import StderrTail
+from ostinato.execution.executors.agent.readers import reader_for
 from ostinato.execution.executors.agent.report import ReportFile
-from ostinato.execution.executors.agent.stream import reader_for
 from ostinato.execution.executors.http.body import MOST_JSON, Body
 from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.executors.shell import LastLine
@@ -37,13 +38,17 @@ def context() -> RunContext:
     return made
 
 
-def stream(*events: object) -> tuple[AgentStream, RunContext]:
+def stream(*events: object, cli: AgentCli = CLAUDE) -> tuple[AgentStream, RunContext]:
     heard, run = AgentStream(MASK), context()
-    reader = reader_for("stream-json", heard, run.write)
+    reader = reader_for(cli, heard, run.write)
     for event in events:
         reader.feed(json.dumps(event).encode() + b"\n")
     reader.close()
     return heard, run
+
+
+def judged(heard: AgentStream) -> Outcome:
+    return agent_outcome("claude", heard, 1, now=0, login="log in")
 
 
 def output(run: RunContext) -> str:
@@ -59,7 +64,7 @@ def used_tool(text: str) -> str:
 
 
 def named_model(text: str) -> str:
-    return output(stream({"type": "init", "session_id": "s-1", "model": text})[1])
+    return output(stream({"type": "init", "session_id": "s-1", "model": text}, cli=GEMINI)[1])
 
 
 def said_at_once(text: str) -> str:
@@ -70,7 +75,7 @@ def said_at_once(text: str) -> str:
 def said_in_pieces(text: str) -> str:
     pieces = [text[at : at + 7_000] for at in range(0, len(text), 7_000)]
     spoken = [{"type": "message", "role": "assistant", "content": piece, "delta": True} for piece in pieces]
-    return stream(*spoken, {"type": "result", "is_error": False})[0].text
+    return stream(*spoken, {"type": "result", "status": "success"}, cli=GEMINI)[0].text
 
 
 def complained(text: str) -> str:
@@ -78,15 +83,15 @@ def complained(text: str) -> str:
     complaints = StderrTail(heard, lambda _: None)
     complaints.feed(text.encode())
     complaints.close()
-    return f"{heard.last_lines} {shown_of(agent_outcome('claude', heard, 1))}"
+    return f"{heard.last_lines} {shown_of(judged(heard))}"
 
 
 def failed(text: str) -> str:
-    return shown_of(agent_outcome("claude", stream({"type": "result", "is_error": True, "result": text})[0], 1))
+    return shown_of(judged(stream({"type": "result", "is_error": True, "result": text})[0]))
 
 
 def failed_by_name(text: str) -> str:
-    return shown_of(agent_outcome("claude", stream({"type": "result", "is_error": True, "subtype": text})[0], 1))
+    return shown_of(judged(stream({"type": "result", "is_error": True, "subtype": text})[0]))
 
 
 def shown_of(outcome: Outcome) -> str:
@@ -174,7 +179,7 @@ def test_no_half_of_a_secret_shows(place: Callable[[str], str], cuts: list[int],
 def test_no_half_of_a_secret_shows_where_the_beginning_of_a_text_was_dropped(secret: str) -> None:
     for kept in range(1, len(secret)):
         heard = AgentStream(MASK)
-        reader = reader_for("text", heard, lambda _: None)
+        reader = reader_for(AgentCli(("any",)), heard, lambda _: None)
         reader.feed(("x" * 10 + secret[:-kept]).encode())
         reader.feed((secret[-kept:] + "y" * (TEXT_CAP - kept)).encode())
         reader.close()

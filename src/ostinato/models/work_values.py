@@ -139,7 +139,9 @@ class Agent(ProcessWork):
         str | None,
         _seen("A new conversation (isolated), the project's (group), or session:NAME.", otherwise="isolated"),
     ] = None
-    cli: Annotated[str, _seen("Which agent: claude, or a name of 'agents' in ostinato.toml.", "CLI")] = "claude"
+    cli: Annotated[
+        str, _seen("Which agent: claude, codex, gemini, opencode, or a name of 'agents' in ostinato.toml.", "CLI")
+    ] = "claude"
     model: Annotated[str | None, _seen("The model that it uses.", otherwise="the agent's own")] = None
     system: Annotated[str | None, _seen("Text to add to its system prompt.", "System prompt", clear="")] = None
     permission_mode: Annotated[

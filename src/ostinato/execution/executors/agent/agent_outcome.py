@@ -1,117 +1,88 @@
 """What is made of all that an agent said and of how it ended, pure: an Outcome, or that its conversation has vanished.
 
-Here are all the texts by which command lines say things that they have no field for.
+failure.py knows the words by which command lines say what went wrong.
 """
 
 from __future__ import annotations
 
-import re
-
+from ostinato.clock import Micros
 from ostinato.execution.executors.agent.agent_stream import LAST_LINES, AgentStream, bounded
+from ostinato.execution.executors.agent.failure import BRIEF, has_failed, named_cause, says_vanished, waits_for
 from ostinato.execution.executors.group import end_of
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.models.states import Cause
 
 __all__ = ["agent_outcome", "has_vanished"]
 
-_LOGGED_OUT = re.compile(
-    r"(?<![\w/.-])/login(?![\w/-])"
-    r"|not logged in|logged out|login (?:is )?required|please (?:log|sign) ?in"
-    r"|invalid (?:api key|x-api-key|bearer token|authentication credentials)"
-    r"|(?:missing|no|incorrect) api key|api[_ ]key[_ ]invalid|api key (?:is )?(?:not (?:found|set|valid)|expired)"
-    r"|oauth (?:token|session)(?: has| was)?(?: been)? (?:expired|revoked)|token has been revoked"
-    r"|failed to authenticate|could not resolve authentication|authentication_(?:error|failed)"
-    r"|\b401 unauthorized|oauth_org_not_allowed",
-    re.IGNORECASE,
-)
-_LOGGED_OUT_CODES = frozenset({"authentication_failed", "authentication_error", "oauth_org_not_allowed"})
-_VANISHED = re.compile(
-    r"no (?:conversation|session|rollout|thread|saved session)s?\b.{0,40}\bfound"
-    r"|(?:conversation|session|thread)\b.{0,80}\b(?:not found|does not exist)",
-    re.IGNORECASE,
-)
 _OVER_BUDGET = frozenset({"error_max_budget_usd", "budget_exhausted"})
-_OVER_TURNS = frozenset({"error_max_turns", "max_turns"})
+_OVER_TURNS = frozenset({"error_max_turns", "max_turns", "FatalTurnLimitedError"})
 _REASON_CAP = 300
 _STORY_CAP = 16_000
-_SEARCHED = 2_000
-_BRIEF = 500
-_LINES = 5
-"""What a CLI says of itself is short, and said last; what is longer, or stands before it, is the work's own."""
 
 
 def has_vanished(stream: AgentStream, status: int) -> bool:
     """Whether the conversation that was to be continued is not there any more. Nothing has been done then."""
-    spoke = stream.spoke or (stream.is_plain and (len(stream.text) > _BRIEF or len(stream.last_lines) == LAST_LINES))
-    return _has_failed(stream, status) and not spoke and _VANISHED.search(_complaint(stream)) is not None
+    spoke = stream.spoke or (stream.is_plain and (len(stream.text) > BRIEF or len(stream.last_lines) == LAST_LINES))
+    return has_failed(stream, status) and not spoke and says_vanished(stream)
 
 
-def agent_outcome(agent: str, stream: AgentStream, status: int, allowance: float | None = None) -> Outcome:
-    """The outcome of a call that ended with this exit status. `agent` is its name in the settings."""
-    if not _has_failed(stream, status):
+def agent_outcome(
+    agent: str, stream: AgentStream, status: int, *, now: Micros, login: str, allowance: float | None = None
+) -> Outcome:
+    """The outcome of a call that ended with this exit status. `agent` is its name in the settings, `login` says how a
+    person logs in to it."""
+    if not has_failed(stream, status):
         return Outcome(OutcomeKind.RETURNED)
     text = stream.text if stream.is_error else ""
-    if _is_logged_out(stream):
+    cause = named_cause(stream)
+    if cause is Cause.LOGGED_OUT:
         said = _short(stream, text or _last(stream))
         return Outcome(
             OutcomeKind.ABORTED,
-            f"{agent} is not logged in ({said}): {_login_hint(agent)}",
-            cause=Cause.LOGGED_OUT,
+            f"{agent} is not logged in ({said}): {login}; then enable the schedule",
+            cause=cause,
             blame=Blame.SETUP,
+            begun=_has_begun(stream, cause),
         )
     if stream.subtype in _OVER_BUDGET:
         limit = "" if allowance is None else f" of ${allowance:g}"
         reason = f"the budget{limit} of this run is used up, and {agent} stopped: give it a larger one, or less to do"
         return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.BUDGET)
-    if stream.subtype in _OVER_TURNS:
+    if stream.subtype in _OVER_TURNS or stream.codes & _OVER_TURNS:
         said = _short(stream, text) or "max turns"
         reason = f"{agent} stopped at its maximum number of turns ({said}): give it less to do"
         return Outcome(OutcomeKind.ABORTED, reason, _story(text), cause=Cause.AGENT_ERROR)
+    reason, story = _reason(agent, stream, status)
+    return Outcome(
+        OutcomeKind.FAILED,
+        reason,
+        story,
+        cause=cause or Cause.AGENT_ERROR,
+        delay=waits_for(stream, now) if cause in (Cause.RATE_LIMITED, Cause.OVERLOADED) else None,
+        begun=_has_begun(stream, cause),
+    )
+
+
+def _reason(agent: str, stream: AgentStream, status: int) -> tuple[str, str | None]:
+    """A line that says how it failed, and the whole story if that is longer."""
     if stream.is_error:
-        reason = _short(stream, text) or f"{agent} failed ({stream.subtype or 'no reason'})"
-        return Outcome(OutcomeKind.FAILED, reason, _story(text), cause=Cause.AGENT_ERROR)
-    ended = f"{agent} {end_of(status)}"
-    if stream.is_plain:
-        return _failed(ended, stream)
-    if not stream.answered:
-        return _failed(f"{ended} and gave no result", stream)
-    return Outcome(OutcomeKind.FAILED, f"{agent} gave a result, but {end_of(status)}", cause=Cause.AGENT_ERROR)
-
-
-def _has_failed(stream: AgentStream, status: int) -> bool:
-    return stream.is_error or status != 0 or not stream.answered
-
-
-def _failed(reason: str, stream: AgentStream) -> Outcome:
+        return _short(stream, stream.text) or f"{agent} failed ({stream.subtype or 'no reason'})", _story(stream.text)
+    if stream.answered and not stream.is_plain:
+        return f"{agent} gave a result, but {end_of(status)}", None
+    ended = f"{agent} {end_of(status)}" + ("" if stream.is_plain else " and gave no result")
     last = _last(stream)
-    said = _short(stream, f"{reason}: {last}") if last else reason
-    return Outcome(OutcomeKind.FAILED, said, _story("\n".join(stream.last_lines)), cause=Cause.AGENT_ERROR)
+    said = _short(stream, f"{ended}: {last}") if last else ended
+    return said, _story("\n".join(stream.last_lines))
 
 
-def _is_logged_out(stream: AgentStream) -> bool:
-    """An agent that has answered may speak of logins as it likes: then only what it says of its failure counts."""
-    if stream.codes & _LOGGED_OUT_CODES or stream.status == 401:
+def _has_begun(stream: AgentStream, cause: Cause | None) -> bool:
+    """Whether the model has said or done anything. Where nothing tells, it has: nothing may be done twice unasked."""
+    if stream.spoke or stream.totals.get("tokens_out") or stream.totals.get("cost_usd"):
         return True
-    if stream.answered and not stream.is_error and not stream.is_plain:
+    if stream.is_live:
         return False
-    return _LOGGED_OUT.search(_complaint(stream)) is not None
-
-
-def _complaint(stream: AgentStream) -> str:
-    """What is said of a failure: by the result, or else by the last lines, and by a text that is all there is."""
-    if stream.is_error and stream.text:
-        return stream.text[:_SEARCHED]
-    printed = stream.text if stream.is_plain and len(stream.text) <= _BRIEF else ""
-    return "\n".join([printed, *list(stream.last_lines)[-_LINES:]])
-
-
-def _login_hint(agent: str) -> str:
-    if agent == "claude":
-        return (
-            "run 'claude' and type /login as the user that runs the engine, or set CLAUDE_CODE_OAUTH_TOKEN "
-            "(from 'claude setup-token') or ANTHROPIC_API_KEY; then enable the schedule"
-        )
-    return "log in to it as the user that runs the engine, or set its API key; then enable the schedule"
+    # Of what speaks only at its end, a refusal is told by its name, and by that it says nothing else.
+    return cause is None or (not stream.is_error and bool(stream.text))
 
 
 def _last(stream: AgentStream) -> str:

@@ -1,7 +1,7 @@
 """What an agent said of itself, pure: its answer, whose conversation it was, what it cost, what went wrong.
 
-The readers of stream.py fill it, agent_outcome.py judges it. Every CLI names things a little differently and adds
-fields with every version, so each is taken where it is of the right kind, and otherwise is not there.
+The readers that readers.py chooses fill it, agent_outcome.py judges it. Every CLI names things a little differently
+and adds fields with every version, so each is taken where it is of the right kind, and otherwise is not there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from ostinato.execution.secrets import NO_SECRETS, Mask
 
-__all__ = ["LAST_LINES", "TEXT_CAP", "AgentStream", "bounded"]
+__all__ = ["LAST_LINES", "TEXT_CAP", "AgentStream", "as_message", "as_number", "as_text", "bounded"]
 
 TEXT_CAP = 100_000
 """How many characters of an answer are kept with the run."""
@@ -44,6 +44,8 @@ class AgentStream:
     """Hides secrets. Before anything is cut, for half a secret is not known any more."""
     is_plain: bool = False
     """It only prints text: its exit status says how it went."""
+    is_live: bool = False
+    """Its events come as it works: as long as it has not spoken, nothing was done."""
     answered: bool = False
     """Its result has come."""
     is_error: bool = False
@@ -58,9 +60,21 @@ class AgentStream:
     """Whether the model has said or done anything."""
     codes: set[str] = field(default_factory=set)
     """Errors that have a name: authentication_failed."""
+    retrying: str = ""
+    """The name of the error after which it is trying again by itself, until it goes on."""
     status: int | None = None
     """Of the HTTP answer that was an error."""
+    limit_ends: float | None = None
+    """When the limit that it ran into ends, in Unix seconds."""
+    retry_after: float | None = None
+    """After how many seconds the other side wants to be asked again."""
+    context_tokens: int | None = None
+    """How many tokens of its context the model has used."""
+    context_window: int | None = None
+    """How many there are."""
     totals: dict[str, float] = field(default_factory=dict)
+    counts_conversation: bool = False
+    """Its tokens are those of the whole conversation, and not of this call."""
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=LAST_LINES))
     """The ends of what was printed aside: on stderr, or as text among JSON."""
 
@@ -77,66 +91,96 @@ class AgentStream:
     def take_begun(self, id: Any) -> None:
         self.begun = _id(id) or self.begun
 
+    def take_conversation(self, id: Any) -> None:
+        """The conversation, as the result names it."""
+        self.session_id = _id(id) or self.session_id
+
+    def take_status(self, status: Any) -> None:
+        """The status of an HTTP answer that was an error."""
+        self.status = status if isinstance(status, int) else None
+
+    def take_spoken(self) -> None:
+        """The model has said or done something."""
+        self.spoke, self.retrying = True, ""
+
+    def take_context(self, tokens: Any, window: Any = None) -> None:
+        """How full the context is, as far as it is said."""
+        self.context_tokens = _whole(tokens) or self.context_tokens
+        self.context_window = _whole(window) or self.context_window
+
     def take_result(self, said: Mapping[str, Any], *, spoken: str = "") -> None:
         """The object that ends it. `spoken` is the answer if the object does not repeat it."""
         self.answered = True
         error = said.get("error")
         errors = said.get("errors")
-        complaint = _message(error) or "; ".join(
-            filter(None, map(_message, errors if isinstance(errors, list) else []))
+        complaint = as_message(error) or "; ".join(
+            filter(None, map(as_message, errors if isinstance(errors, list) else []))
         )
         is_error = said.get("is_error")
         if not isinstance(is_error, bool):
-            is_error = bool(error) or said.get("status") == "error" or _text(said.get("subtype")).startswith("error")
+            is_error = bool(error) or said.get("status") == "error" or as_text(said.get("subtype")).startswith("error")
         self.is_error = is_error
         answer = next(
-            (text for name in ("result", "response", "text", "message") if (text := _text(said.get(name)))), ""
+            (text for name in ("result", "response", "text", "message") if (text := as_text(said.get(name)))), ""
         )
         self.text = bounded(self.mask.hide(answer or (complaint if is_error else "") or spoken).strip())
-        self.subtype = self.mask.shortened(_text(said.get("subtype")) or _text(said.get("terminal_reason")), _CODE_CAP)
+        self.subtype = self.mask.shortened(
+            as_text(said.get("subtype")) or as_text(said.get("terminal_reason")), _CODE_CAP
+        )
         ids = (_id(said.get(name)) for name in ("session_id", "conversation_id", "thread_id"))
-        self.session_id = next(filter(None, ids), None) or self.session_id
-        status = said.get("api_error_status")
-        self.status = status if isinstance(status, int) else None
+        self.take_conversation(next(filter(None, ids), None))
+        if "api_error_status" in said:
+            self.take_status(said["api_error_status"])
         if is_error and isinstance(error, Mapping):
             self.take_code(error.get("type"))
             self.take_code(error.get("code"))
         elif is_error:
             self.take_code(error)
-        self._take_totals(said)
+        self._take_usage(said)
 
-    def _take_totals(self, said: Mapping[str, Any]) -> None:
+    def take_totals(self, **found: Any) -> None:
+        """Named amounts; what is none is left out."""
+        amounts = {name: as_number(value) for name, value in found.items()}
+        self.totals.update({name: amount for name, amount in amounts.items() if amount is not None})
+
+    def _take_usage(self, said: Mapping[str, Any]) -> None:
         usage = next((each for name in ("usage", "stats") if isinstance(each := said.get(name), Mapping)), {})
         cached = (
-            _number(usage.get("cache_creation_input_tokens")) or 0,
-            _number(usage.get("cache_read_input_tokens")) or 0,
+            as_number(usage.get("cache_creation_input_tokens")) or 0,
+            as_number(usage.get("cache_read_input_tokens")) or 0,
         )
-        tokens_in = _number(usage.get("input_tokens"))
-        found = {
-            "cost_usd": _number(said.get("total_cost_usd")),
-            "turns": _number(said.get("num_turns")),
-            "tokens_in": None if tokens_in is None else tokens_in + sum(cached),
-            "tokens_out": _number(usage.get("output_tokens")),
-        }
-        self.totals.update({name: value for name, value in found.items() if value is not None})
+        tokens_in = as_number(usage.get("input_tokens"))
+        self.take_totals(
+            cost_usd=said.get("total_cost_usd"),
+            turns=said.get("num_turns"),
+            tokens_in=None if tokens_in is None else tokens_in + sum(cached),
+            tokens_out=usage.get("output_tokens"),
+        )
 
 
 def _id(value: Any) -> str | None:
     return value if isinstance(value, str) and _ID.fullmatch(value) else None
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """The value if it is text, and otherwise nothing."""
     return value if isinstance(value, str) else ""
 
 
-def _message(value: Any) -> str:
+def as_message(value: Any) -> str:
     """What an error says, as text or as an object with a message."""
     if isinstance(value, Mapping):
-        return _text(value.get("message")) or _text(value.get("type"))
-    return _text(value)
+        return as_text(value.get("message")) or as_text(value.get("type"))
+    return as_text(value)
 
 
-def _number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
+    """The value if it is an amount: finite, not negative, and whole without loss."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if math.isfinite(value) and 0 <= value <= 2**53 else None
+
+
+def _whole(value: Any) -> int | None:
+    amount = as_number(value)
+    return None if amount is None else int(amount)

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.config import AgentCli
+from ostinato.agent_clis import AgentCli
 from ostinato.models.work import Agent
 
 __all__ = ["BUILT_IN_PROMPT", "Invocation", "can_continue", "invocation", "knows_budget", "prompt_text", "system_text"]

@@ -1,6 +1,6 @@
 """Agents: a prompt is given to a command line that speaks with a model, and its answer becomes the result.
 
-command.py says how it is called, stream.py and output.py read what it prints, agent_outcome.py judges it, report.py
+command.py says how it is called, readers.py chooses who reads what it prints, agent_outcome.py judges it, report.py
 keeps its report; the process itself is group.py's.
 """
 
@@ -14,7 +14,9 @@ from uuid import uuid4
 
 import msgspec
 
-from ostinato.config import AgentCli, Settings
+from ostinato.agent_clis import AgentCli
+from ostinato.clock import Micros
+from ostinato.config import Settings
 from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
 from ostinato.execution.executors.agent.agent_stream import AgentStream
 from ostinato.execution.executors.agent.command import (
@@ -26,8 +28,8 @@ from ostinato.execution.executors.agent.command import (
     system_text,
 )
 from ostinato.execution.executors.agent.output import StderrTail
+from ostinato.execution.executors.agent.readers import reader_for
 from ostinato.execution.executors.agent.report import ReportFile
-from ostinato.execution.executors.agent.stream import reader_for
 from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost, ProcessEnvironment
 from ostinato.execution.executors.group import NotStarted
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
@@ -44,16 +46,17 @@ __all__ = ["Agents"]
 class Agents(ProcessExecutor):
     """Prompts for the command lines of the settings."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, now: Callable[[], Micros]) -> None:
         super().__init__(settings.tuning)
         self._settings = settings
+        self._now = now
 
     @classmethod
     def made(cls, host: ExecutorHost) -> Self:
-        return cls(host.settings)
+        return cls(host.settings, host.now)
 
     def _begin(self, call: Call) -> ProcessCall:
-        return _AgentCall(call, self._settings)
+        return _AgentCall(call, self._settings, self._now)
 
 
 @dataclass(slots=True)
@@ -70,12 +73,13 @@ class _AgentCall(ProcessCall):
 
     lost = "the agent could not be attended to"
 
-    def __init__(self, call: Call, settings: Settings) -> None:
+    def __init__(self, call: Call, settings: Settings, now: Callable[[], Micros]) -> None:
         assert isinstance(call.work, Agent)
         assert call.process_environment is not None
         self._work: Agent = call.work
         self._prepared: ProcessEnvironment = call.process_environment
         self._settings = settings
+        self._now = now
         self._report: ReportFile | None = None
         self._fault: Exception | None = None
         """What went wrong with what it said."""
@@ -103,9 +107,9 @@ class _AgentCall(ProcessCall):
                 note = f"conversation {prepared.conversation} no longer exists, so a new one was begun"
                 self._call.context.log(f"ostinato: {note}")
                 ended = await self._converse(cli, environment, report, None)
-        for name, value in ended.stream.totals.items():
+        for name, value in _totals(ended).items():
             self._call.context.set_total(name, value)
-        return self._outcome(ended, self._read_report(report), note)
+        return self._outcome(cli, ended, self._read_report(report), note)
 
     async def _converse(
         self, cli: AgentCli, environment: dict[str, str], report: ReportFile | None, resumed: str | None
@@ -114,7 +118,7 @@ class _AgentCall(ProcessCall):
         called = self._invocation(cli, report, resumed)
         context = self._call.context
         stream, show = AgentStream(context.mask), context.write
-        printed, complaints = reader_for(cli.output, stream, show), StderrTail(stream, show)
+        printed, complaints = reader_for(cli, stream, show), StderrTail(stream, show)
         group = await self._start(
             called.command,
             folder=self._prepared.folder,
@@ -168,7 +172,8 @@ class _AgentCall(ProcessCall):
     @contextlib.contextmanager
     def _environment(self, cli: AgentCli) -> Iterator[dict[str, str]]:
         """The environment of the command line, with the side channel while it is needed."""
-        environment = dict(self._prepared.environment)
+        # Some believe this more than the folder that they are started in.
+        environment = {**self._prepared.environment, "PWD": str(self._prepared.folder)}
         if cli.speaks_claude:
             environment.pop("CLAUDECODE", None)  # inside of another Claude Code it refuses to start
         with ReportChannel.made(self._call.context) as path:
@@ -190,9 +195,16 @@ class _AgentCall(ProcessCall):
             self._call.context.log(f"ostinato: the report of this run cannot be read: {error}")
             return None
 
-    def _outcome(self, ended: _Ended, report: str | None, note: str | None) -> Outcome:
+    def _outcome(self, cli: AgentCli, ended: _Ended, report: str | None, note: str | None) -> Outcome:
         stream, context = ended.stream, self._call.context
-        outcome = agent_outcome(self._work.cli, stream, ended.status, self._prepared.allowance)
+        outcome = agent_outcome(
+            self._work.cli,
+            stream,
+            ended.status,
+            now=self._now(),
+            login=cli.login,
+            allowance=self._prepared.allowance,
+        )
         if outcome.kind is not OutcomeKind.RETURNED and report:
             # The result of an attempt that is repeated is not kept, but its output is.
             context.log(f"ostinato: the report of this attempt:\n{report}")
@@ -216,13 +228,23 @@ class _AgentCall(ProcessCall):
     def _not_started(self, error: NotStarted) -> Outcome:
         if error.may_pass:
             return starved(str(error))
-        install = "npm install -g @anthropic-ai/claude-code, or " if self._work.cli == "claude" else ""
+        cli = self._settings.agent_clis[self._work.cli]
+        install = f"{cli.install}, or " if cli.install else ""
         return Outcome(
             OutcomeKind.ABORTED,
             f"the agent {self._work.cli!r} cannot be started: {error}; "
             f"{install}set command under [agents.{self._work.cli}] in ostinato.toml",
             cause=Cause.NOT_STARTED,
+            begun=False,
         )
+
+
+def _totals(ended: _Ended) -> dict[str, float]:
+    """What the call used; a count over the whole conversation is not that of one of its calls."""
+    totals = dict(ended.stream.totals)
+    if ended.stream.counts_conversation and ended.called.is_continued:
+        totals = {name: value for name, value in totals.items() if not name.startswith("tokens_")}
+    return totals
 
 
 def _wants_claude(work: Agent, cli: AgentCli) -> list[str]:
@@ -251,7 +273,7 @@ def _impossible(work: Agent, settings: Settings) -> Outcome:
     else:
         known = ", ".join(sorted(settings.agent_clis))
         reason = f"there is no agent {work.cli!r}, only {known}: set its command under {table}"
-    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}", cause=Cause.NOT_STARTED)
+    return Outcome(OutcomeKind.ABORTED, f"this run cannot be executed: {reason}", cause=Cause.NOT_STARTED, begun=False)
 
 
 def _conversation(ended: _Ended) -> str | None:

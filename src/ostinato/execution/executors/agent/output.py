@@ -1,7 +1,7 @@
 """What a command line prints, as bytes: cut into lines, and read as text or as one JSON object. Pure.
 
-stream.py reads the third output mode, and stands on this. However the bytes are cut into pieces, the same comes
-out; memory is bounded, whatever the length of a line.
+stream.py and json_fields.py read the third output mode, and stand on this. However the bytes are cut into pieces, the
+same comes out; memory is bounded, whatever the length of a line.
 """
 
 from __future__ import annotations
@@ -79,10 +79,17 @@ class Lines:
 class OneJson:
     """One JSON object, printed at the end; Claude Code's list of events ends with one, too."""
 
-    def __init__(self, stream: AgentStream, show: Show, longest: int = LONGEST_LINE) -> None:
+    def __init__(
+        self,
+        stream: AgentStream,
+        show: Show,
+        longest: int = LONGEST_LINE,
+        take: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
         self._heard = stream
         self._show = show
         self._longest = longest
+        self._take = take or stream.take_result
         self._data = bytearray()
         self._length = 0
 
@@ -103,7 +110,7 @@ class OneJson:
         if isinstance(answer, list):
             answer = next((each for each in reversed(answer) if isinstance(each, Mapping)), None)
         if isinstance(answer, Mapping):
-            self._heard.take_result(answer)
+            self._take(answer)
             self._heard.spoke = not self._heard.is_error
             self._show(self._heard.text + "\n" if self._heard.text else "")
         elif data:
