@@ -139,8 +139,6 @@ class Message:
     """How long a burst may be drawn out, from its first message."""
     payload: str | None = None
     """The JSON of what joins a burst, for a message that may."""
-    throttled: bool | None = None
-    """Whether the session goes one at a time; None leaves what was said last."""
 
     @property
     def key(self) -> str:

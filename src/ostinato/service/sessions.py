@@ -94,7 +94,6 @@ class SessionService:
             drop=check_choice(Drop, "drop", drop),
             **_timers(debounce, debounce_max),
             payload=text,
-            throttled=await self._code.throttled(session),
         )
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, message)
