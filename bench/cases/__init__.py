@@ -7,6 +7,7 @@ from collections.abc import Callable
 from bench.cases.flood import flood
 from bench.cases.http import http
 from bench.cases.idle import idle
+from bench.cases.interrupt import interrupt
 from bench.cases.lateness import lateness
 from bench.cases.rest import rest
 from bench.cases.sessions import sessions
@@ -23,9 +24,10 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "lateness": lateness,
     "idle": idle,
     "sessions": sessions,
+    "interrupt": interrupt,
     "shell": shell,
     "http": http,
     "rest": rest,
     "flood": flood,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "rest", "flood"}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "interrupt", "rest", "flood"}

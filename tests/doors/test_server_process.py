@@ -196,7 +196,7 @@ async def test_code_that_does_not_answer_holds_up_no_request_for_ever() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         settings = Settings(tuning=Tuning(server_code_seconds=0.05))
-        beside = _EngineClient(servers_link(theirs), Begin(settings, {}, has_throttle=True))
+        beside = _EngineClient(servers_link(theirs), Begin(settings, {}))
         beside.listen(lambda: None)
         with pytest.raises(WaitTimeout, match="the code of the application does not answer"):
             await beside.failed_checks(["fine"])
@@ -206,7 +206,7 @@ async def test_code_that_does_not_answer_holds_up_no_request_for_ever() -> None:
         engines_link(ours).send(Answer(1, {"fine": "no"}))
         engines_link(ours).send(Answer(7, {}))
         with pytest.raises(WaitTimeout):
-            await beside.throttled("dm:1")
+            await beside.failed_checks(["other"])
 
 
 async def test_what_cannot_be_asked_is_told_and_the_rest_goes_on(
@@ -259,7 +259,7 @@ async def test_what_the_code_says_of_tasks_holds_at_the_server_too(app: Ostinato
         assert (sent.status_code, sent.json()["detail"].split(";")[0]) == (422, "task 'patient' takes no payloads")
 
 
-async def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
+async def test_how_full_a_session_is_the_code_says_where_its_runs_start(app: Ostinato) -> None:
     asked: list[tuple[str, object]] = []
 
     @app.task("answer")
@@ -271,8 +271,10 @@ async def test_how_full_a_session_is_the_code_says(app: Ostinato) -> None:
 
     app.sessions.throttle(usage)
     async with up(app) as (_, client):
-        sent = await client.post("/api/sessions/chat/messages", json={"task": "answer", "payload": 1})
+        body = {"task": "answer", "payload": 1, "debounce": "0s"}
+        sent = await client.post("/api/sessions/chat/messages", json=body)
         assert sent.status_code == 201
+        assert await _ended(app, sent.json()["id"]) is RunState.SUCCEEDED
         assert asked[0] == ("chat", asyncio.get_running_loop())
 
 

@@ -1,4 +1,4 @@
-"""Sessions as the engine runs them: bursts, turns, modes, stops, the throttle, and a node that drains."""
+"""Sessions as the engine runs them: bursts, turns, modes, stops, and a node that drains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ostinato import Draining, MessageStale, Ostinato, RunState
-from ostinato.errors import InvalidInput
 from ostinato.models.session import Stopped
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.engine.chat import Chat, Hanging
@@ -201,57 +200,6 @@ def test_a_message_that_was_on_its_way_when_the_session_was_stopped_is_stale(
     drain(app)
     assert chat.heard == []
     assert app.runs.list()[0].reason == "stale: it was sent before its session was stopped"
-
-
-# The throttle.
-
-
-def test_above_its_share_a_session_goes_one_at_a_time(db: str, make_app: MakeApp) -> None:
-    app = make_app(db)
-    gates = {name: threading.Event() for name in "abcdef"}
-    running: list[str] = []
-    filled = {"tokens": 61.0}
-    app.sessions.throttle(lambda key: (filled["tokens"], 100.0))
-
-    @app.task("reply")
-    def reply(payloads: list[str]) -> None:
-        running.append(payloads[0])
-        assert gates[payloads[0]].wait(PATIENCE)
-
-    app.start()
-    for name in gates:
-        app.sessions.send("group:1", name, task=reply, debounce=0, max_concurrent=3)
-    settle_running(app, 1)
-    eventually(lambda: running == ["a"])
-    assert app.sessions.get("group:1").throttled
-    filled["tokens"] = 60.0
-    gates["a"].set()
-    settle_running(app, 3)
-    eventually(lambda: sorted(running) == ["a", "b", "c", "d"])
-    # What runs is not touched when it fills up again: the next start waits until one is left.
-    filled["tokens"] = 90.0
-    gates["b"].set()
-    settle_running(app, 2)
-    gates["c"].set()
-    settle_running(app, 1)
-    gates["d"].set()
-    eventually(lambda: sorted(running) == ["a", "b", "c", "d", "e"])
-    settle_running(app, 1)
-    for gate in gates.values():
-        gate.set()
-    app.wait_idle(timeout=60)
-
-
-def settle_running(app: Ostinato, count: int) -> None:
-    """Wait until so many run, and see that it stays so when nothing more happens."""
-    eventually(lambda: app.sessions.get("group:1").running == count)
-    settle(app)
-    assert app.sessions.get("group:1").running == count
-
-
-def test_a_throttle_is_a_function(memory_app: Ostinato) -> None:
-    with pytest.raises(InvalidInput, match="throttle"):
-        memory_app.sessions.throttle(3)  # type: ignore[arg-type]
 
 
 # Draining.

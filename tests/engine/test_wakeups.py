@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 from ostinato.config import Settings
+from ostinato.engine.admission import Admission
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.quarantine import Quarantine
@@ -20,6 +21,7 @@ from ostinato.models.run import ClaimedRun, Ending, Finish
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Claim, Claimed, Finished, ProjectStore, RunStore, Store
 from ostinato.stores.quarantine import QuarantineStore
+from ostinato.stores.sessions import SessionStore
 from ostinato.testing import FakeClock
 
 
@@ -52,9 +54,9 @@ class Bench:
         store = cast(Store, self.store)
         self.recorder = Recorder(runs, Throttle(), BudgetKeeper(store, clock))
         runner = Runner(Registry(), clock, self.recorder.add, cast(ProjectStore, None), Settings())
-        self.dispatcher = Dispatcher(
-            runs, runner, clock, NodeId("n"), 10, Quarantine(cast(QuarantineStore, None), clock)
-        )
+        quarantine = Quarantine(cast(QuarantineStore, None), clock)
+        admission = Admission(cast(SessionStore, None), Throttle(), runner, clock)
+        self.dispatcher = Dispatcher(runs, runner, clock, NodeId("n"), 10, quarantine, admission)
         self.recorder.connect(runner, self.dispatcher)
         self.task = asyncio.get_running_loop().create_task(self.dispatcher.run())
 

@@ -17,15 +17,18 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ostinato import Draining, MessageStale, Ostinato, QueueFull, Retry, RunContext
+from ostinato.clock import Micros
 from ostinato.config import load_settings
 from ostinato.durations import parse_duration
+from ostinato.models.session import Message, Sent
+from ostinato.stores.sql.sessions import Sessions
 
 SENDERS = 3
 RETRY = Retry(50, base="20ms", longest="100ms")
@@ -72,14 +75,15 @@ def make_app(url: str, notes: Notes) -> Ostinato:
     return app
 
 
-def dawdle(app: Ostinato, seconds: dict[str, float]) -> None:
-    """Let messages be on their way for a while, with their time noted and nothing written: the throttle is asked."""
-    if seconds:
+def dawdle(seconds: dict[str, float]) -> None:
+    """Let messages be on their way for a while, with their time noted and nothing written."""
+    send = Sessions.send
 
-        @app.sessions.throttle
-        def usage(key: str) -> tuple[float, float]:
-            time.sleep(seconds.get(key, 0))
-            return 0, 1
+    async def send_late(self: Sessions[Any], messages: Sequence[Message], now: Micros) -> list[Sent]:
+        await asyncio.sleep(max(seconds.get(message.key, 0) for message in messages))
+        return await send(self, messages, now)
+
+    Sessions.send = send_late  # type: ignore[method-assign]
 
 
 def answered(log: str, sender: int) -> set[tuple[str, int]]:
@@ -122,7 +126,7 @@ async def main() -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     async with make_app(url, notes) as app:
-        dawdle(app, {plan["key"]: plan["dawdle"] for plan in plans if plan["dawdle"]})
+        dawdle({plan["key"]: plan["dawdle"] for plan in plans if plan["dawdle"]})
         print("ready", flush=True)
         done = answered(log, sender)
         sending = asyncio.gather(*(send_all(app, notes, sender, plan, done) for plan in plans))

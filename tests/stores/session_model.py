@@ -34,7 +34,6 @@ class Letter:
     drop: Drop = Drop.OLD
     debounce: Micros = 0
     ceiling: Micros = 0
-    throttled: bool | None = None
     max_age: Micros | None = None
     delay: Micros = 0
     """How long it is on its way."""
@@ -169,8 +168,6 @@ class Post:
         box = self.boxes.setdefault(letter.session, Mailbox())
         if letter.max_concurrent is not None:
             box.max_concurrent = letter.max_concurrent
-        if letter.throttled is not None:
-            box.throttled = letter.throttled
         box.most = max(box.most, box.limit)
 
     def _burst_for(self, letter: Letter, now: Micros) -> Entry | None:
@@ -264,6 +261,38 @@ class Post:
         entry.attempt += 1
         self._tell("started", entry.letter.session, entry.number)
 
+    def hold_back(self, unstarted: Sequence[Entry], full: Iterable[str], now: Micros) -> list[int]:
+        """Sessions are full, of which a node has claimed these and not started them; answers which may start."""
+        allowed = []
+        for session in sorted(set(full)):
+            self.boxes[session].throttled = True
+            inside = [one for one in self.active(session) if one.has_turn]
+            is_under_way = any(one.is_running and one not in unstarted for one in inside)
+            may_go = [one for one in inside if one.stop_reason is None and not is_under_way][:1]
+            allowed += [one.number for one in may_go if one in unstarted]
+            for one in inside:
+                if one not in may_go and (one.is_queued or one in unstarted):
+                    self._take_turn_back(one, now)
+            self.give_turns(session)
+        return sorted(allowed)
+
+    def _take_turn_back(self, entry: Entry, now: Micros) -> None:
+        entry.has_turn = False
+        if entry.is_running:
+            entry.state, entry.node = RunState.QUEUED, None
+            entry.attempt -= 1
+        if entry.stop_reason is not None:
+            self._end(entry, self._stopped_state(entry), entry.stop_reason, now)
+
+    def unthrottle(self, sessions: Iterable[str]) -> None:
+        """They are full no longer."""
+        for session in set(sessions) & set(self.boxes):
+            box = self.boxes[session]
+            was_throttled, box.throttled = box.throttled, False
+            box.most = max(box.most, box.limit)
+            if was_throttled:
+                self.give_turns(session)
+
     def finish(self, entry: Entry, state: RunState, reason: str | None, now: Micros, throttled: bool | None) -> None:
         """An execution has ended for good."""
         self._end(entry, state, reason, now)
@@ -277,9 +306,7 @@ class Post:
     ) -> None:
         """Back to the queue, with its turn; but what was told to stop gets no other try."""
         if entry.stop_reason is not None:
-            is_interrupted = entry.stop_reason == INTERRUPTED.reason
-            state = RunState.SUPERSEDED if is_interrupted else RunState.CANCELLED
-            self._end(entry, state, entry.stop_reason, now)
+            self._end(entry, self._stopped_state(entry), entry.stop_reason, now)
             return
         entry.state, entry.reason, entry.ready_at, entry.node = RunState.QUEUED, reason, ready_at, None
         entry.expires_at = None
@@ -330,6 +357,10 @@ class Post:
             one.stop_reason = STOPPED.reason
         self._tell("stopped", session, None)
         return Stopped(cancelled=len(untold), dropped=len(queued))
+
+    @staticmethod
+    def _stopped_state(entry: Entry) -> RunState:
+        return RunState.SUPERSEDED if entry.stop_reason == INTERRUPTED.reason else RunState.CANCELLED
 
     def _end(self, entry: Entry, state: RunState, reason: str | None, now: Micros) -> None:
         never_ran = entry.is_queued

@@ -49,7 +49,6 @@ letters = st.builds(
     drop=st.sampled_from([Drop.OLD, Drop.OLD, Drop.NEW]),
     debounce=st.sampled_from([0, 0, 300 * MILLISECOND, 800 * MILLISECOND]),
     ceiling=st.sampled_from([0, 500 * MILLISECOND, SECOND]),
-    throttled=st.sampled_from([None, None, None, True, False]),
     max_age=st.sampled_from([None, None, None, None, SECOND]),
     delay=st.sampled_from([0, 0, 0, 1 * MILLISECOND, 500 * MILLISECOND]),
 )
@@ -198,6 +197,26 @@ class Sessions(RuleBasedStateMachine):
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
+    def hold_back(self, data: st.DataObject) -> None:
+        """A node finds the sessions full of which it has claimed something; of what was once its own, it may not know
+        yet that others have it."""
+        numbers = data.draw(st.lists(st.sampled_from(sorted(self.claims)), min_size=1, max_size=4, unique=True))
+        lost = data.draw(st.lists(st.sampled_from(self.late), max_size=1)) if self.late else []
+        claimed = [self.claims[number] for number in numbers] + lost
+        unstarted = [self.post.entries[number] for number in numbers]
+        expected = self.post.hold_back(unstarted, [run.session or "" for run in claimed], self.now)
+        allowed = self.do(self.store.sessions.hold_back(claimed, self.now))
+        assert sorted(allowed) == sorted(self.ids[number] for number in expected)
+        for number in set(numbers) - set(expected):
+            self.late.append(self.claims.pop(number))
+
+    @rule(keys=st.lists(st.sampled_from(KEYS), min_size=1, max_size=2))
+    def unthrottle(self, keys: list[str]) -> None:
+        self.do(self.store.sessions.unthrottle(keys))
+        self.post.unthrottle(keys)
+
+    @precondition(lambda self: self.claims)
+    @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
         """The node is gone, and another one rescues what ran on it."""
         stale = self.do(self.store.runs.stale_runs([(NodeId(self.node_name), NOW)], self.now)).runs
@@ -295,7 +314,6 @@ class Sessions(RuleBasedStateMachine):
             drop=letter.drop,
             debounce=letter.debounce,
             ceiling=letter.ceiling,
-            throttled=letter.throttled,
         )
 
     def _known(self) -> list[int]:

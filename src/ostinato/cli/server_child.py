@@ -108,7 +108,6 @@ class _EngineClient:
         self._state = EngineState(is_started=False)
         self._link = link
         self._tasks = begin.tasks
-        self._has_throttle = begin.has_throttle
         self._code_seconds = begin.settings.tuning.server_code_seconds
         self._numbers = count(1)
         self._asked: dict[int, asyncio.Future[Answer]] = {}
@@ -177,23 +176,16 @@ class _EngineClient:
         known = self._tasks.get(task)
         return None if known is None else known.takes_payloads
 
-    async def throttled(self, session: str) -> bool | None:
-        if not self._has_throttle:
-            return None
-        found: bool | None = await self._ask_code("throttled", [session])
-        return found
-
     def own_run(self) -> RunId | None:
         return None  # no work runs here
 
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         asked = tuple(names)
-        found: dict[str, str] = await self._ask_code("checks", asked) if asked else {}
-        return found
-
-    async def _ask_code(self, what: Question, names: Iterable[str]) -> Any:
+        if not asked:
+            return {}
         words = "the code of the application does not answer: its event loop is blocked; try again later"
-        return await self.ask(what, names, self._code_seconds, words)
+        found: dict[str, str] = await self.ask("checks", asked, self._code_seconds, words)
+        return found
 
     def _hear(self, lost: Callable[[], None]) -> None:
         while (message := self._link.receive()) is not None:

@@ -50,7 +50,6 @@ class Begin(msgspec.Struct, tag="begin", frozen=True):
 
     settings: Settings
     tasks: dict[str, KnownTask]
-    has_throttle: bool
 
 
 class Learn(msgspec.Struct, tag="learn", frozen=True):
@@ -93,7 +92,7 @@ class Failed(msgspec.Struct, tag="failed", frozen=True):
     text: str
 
 
-Question = Literal["health", "statistics", "checks", "throttled"]
+Question = Literal["health", "statistics", "checks"]
 
 
 class Ask(msgspec.Struct, tag="ask", frozen=True):

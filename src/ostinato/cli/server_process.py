@@ -198,7 +198,7 @@ class ServerProcess:
         registry = self._app.registry
         outbox: queue.SimpleQueue[ToServer | None] = queue.SimpleQueue()
         with self._lock:
-            outbox.put(Begin(self._settings, self._known(list(registry.tasks)), registry.has_throttle))
+            outbox.put(Begin(self._settings, self._known(list(registry.tasks))))
             outbox.put(self._state)
             self._link, self._outbox = link, outbox
         return outbox
@@ -234,8 +234,6 @@ class ServerProcess:
                 self._reply(ask, {} if engine is None else {engine.id: engine.statistics.shape()})
             case "checks":
                 self._answer_later(ask, self._app.registry.failed_checks(ask.names))
-            case "throttled":
-                self._answer_later(ask, self._app.registry.throttled(ask.names[0]))
 
     def _answer_later(self, ask: Ask, work: Coroutine[Any, Any, Any]) -> None:
         """On the application's loop: what its code holds (a pool, a client) may belong to that."""

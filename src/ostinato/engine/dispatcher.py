@@ -2,7 +2,8 @@
 
 A claim takes what is ready within CLAIM_AHEAD; what comes early is held here and started at its instant. When the
 recorder writes finishes it claims in the same transaction, with `request` and `accept`: one commit for both. While the
-fence says that the lease may have run out, nothing is claimed and nothing starts.
+fence says that the lease may have run out, nothing is claimed and nothing starts. What is claimed of a session that is
+full starts only when the store allows it (admission.py).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import suppress
 import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, Signal
+from ostinato.engine.admission import Admission
 from ostinato.engine.announcer import Announcer
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
@@ -42,12 +44,14 @@ class Dispatcher:
         node: NodeId,
         slots: int,
         quarantine: Quarantine,
+        admission: Admission,
         statistics: Statistics | None = None,
         may_start: Callable[[], bool] = lambda: True,
         announcer: Announcer | None = None,
     ) -> None:
         self._runs = runs
         self._quarantine = quarantine
+        self._admission = admission
         self._may_start = may_start
         """Asked once for all that is to start; after a no, `wake` follows when it may."""
         self._statistics = statistics or Statistics()
@@ -98,13 +102,15 @@ class Dispatcher:
         while True:
             now = self._clock.now()
             self.start_claimed(now)
+            if self._admission.is_unsettled:
+                await self.admit()
             if self._claim_at is not None and self._claim_at <= now:
                 await self.claim(CLAIM_AHEAD)
                 continue
             await self._clock.wait(self.signal, self._wake_at())
 
     async def claim(self, ahead: Micros = 0) -> int:
-        """Ask the store for work once; answers how many runs it gave."""
+        """Ask the store for work once; answers how many runs it gave that may start."""
         request = self.request(ahead)
         if request is None:
             # No room, closed or fenced: whoever ends that asks next. A claim under way may have looked too early.
@@ -116,12 +122,26 @@ class Dispatcher:
         except BaseException:
             self.release()
             raise
+        held = len(self._admission)
         self.accept(claimed)
-        return len(claimed.runs)
+        return len(claimed.runs) - (len(self._admission) - held)
+
+    async def admit(self) -> int:
+        """Settle what becomes of runs of full sessions; answers how many of them may start."""
+        count = 0
+        while self._admission.is_unsettled:
+            allowed, gone = await self._admission.settle()
+            for loaded in allowed:
+                heapq.heappush(self._claimed_ahead, (loaded.claimed.ready_at, loaded.claimed.id, loaded))
+            count += len(allowed)
+            self.start_claimed(self._clock.now())
+            if gone:
+                self.wake()  # they have left their slots
+        return count
 
     def request(self, ahead: Micros = CLAIM_AHEAD) -> Claim | None:
         """A claim for the room there is, or None. Whoever takes it must `accept` or `release` it."""
-        room = self._slots - self._runner.running - len(self._claimed_ahead)
+        room = self._slots - self._runner.running - self.claimed_ahead
         if not self.is_open or self._is_claiming or room <= 0 or not self._may_start():
             return None
         self._is_claiming = True
@@ -150,6 +170,7 @@ class Dispatcher:
         now = self._clock.now()
         may_start = not claimed.runs or self._may_start()
         cancelled, self._cancelled = self._cancelled, {}
+        full = self._admission.full_sessions(claimed.runs)
         late: list[Micros] = []
         for run in claimed.runs:
             if run.id in cancelled:
@@ -159,7 +180,9 @@ class Dispatcher:
                 self._runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))
                 continue
             loaded = self._runner.load(run)
-            if run.ready_at <= now and may_start:
+            if full and run.session in full:
+                self._admission.hold(loaded)
+            elif run.ready_at <= now and may_start:
                 late.append(now - run.ready_at)
                 self._runner.start(loaded)
             else:
@@ -174,7 +197,7 @@ class Dispatcher:
             self.expect(claimed.next_ready_at)
         if claimed.crowded:
             self.expect(now + LOOK_AGAIN)
-        if self._claimed_ahead:
+        if self._claimed_ahead or self._admission.is_unsettled:
             self.signal.set()
 
     def start_claimed(self, now: Micros) -> int:
@@ -200,9 +223,10 @@ class Dispatcher:
         return min((at for at in (ahead, self._next_ready_at) if at is not None), default=None)
 
     async def rest(self) -> None:
-        """Return when no claim is under way, here or in the recorder."""
+        """Return when no claim is under way, here or in the recorder, and the store is asked about none."""
         while self._is_claiming:
             await self._unclaimed.wait()
+        await self._admission.rest()
 
     async def close(self, until: float | None = None) -> list[ClaimedRun]:
         """Claim no more; answers what was held and never started. `until` is an instant of the loop."""
@@ -214,7 +238,7 @@ class Dispatcher:
                 await self.rest()
         ahead = [loaded.claimed for _, _, loaded in self._claimed_ahead]
         self._claimed_ahead.clear()
-        return ahead
+        return ahead + self._admission.take_all()
 
     def cancel_claimed(self, id: RunId, ending: Ending) -> None:
         """End a run that was claimed ahead and has not started."""
@@ -224,23 +248,24 @@ class Dispatcher:
                 heapq.heapify(self._claimed_ahead)
                 self._runner.refuse(entry[2].claimed, ended(ending))
                 return
-        if self._is_claiming:
+        if not self._admission.cancel(id, ending) and self._is_claiming:
             self._cancelled[id] = ending
 
     def forget_claimed(self) -> int:
         """Others own what was held: start none of it."""
-        count = len(self._claimed_ahead)
+        count = self.claimed_ahead
         self._claimed_ahead.clear()
+        self._admission.take_all()
         return count
 
     def has(self, id: RunId) -> bool:
-        """Whether this run is claimed and waits for its instant."""
-        return any(entry[1] == id for entry in self._claimed_ahead)
+        """Whether this run is claimed and has not started."""
+        return self._admission.has(id) or any(entry[1] == id for entry in self._claimed_ahead)
 
     @property
     def claimed_ahead(self) -> int:
-        """How many runs are claimed and wait for their instant."""
-        return len(self._claimed_ahead)
+        """How many runs are claimed and have not started."""
+        return len(self._claimed_ahead) + len(self._admission)
 
     def _wake_at(self) -> Micros | None:
         times = [self._claimed_ahead[0][0]] if self._claimed_ahead and not self._is_fenced else []

@@ -13,6 +13,7 @@ import msgspec
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, micros_of
 from ostinato.config import Settings
+from ostinato.engine.admission import Admission
 from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.dispatcher import Dispatcher
@@ -77,6 +78,7 @@ class Engine:
             self.id,
             settings.slots,
             self.quarantine,
+            Admission(store.sessions, registry.throttle, self.runner, clock),
             self.statistics,
             self.fence.admits,
             announcer,
@@ -312,6 +314,7 @@ class Engine:
             await self.dispatcher.rest()
             started = self.dispatcher.start_claimed(self.clock.now())
             started += await self.dispatcher.claim()
+            started += await self.dispatcher.admit()
             count += started
             if not started:
                 return count

@@ -115,15 +115,6 @@ class Registry:
             for parameter in parameters
         )
 
-    @property
-    def has_throttle(self) -> bool:
-        """Whether the code says how full sessions are."""
-        return self.throttle.usage is not None
-
-    async def throttled(self, session: str) -> bool | None:
-        """Whether this session goes one at a time now; None if nobody here knows."""
-        return self.throttle.look(session)
-
     async def failed_checks(self, names: Iterable[str]) -> dict[str, str]:
         """Run the checks of these names and answer the failed ones, each with its reason."""
         reasons = {name: await self._why_not(name) for name in names}

@@ -1,6 +1,7 @@
 """The adaptive throttle: a callback says how full a session's window is; above 60 % it goes one at a time.
 
-It is asked right before a turn is given (a message is sent, a run has ended), and touches nothing that runs.
+It is asked where runs start, before they start (engine/admission.py), and when one has ended, before the next turn is
+given (engine/recorder.py). It touches nothing that runs.
 """
 
 from __future__ import annotations

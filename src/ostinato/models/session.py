@@ -150,8 +150,6 @@ class Message:
     """How long a burst may be drawn out, from its first message."""
     joinable: JoinableWork | None = None
     """Its work in parts, if it may join a burst, or be joined."""
-    throttled: bool | None = None
-    """Whether the session goes one at a time; None leaves what was said last."""
 
     @property
     def key(self) -> str:

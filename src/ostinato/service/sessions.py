@@ -115,8 +115,8 @@ class SessionService:
         options = _settled(self._defaults.of(session, to.options).then(asked))
         given = {**to.policy, **policy, **({} if lane is None else {"lane": lane}), "session": None}
         settled = await self._lanes.settle(policy_for_enqueue(given, to.work))
-        run, throttled = _run(session, to, settled, now, message_id, project), await self._code.throttled(session)
-        message = Message(run, sent_at=now, joinable=to.joinable, throttled=throttled, **options)
+        run = _run(session, to, settled, now, message_id, project)
+        message = Message(run, sent_at=now, joinable=to.joinable, **options)
         (sent,) = await self._store.sessions.send([message], now)
         return _accepted(sent, message)
 

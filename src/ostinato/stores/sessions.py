@@ -7,6 +7,8 @@ from typing import Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.event import Event
+from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun
 from ostinato.models.session import Message, Sent, Session, Stopped
 
 __all__ = ["SessionStore"]
@@ -30,6 +32,20 @@ class SessionStore(Protocol):
         """Cancel the oldest run that has its turn; or everything, with a cutoff for what is still on its way.
 
         To stop a session that nobody has used does nothing, unless it is everything: the cutoff stays."""
+        ...
+
+    async def hold_back(self, claimed: Sequence[ClaimedRun], now: Micros) -> list[RunId]:
+        """A node has claimed these runs and not started them, and their sessions are full: from now on those go one at
+        a time. Answers which of the runs may start.
+
+        In a session in which something else is under way none of them may, else the oldest run that has its turn keeps
+        it. The others go back to where they wait for their turn, as if they had not been claimed; what somebody
+        wanted to stop meanwhile ends. A run whose token no longer holds may not start either.
+        """
+        ...
+
+    async def unthrottle(self, sessions: Sequence[str]) -> None:
+        """These sessions are full no longer: where one was, as many go at a time as it allows."""
         ...
 
     async def get_session(self, key: str) -> Session | None: ...

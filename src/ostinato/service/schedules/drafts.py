@@ -60,10 +60,6 @@ class Code(Protocol):
         """Whether a task can be called with `payloads`; None if it is not known here."""
         ...
 
-    async def throttled(self, session: str) -> bool | None:
-        """Whether this session goes one at a time now; None if nobody here knows."""
-        ...
-
     def own_run(self) -> RunId | None:
         """The run that calls from within its own work."""
         ...

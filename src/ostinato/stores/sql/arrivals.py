@@ -20,27 +20,20 @@ C = TypeVar("C", bound=Connection)
 
 _CUTOFFS = "SELECT key, cutoff_at FROM sessions WHERE key = ANY (:keys::text[]) AND cutoff_at IS NOT NULL"
 _REMEMBER = """
-INSERT INTO sessions AS s (key, max_concurrent, throttled, sent_at)
-SELECT key, coalesce(:max_concurrent::bigint, 1), coalesce(:throttled::boolean, FALSE), sent_at
+INSERT INTO sessions AS s (key, max_concurrent, sent_at)
+SELECT key, coalesce(:max_concurrent::bigint, 1), sent_at
 FROM unnest(:keys::text[], :sent_at::bigint[]) k (key, sent_at) WHERE TRUE ORDER BY key
 ON CONFLICT (key) DO UPDATE SET
     max_concurrent = coalesce(:max_concurrent::bigint, s.max_concurrent),
-    throttled = coalesce(:throttled::boolean, s.throttled),
     sent_at = CASE WHEN s.sent_at > excluded.sent_at THEN s.sent_at ELSE excluded.sent_at END
-WHERE s.max_concurrent <> :max_concurrent::bigint OR s.throttled <> :throttled::boolean
-   OR s.sent_at < excluded.sent_at
+WHERE s.max_concurrent <> :max_concurrent::bigint OR s.sent_at < excluded.sent_at
 """
 
 
-async def remember(
-    db: Connection,
-    sent_at: Mapping[str, Micros],
-    max_concurrent: int | None = None,
-    throttled: bool | None = None,
-) -> None:
-    """Make sessions be there, with these settings; None leaves what was said last."""
+async def remember(db: Connection, sent_at: Mapping[str, Micros], max_concurrent: int | None = None) -> None:
+    """Make sessions be there, with this limit; None leaves what was said last."""
     values = {"keys": list(sent_at), "sent_at": list(sent_at.values())}
-    await db.run(_REMEMBER, {**values, "max_concurrent": max_concurrent, "throttled": throttled})
+    await db.run(_REMEMBER, {**values, "max_concurrent": max_concurrent})
 
 
 async def cutoffs_of(db: Connection, sessions: Iterable[str]) -> dict[str, Micros]:

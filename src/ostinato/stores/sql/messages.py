@@ -105,7 +105,7 @@ async def _send(db: C, parts: Parts[C], message: Message, now: Micros) -> Answer
         return _said(known)
     if is_stale(message.sent_at, cutoff, now):
         return _with_id(await _send_stale(db, parts, message, now), Delivery.STALE)
-    await remember(db, {key: message.sent_at}, message.max_concurrent, message.throttled)
+    await remember(db, {key: message.sent_at}, message.max_concurrent)
     into = await _join(db, message, active, now)
     cancelled: Sequence[RunId] = ()
     if message.mode is Mode.INTERRUPT:

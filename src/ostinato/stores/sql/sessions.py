@@ -1,4 +1,4 @@
-"""Sessions: messages in (see messages.py), sessions stopped, both read, and their events.
+"""Sessions: messages in (see messages.py), sessions stopped or throttled (throttle.py), read, and their events.
 
 Whatever changes a session names it to the writer, which holds its lock until the commit.
 """
@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros
 from ostinato.models.event import Event, EventKind
 from ostinato.models.ids import RunId
+from ostinato.models.run import ClaimedRun
 from ostinato.models.session import STOPPED, Message, Sent, Session, Stopped
 from ostinato.stores.rows import EVENT_COLUMNS, load_all, load_event, load_session
 from ostinato.stores.sql.cancels import cancel_now
@@ -18,6 +19,7 @@ from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.sql.events import note
 from ostinato.stores.sql.messages import send_all
 from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.throttle import hold_back_now, throttled_among, unthrottle_now
 
 __all__ = ["Sessions"]
 
@@ -98,6 +100,21 @@ class Sessions(Generic[C]):
             return stopped
 
         return await self._database.write(stop, wakes=True, sessions=[key])
+
+    async def hold_back(self, claimed: Sequence[ClaimedRun], now: Micros) -> list[RunId]:
+        sessions = {run.session for run in claimed if run.session is not None}
+        # Done twice, it asks anew about what it left claimed.
+        return await self._database.write(
+            lambda db: hold_back_now(db, self._parts, claimed, now), wakes=True, once=False, sessions=sessions
+        )
+
+    async def unthrottle(self, sessions: Sequence[str]) -> None:
+        # Asked at each start, and seldom anything to do: a look takes no lock.
+        throttled = await self._database.read(lambda db: throttled_among(db, sessions))
+        if throttled:
+            await self._database.write(
+                lambda db: unthrottle_now(db, self._parts, throttled), wakes=True, once=False, sessions=throttled
+            )
 
     async def get_session(self, key: str) -> Session | None:
         def query(db: C) -> Any:

@@ -177,12 +177,12 @@ async def test_a_stale_message_does_nothing_to_its_session(store: Store) -> None
     await send(store, 1, at=NOW + 5, max_concurrent=2)
     run = await claim_one(store, now=NOW + 5)
     await send(store, 2, at=NOW + 6, debounce=SECOND)
-    stale = await send(store, 3, at=NOW, arrives=NOW + 7, mode=Mode.INTERRUPT, cap=1, max_concurrent=9, throttled=True)
+    stale = await send(store, 3, at=NOW, arrives=NOW + 7, mode=Mode.INTERRUPT, cap=1, max_concurrent=9)
     assert (stale.delivery, list(stale.cancelled), list(stale.dropped)) == (Delivery.STALE, [], [])
     assert (await row(store, run.id)).state is RunState.RUNNING
     assert await told(store) == {}
     shown = await session(store)
-    assert (shown.max_concurrent, shown.throttled, shown.queued) == (2, False, 1)
+    assert (shown.max_concurrent, shown.queued) == (2, 1)
 
 
 async def test_a_cutoff_that_is_far_ahead_comes_from_a_wrong_clock_and_holds_up_nobody(store: Store) -> None:

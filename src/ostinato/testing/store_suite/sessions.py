@@ -215,7 +215,7 @@ async def test_a_message_that_is_sent_again_does_nothing_to_its_session(store: S
     await send(store, 1, key="s/m1", max_concurrent=2)
     await send(store, 2)
     before = await events(store)
-    again = await send(store, 1, key="s/m1", mode=Mode.INTERRUPT, cap=1, max_concurrent=9, throttled=True)
+    again = await send(store, 1, key="s/m1", mode=Mode.INTERRUPT, cap=1, max_concurrent=9)
     assert (list(again.dropped), list(again.cancelled)) == ([], [])
     assert await events(store) == before
     assert (await session(store)).max_concurrent == 2
