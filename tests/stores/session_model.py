@@ -26,6 +26,8 @@ class Letter:
 
     session: str
     task: str = "report"
+    agent: Literal["chat", "opus", "fresh"] | None = None
+    """Who gets it instead of a task: two that continue the session's conversation, and one that begins a new one."""
     mode: Mode = Mode.QUEUE
     lane: str = "main"
     priority: int = 0
@@ -41,6 +43,15 @@ class Letter:
     """Whether code enqueues it: it only takes its turn, and no message pushes it out."""
     later: Micros = 0
     """How long after it was sent a call is to start."""
+
+    @property
+    def goes_alone(self) -> bool:
+        """Whether it goes beside no other run of its session."""
+        return self.mode is Mode.FOLLOWUP or self.agent in ("chat", "opus")
+
+    def is_like(self, other: Letter) -> bool:
+        """Whether one run can carry both."""
+        return (self.task, self.agent, self.mode) == (other.task, other.agent, other.mode)
 
 
 @dataclass
@@ -176,7 +187,7 @@ class Post:
         if not letter.debounce or not queue or not queue[-1].is_burst:
             return None
         newest = queue[-1]
-        is_alike = (newest.letter.task, newest.letter.mode) == (letter.task, letter.mode)
+        is_alike = newest.letter.is_like(letter)
         is_open = newest.ready_at > now or letter.mode is Mode.FOLLOWUP
         return newest if is_alike and is_open else None
 
@@ -232,14 +243,14 @@ class Post:
     # --- turns
 
     def give_turns(self, session: str) -> None:
-        """First come, first served, while there is room; a followup only into an empty room, and alone."""
+        """First come, first served, while there is room; what goes alone only into an empty room."""
         box = self.boxes[session]
         while True:
             inside = [one for one in self.active(session) if one.has_turn]
             outside = [one for one in self.active(session) if not one.has_turn and not one.is_early]
             if not outside or len(inside) >= box.limit:
                 return
-            if inside and Mode.FOLLOWUP in (outside[0].letter.mode, *(one.letter.mode for one in inside)):
+            if inside and any(one.letter.goes_alone for one in (outside[0], *inside)):
                 return
             outside[0].has_turn = True
 

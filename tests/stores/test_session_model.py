@@ -20,6 +20,7 @@ from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Finish, Run, RunFilter
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
 from ostinato.models.states import Cause, RunState
+from ostinato.models.work import Agent
 from ostinato.stores.base import Claimed, Store
 from ostinato.testing.store_suite.builders import NOW, beat, claim, finish, retry
 from ostinato.testing.store_suite.mailbox import call, message, payloads
@@ -41,6 +42,7 @@ letters = st.builds(
     Letter,
     session=st.sampled_from(KEYS),
     task=st.sampled_from(["report", "report", "report", "other"]),
+    agent=st.sampled_from([None] * 4 + ["chat"] * 3 + ["opus", "fresh"]),
     mode=st.sampled_from([Mode.QUEUE] * 4 + [Mode.FOLLOWUP] * 2 + [Mode.INTERRUPT]),
     lane=st.sampled_from(["main", "main", "narrow"]),
     priority=st.sampled_from([0, 0, 1]),
@@ -304,6 +306,7 @@ class Sessions(RuleBasedStateMachine):
             session=letter.session,
             at=sent_at,
             task=letter.task,
+            agent=_agent(letter),
             lane=letter.lane,
             priority=letter.priority,
             expires_at=None if letter.max_age is None else sent_at + letter.max_age,
@@ -354,6 +357,8 @@ class Sessions(RuleBasedStateMachine):
         assert payloads(run) == entry.payloads
         if not entry.has_begun and not entry.letter.is_call:
             self.executed[entry.letter.session] += entry.payloads
+        others = [one for one in self.post.active(entry.letter.session) if one.is_running]
+        assert not others or not any(one.letter.goes_alone for one in (entry, *others)), "two in one conversation"
         self.post.start(entry, self.node_name)
         self.claims[entry.number] = run
 
@@ -458,6 +463,14 @@ class Sessions(RuleBasedStateMachine):
     def _draw(data: st.DataObject, entries: list[Entry]) -> Entry:
         entry: Entry = data.draw(st.sampled_from(entries))
         return entry
+
+
+def _agent(letter: Letter) -> Agent | None:
+    if letter.agent is None:
+        return None
+    if letter.agent == "fresh":
+        return Agent(context="isolated")
+    return Agent(context=f"session:{letter.session}", model=None if letter.agent == "chat" else letter.agent)
 
 
 SHARES = {"memory": 1.2, "postgres": 0.2}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from ostinato.clock import Micros
 from ostinato.models.event import Event
 from ostinato.models.ids import NodeId, RunId
@@ -116,8 +118,10 @@ async def session(store: Store, key: str = "s") -> Session:
 
 
 def payloads(run: Run | ClaimedRun) -> Any:
-    """What the task is called with."""
+    """What the task is called with; of a prompt, its paragraphs, each read as the JSON that was sent."""
     work = read_work(run.work) if isinstance(run.work, str) else run.work
+    if isinstance(work, Agent):
+        return [msgspec.json.decode(part) for part in work.prompt.split("\n\n")]
     assert isinstance(work, Function)
     return work.kwargs["payloads"]
 
