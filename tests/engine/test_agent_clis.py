@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 
 from ostinato import Agent, Ostinato, Run, RunState
 from ostinato.agent_clis import BUILT_IN, AgentCli
+from ostinato.execution.executors.agent.agent_stream import AgentStream
+from ostinato.execution.executors.agent.readers import reader_for
 from ostinato.testing import drain
 from tests.engine.conftest import MakeApp
 from tests.engine.stand_in import StandIn
@@ -111,6 +114,21 @@ def test_the_next_try_waits_until_the_limit_ends(app: Ostinato, stand_in: StandI
 def test_an_agent_that_had_begun_may_fail_too(app: Ostinato, stand_in: StandIn) -> None:
     run = done(app, stand_in, "play:error")
     assert (run.state, run.reason) == (RunState.FAILED, "API Error: 500 overloaded")
+
+
+def test_what_is_cut_off_says_so(app: Ostinato, stand_in: StandIn) -> None:
+    run = done(app, stand_in, "play:cut-off")
+    end = "exited with status 1 and gave no result: its output ends in the middle of an event"
+    assert run.reason == f"{stand_in.name} {end}"
+
+
+def test_the_stand_in_reports_a_full_context(tmp_path: Path) -> None:
+    claude, heard = StandIn(tmp_path / "claude"), AgentStream()
+    command = [str(claude.path), "-p", "--output-format", "stream-json", "--verbose"]
+    reader = reader_for(claude.cli, heard, lambda _: None)
+    reader.feed(subprocess.run(command, input=b"play:full", capture_output=True, check=True, timeout=60).stdout)
+    reader.close()
+    assert (heard.answered, heard.context_tokens, heard.context_window) == (True, 150_000, 200_000)
 
 
 def test_broken_lines_do_not_hide_the_answer(app: Ostinato, stand_in: StandIn) -> None:

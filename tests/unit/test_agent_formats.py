@@ -125,6 +125,8 @@ def test_a_stream_that_is_cut_anywhere_has_no_result(name: str) -> None:
     for cut in (last // 2, last + 1, len(whole) - 5):
         heard, _ = heard_of(whole[:cut], name)
         assert (heard.answered, heard.is_error) == (False, False)
+    heard, _ = heard_of(whole[:-5], name)
+    assert heard.last_lines[-1] == "its output ends in the middle of an event"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -194,6 +194,7 @@ def test_the_name_of_a_failure_is_short() -> None:
         (AgentStream(retrying="ECONNRESET"), Cause.NO_NETWORK),
         (failed("the tests of src/limits.py fail"), Cause.AGENT_ERROR),
         (failed("port 5003 is taken"), Cause.AGENT_ERROR),
+        (failed("see line 429 of 500"), Cause.AGENT_ERROR),
         (AgentStream(answered=True, text="429", last_lines=deque(["rate limit"])), Cause.AGENT_ERROR),
         (AgentStream(answered=True, is_error=True, text="no", retrying="rate_limit"), Cause.AGENT_ERROR),
     ],

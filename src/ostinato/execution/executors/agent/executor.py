@@ -173,7 +173,7 @@ class _AgentCall(ProcessCall):
     def _environment(self, cli: AgentCli) -> Iterator[dict[str, str]]:
         """The environment of the command line, with the side channel while it is needed."""
         # Some believe this more than the folder that they are started in.
-        environment = {**self._prepared.environment, "PWD": str(self._prepared.folder)}
+        environment = {**self._prepared.environment, "PWD": str(self._prepared.folder.absolute())}
         if cli.speaks_claude:
             environment.pop("CLAUDECODE", None)  # inside of another Claude Code it refuses to start
         with ReportChannel.made(self._call.context) as path:

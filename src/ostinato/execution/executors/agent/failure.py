@@ -31,7 +31,7 @@ _LOGGED_OUT = re.compile(
     re.IGNORECASE,
 )
 _RATE_LIMITED = re.compile(
-    r"rate[ _-]?limit|too many requests|\b429\b|resource[_ ]exhausted"
+    r"rate[ _-]?limit|too many requests|\b(?:status|error|http)\b[^\w\n]{0,3}\b429\b|resource[_ ]exhausted"
     r"|\b(?:usage|session|weekly|daily|hourly) limit|hit your .{0,40}\blimit\b"
     r"|quota (?:is )?(?:exceeded|exhausted)|exceeded .{0,40}\bquota|exhausted your",
     re.IGNORECASE,

@@ -20,6 +20,7 @@ __all__ = ["EventReader", "Handlers"]
 
 Handlers = Mapping[str, Callable[[Mapping[str, Any]], None]]
 
+_CUT_OFF = "its output ends in the middle of an event"
 _TOOL_LINE = 200
 _TELLING = ("command", "file_path", "filePath", "path", "pattern", "url", "query", "description", "prompt", "skill")
 """The arguments of tools that say best what is done, the best first."""
@@ -62,6 +63,8 @@ class EventReader(ABC):
         self._spoken = ""
         """The last that the model said: the answer, if the result does not repeat it."""
         self._is_cut = False
+        self._is_closing = False
+        """What comes now is a line without its end."""
         self._events = self._handlers()
 
     @abstractmethod
@@ -72,6 +75,7 @@ class EventReader(ABC):
         self._lines.feed(data)
 
     def close(self) -> None:
+        self._is_closing = True
         self._lines.close()
         self._shown.end()
 
@@ -90,7 +94,10 @@ class EventReader(ABC):
         if isinstance(kind, str) and kind not in self._events:
             return  # without reading the rest: what tools answered can be megabytes
         event = decoded(line)
-        if not isinstance(event, Mapping):
+        if self._is_closing and event is None and line.lstrip().startswith(b"{"):
+            self._heard.take_line(_CUT_OFF)
+            self._shown.line(f"ostinato: {_CUT_OFF}")
+        elif not isinstance(event, Mapping):
             self._aside(line.decode("utf-8", "backslashreplace").rstrip("\r"))
         elif isinstance(kind := event.get("type"), str) and kind in self._events:
             self._events[kind](event)
