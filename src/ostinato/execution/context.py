@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from ostinato.clock import from_micros
+from ostinato.clock import Micros, from_micros
 from ostinato.errors import InvalidInput, NotRunning
 from ostinato.execution.output import CappedText, storable
 from ostinato.execution.secrets import NO_SECRETS
@@ -66,8 +66,10 @@ class RunContext:
         "_make_output",
         "_output",
         "_progress",
+        "_steady",
         "_totals",
         "gate",
+        "heard_at",
         "mask",
         "saw_cancel",
         "spends",
@@ -95,6 +97,7 @@ class RunContext:
         self.saw_cancel = False
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
+        self._steady: Callable[[], Micros] | None = None
 
     @classmethod
     def detached(cls) -> RunContext:
@@ -174,7 +177,14 @@ class RunContext:
             self._output.add(text)
             self._mark()
 
+    def heartbeat(self) -> None:
+        """Say that it is still at work, and nothing else: for the policy `silent`."""
+        if self._steady is not None:
+            self.heard_at = self._steady()
+
     def _mark(self) -> None:
+        if self._steady is not None:
+            self.heard_at = self._steady()
         if not self._is_dirty:
             self._is_dirty = True
             self._changed(self)
@@ -193,6 +203,16 @@ class RunContext:
     def has_report(self) -> bool:
         """Whether the work ever reported anything."""
         return self._progress is not None or self._totals is not None or self._output is not None
+
+    def listen(self, steady: Callable[[], Micros]) -> None:
+        """From now on, remember in `heard_at` when the work last gave a sign of life."""
+        self._steady = steady
+        self.heard_at = steady()
+
+    def remark(self, text: str) -> None:
+        """Add a line of ours to the output, below one that the work has begun and not ended."""
+        is_open = self._output is not None and self._output.ends_open
+        self.log(f"\nostinato: {text}" if is_open else f"ostinato: {text}")
 
     def request_cancel(self) -> None:
         self._cancelled = True

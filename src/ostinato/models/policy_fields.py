@@ -83,6 +83,19 @@ class Policy:
             is_of_kind=True,
         ),
     ] = None
+    silent: Annotated[
+        timedelta | None,
+        About(
+            "Silent",
+            "An attempt that prints and reports nothing for this long is stuck, and is ended.",
+            Group.FAILURE,
+            written=", such as 10m",
+            says={
+                None: "An attempt may be silent for any amount of time.",
+                ...: "An attempt that is silent for {} is ended.",
+            },
+        ),
+    ] = None
     max_age: Annotated[
         timedelta | None,
         About(
@@ -213,6 +226,7 @@ class MessageOptions(TypedDict, total=False):
     catch_up_cap: int
     retry: Retry | int | Mapping[str, Any]
     timeout: Duration | None
+    silent: Duration | None
     max_age: Duration | None
     break_after: int
     priority: int

@@ -1157,7 +1157,7 @@ export interface components {
          * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
-        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "timed_out" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
         /**
          * Cleared
          * @description How many queued runs were ended.
@@ -1924,6 +1924,11 @@ export interface components {
              */
             session?: string | null;
             /**
+             * Silent
+             * @description An attempt that prints and reports nothing for this long is stuck, and is ended. Null means no limit.
+             */
+            silent?: string | null;
+            /**
              * Timeout
              * @description How long one attempt may take. Null means no limit.
              */
@@ -2256,6 +2261,8 @@ export interface components {
             retry: components["schemas"]["Retry"];
             /** @description Its runs wait their turn in this session. */
             session: string | null;
+            /** @description An attempt that prints and reports nothing for this long is stuck, and is ended. */
+            silent: string | null;
             /** @description How long one attempt may take. */
             timeout: string | null;
         };
@@ -2410,7 +2417,7 @@ export interface components {
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
             /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "postponed" | "raised" | "removed" | "request_refused" | "session_stopped" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "postponed" | "raised" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];

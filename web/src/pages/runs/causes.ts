@@ -27,6 +27,7 @@ const KNOWN: Record<Cause, true> = {
   agent_error: true,
   logged_out: true,
   timed_out: true,
+  silent: true,
   node_lost: true,
   cut_off: true,
   cancelled: true,

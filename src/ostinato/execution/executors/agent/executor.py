@@ -155,6 +155,7 @@ class _AgentCall(ProcessCall):
         """Nobody reads on after an error: without a kill, the agent would wait for that."""
 
         def take(data: bytes) -> None:
+            self._call.context.heartbeat()  # not all of it is shown
             if self._fault is None:
                 try:
                     feed(data)
