@@ -51,3 +51,9 @@ def beat(folder: str) -> None:
         time.sleep(0.01)
     current_run().heartbeat()
     time.sleep(600)
+
+
+def where() -> list[str]:
+    """Its zone, and when it was due there."""
+    run = current_run()
+    return [run.zone, run.due_local.isoformat()]

@@ -22,6 +22,7 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Progress
 from ostinato.models.states import Trigger
+from ostinato.timing.zones import local_time
 
 __all__ = ["RunContext", "checked_total", "current_context", "current_run", "finite"]
 
@@ -121,6 +122,16 @@ class RunContext:
     def due_at(self) -> datetime:
         """When it was due, however late it started."""
         return from_micros(self._claimed.due_at)
+
+    @property
+    def zone(self) -> str:
+        """The zone of its schedule, or of the settings: an IANA name."""
+        return self._claimed.zone or "UTC"
+
+    @property
+    def due_local(self) -> datetime:
+        """When it was due, by the wall clock of its zone."""
+        return local_time(self.zone, self.due_at)
 
     @property
     def attempt(self) -> int:

@@ -258,6 +258,9 @@ def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
         "OSTINATO_SCHEDULE": claimed.schedule or "",
         "OSTINATO_PROJECT": claimed.project or "",
         "OSTINATO_DUE_AT": from_micros(claimed.due_at).isoformat().replace("+00:00", "Z"),
+        "OSTINATO_DUE_AT_LOCAL": context.due_local.isoformat(),
+        # The name of a setting, too: what `ostinato` is told inside of a run is meant in the run's zone.
+        "OSTINATO_TZ": context.zone,
         "OSTINATO_ATTEMPT": str(claimed.attempt),
         "OSTINATO_KEY": context.key,
     }

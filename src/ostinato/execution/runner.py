@@ -115,6 +115,7 @@ class Runner:
         self._preparation = Preparation(registry, projects, settings, clock)
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
+        self._zone = settings.tz
         self._changed = self._mark_dirty  # once, and not a new method object for each run
         self.threads = WorkerThreads()
         tuning = settings.tuning
@@ -154,6 +155,8 @@ class Runner:
 
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
+        if claimed.zone is None:
+            claimed.zone = self._zone
         context = RunContext(claimed, self._changed, self._make_output)
         active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
         try:

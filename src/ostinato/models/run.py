@@ -222,6 +222,8 @@ class ClaimedRun:
     node: NodeId | None = None
     started_at: Micros | None = None
     project: str | None = None
+    zone: str | None = None
+    """Of its schedule; the runner fills in that of the settings for a run that has none."""
 
 
 @dataclass(slots=True)

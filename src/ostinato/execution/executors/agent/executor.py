@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Self
 from uuid import uuid4
 
 import msgspec
 
+from ostinato.clock import from_micros
 from ostinato.config import AgentCli, Settings
 from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
 from ostinato.execution.executors.agent.agent_stream import AgentStream
@@ -37,6 +39,7 @@ from ostinato.execution.output import storable
 from ostinato.execution.resources import starved
 from ostinato.models.states import Cause
 from ostinato.models.work import Agent
+from ostinato.timing.zones import local_text, local_time
 
 __all__ = ["Agents"]
 
@@ -134,11 +137,16 @@ class _AgentCall(ProcessCall):
 
     def _invocation(self, cli: AgentCli, report: ReportFile | None, resumed: str | None) -> Invocation:
         context, work = self._call.context, self._work
+        begun_at = context.claimed.started_at
         values = {
             "report": None if report is None else str(report.path),
             "run": str(context.id),
             "schedule": context.schedule or "(none)",
             "due_at": context.due_at.isoformat().replace("+00:00", "Z"),
+            "due_local": _told(context.due_at, context.zone),
+            "now_local": None if begun_at is None else _told(from_micros(begun_at), context.zone),
+            "zone": context.zone,
+            "session": context.claimed.session,
         }
         return invocation(
             cli,
@@ -224,6 +232,11 @@ class _AgentCall(ProcessCall):
             f"{install}set command under [agents.{self._work.cli}] in ostinato.toml",
             cause=Cause.NOT_STARTED,
         )
+
+
+def _told(moment: datetime, zone: str) -> str:
+    """A time as an agent is told it: its day of the week is easily got wrong."""
+    return f"{local_time(zone, moment):%A}, {local_text(zone, moment)}"
 
 
 def _wants_claude(work: Agent, cli: AgentCli) -> list[str]:
