@@ -57,3 +57,10 @@ def where() -> list[str]:
     """Its zone, and when it was due there."""
     run = current_run()
     return [run.zone, run.due_local.isoformat()]
+
+
+def spend() -> None:
+    """Use something up, and fail."""
+    current_run().count("cost_usd", 0.25)
+    current_run().count("copied")
+    raise ValueError("no good")

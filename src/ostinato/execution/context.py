@@ -20,7 +20,7 @@ from ostinato.execution.output import CappedText, storable
 from ostinato.execution.secrets import NO_SECRETS
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Progress
+from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
 from ostinato.timing.zones import local_time
 
@@ -56,6 +56,15 @@ def checked_total(name: Any, value: Any) -> tuple[str, float]:
     return name, finite(f"total {name!r}", value)
 
 
+def _used(totals: str) -> dict[str, float]:
+    """What earlier attempts used up."""
+    try:
+        known = msgspec.json.decode(totals, type=dict[str, int | float])
+        return {name: finite(name, known[name]) for name in USAGE if name in known}
+    except (msgspec.DecodeError, RecursionError, InvalidInput):  # of a row that somebody wrote by hand
+        return {}
+
+
 class RunContext:
     """Given to the parameter annotated `RunContext`, or found by current_run()."""
 
@@ -63,6 +72,7 @@ class RunContext:
         "_cancelled",
         "_changed",
         "_claimed",
+        "_earlier",
         "_is_dirty",
         "_make_output",
         "_output",
@@ -93,6 +103,8 @@ class RunContext:
         """Whether the work has begun to cost money that it may never tell of."""
         self._progress: Progress | None = None
         self._totals: dict[str, float] | None = None
+        """What this attempt has counted."""
+        self._earlier = None if claimed.totals is None else _used(claimed.totals)
         self._is_dirty = False
         self._cancelled = False
         self.saw_cancel = False
@@ -208,7 +220,21 @@ class RunContext:
 
     @property
     def totals(self) -> dict[str, float]:
+        """What this attempt has counted."""
         return self._totals or {}
+
+    @property
+    def usage(self) -> dict[str, float] | None:
+        """What this attempt has used up; None if it said nothing of that."""
+        return {name: self.totals[name] for name in USAGE if name in self.totals} or None
+
+    def _summed(self) -> dict[str, float]:
+        """The totals of the run: those of this attempt, and of what is used up the sum over all attempts."""
+        own = dict(self.totals)
+        for name, before in (self._earlier or {}).items():
+            total = round(before + own.get(name, 0), 9)  # of 0.1 and 0.2 people expect 0.3
+            own[name] = total if math.isfinite(total) else own[name]
+        return own
 
     @property
     def has_report(self) -> bool:
@@ -232,7 +258,7 @@ class RunContext:
         """Progress and totals as JSON, None for what was never said; and the output since the last call."""
         self._is_dirty = False
         progress = None if self._progress is None else self.mask.hide_json(msgspec.json.encode(self._progress).decode())
-        totals = None if self._totals is None else self.mask.hide_json(msgspec.json.encode(self._totals).decode())
+        totals = None if self._totals is None else self.mask.hide_json(msgspec.json.encode(self._summed()).decode())
         output: Sequence[OutputPart] = ()
         if self._output is not None:
             output = self._output.take_all() if final else self._output.take()

@@ -35,6 +35,8 @@ def make_finish(
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
     if policy.budget is not None and claimed.schedule_id is not None:
         finish.cost = _cost(context)
+    if claimed.session is not None:
+        finish.usage = context.usage
     return finish
 
 
