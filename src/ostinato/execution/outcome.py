@@ -67,6 +67,8 @@ class Outcome:
     """How long to wait before the next try: of a snooze, or what the other side asked for."""
     blame: Blame | None = None
     """None for what its kind says: a failure is the work's, and all others are nobody's."""
+    begun: bool = True
+    """Whether the work had begun: of an attempt that failed before that, a try more does nothing twice."""
     conversation: str | None = None
     """The id of the conversation that it leaves behind."""
     recorded: Callable[[], None] | None = None

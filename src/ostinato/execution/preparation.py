@@ -139,6 +139,7 @@ class Preparation:
                 f"{folder}, or a file: of its secrets, did not answer within {self._folder_seconds:g}s: "
                 "check its file system",
                 cause=Cause.NOT_STARTED,
+                begun=False,
             )
         if isinstance(found, Outcome):
             return found

@@ -405,7 +405,7 @@ def _not_started(error: BaseException) -> Outcome:
     if is_exhausted(error):
         return starved(one_line(error))
     reason = f"it could not be started: {one_line(error)}"
-    return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED)
+    return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED, begun=False)
 
 
 def _disarm(active: ActiveRun) -> None:

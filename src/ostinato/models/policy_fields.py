@@ -70,6 +70,7 @@ class Policy:
             "How many more attempts a failed run gets, and after which delays.",
             Group.FAILURE,
             written=", such as 5, or 5,base=1s,longest=1m",
+            is_of_kind=True,
         ),
     ] = _RETRY
     timeout: Annotated[

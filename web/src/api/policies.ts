@@ -5,7 +5,7 @@ export const POLICIES = [
   {"name": "catch_up", "label": "Catch-up", "default": "latest", "says": {}},
   {"name": "catch_up_window", "label": "Catch-up window", "default": "1d", "says": {}},
   {"name": "catch_up_cap", "label": "Catch-up cap", "default": 1000, "says": {}},
-  {"name": "retry", "label": "Retry", "default": {"max": 3, "base": "2s", "longest": "30s", "spread": 0.25}, "says": {}},
+  {"name": "retry", "label": "Retry", "default": {"max": 3, "base": "2s", "longest": "30s", "spread": 0.25, "covers": "all"}, "says": {}, "kinds": {"agent": {"max": 3, "base": "2s", "longest": "30s", "spread": 0.25, "covers": "start"}}},
   {"name": "timeout", "label": "Timeout", "default": null, "says": {"null": "An attempt may take any amount of time.", "else": "An attempt may take {}."}, "kinds": {"shell": "5m", "agent": "30m", "http": "1m"}},
   {"name": "silent", "label": "Silent", "default": null, "says": {"null": "An attempt may be silent for any amount of time.", "else": "An attempt that is silent for {} is ended."}},
   {"name": "max_age", "label": "Max age", "default": null, "says": {"null": "A run waits as long as needed.", "else": "A run that waited {} expires."}},

@@ -1908,7 +1908,8 @@ export interface components {
              *       "max": 3,
              *       "base": "2s",
              *       "longest": "30s",
-             *       "spread": 0.25
+             *       "spread": 0.25,
+             *       "covers": "all"
              *     }
              */
             retry?: number | components["schemas"]["NewRetry"];
@@ -1962,6 +1963,13 @@ export interface components {
              * @default 2s
              */
             base?: string;
+            /**
+             * Covers
+             * @description Which failures are tried again: all, or only those before the work began (start).
+             * @default all
+             * @enum {string}
+             */
+            covers?: "all" | "start";
             /**
              * Longest
              * @description The delay between attempts grows up to this.
@@ -2395,10 +2403,17 @@ export interface components {
         /**
          * Retry
          * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
+         *
+         *     With `covers="start"` they are only for what failed before the work began, so that nothing is done twice.
          */
         Retry: {
             /** @description Before the second attempt; it doubles each time. */
             base: string;
+            /**
+             * @description Which failures are tried again: all, or only those before the work began (start).
+             * @enum {string}
+             */
+            covers: "all" | "start";
             /** @description The delay between attempts grows up to this. */
             longest: string;
             /** @description How many more attempts a failed run gets. */

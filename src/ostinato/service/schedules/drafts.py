@@ -14,7 +14,7 @@ from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, make_policy, policy_text
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
-from ostinato.models.work import Function, Http, Work, default_timeout, work_text
+from ostinato.models.work import Function, Http, Work, default_policy, work_text
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 
@@ -115,9 +115,9 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
 
 
 def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The policy that was given, with the timeout of this kind of work if none was."""
-    timeout = default_timeout(work.kind)
-    return options if timeout is None or "timeout" in options else {**options, "timeout": timeout}
+    """The policy that was given, on top of what this kind of work comes with."""
+    own = default_policy(work.kind)
+    return {**own, **options} if own else options
 
 
 def _fitting(work: Work, policy: Policy) -> Policy:
