@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ostinato.models.event import Event
     from ostinato.models.lane import Lane
     from ostinato.models.node import Node
-    from ostinato.models.policy import CatchUp, Gate, Keep, OnLostLease, Overlap, PolicyOptions, Retry
+    from ostinato.models.policy import CatchUp, Covers, Gate, Keep, OnLostLease, Overlap, PolicyOptions, Retry
     from ostinato.models.project import Project
     from ostinato.models.run import Run
     from ostinato.models.schedule import Schedule
@@ -52,6 +52,7 @@ __all__ = [
     "Budget",
     "CatchUp",
     "Cause",
+    "Covers",
     "Cron",
     "DailyAt",
     "Draining",
@@ -128,7 +129,7 @@ _HOMES = {
     "ostinato.models.event": ("Event",),
     "ostinato.models.lane": ("Lane",),
     "ostinato.models.node": ("Node",),
-    "ostinato.models.policy": ("CatchUp", "Gate", "Keep", "OnLostLease", "Overlap", "PolicyOptions", "Retry"),
+    "ostinato.models.policy": ("CatchUp", "Covers", "Gate", "Keep", "OnLostLease", "Overlap", "PolicyOptions", "Retry"),
     "ostinato.models.project": ("Project",),
     "ostinato.models.run": ("Run",),
     "ostinato.models.schedule": ("Schedule",),

@@ -38,6 +38,7 @@ def _said(pipe: int) -> Any:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
+        ([], {}),
         (["--progress", "3/10"], {"progress": {"done": 3, "total": 10, "text": ""}}),
         (["--progress", "2.5"], {"progress": {"done": 2.5, "total": None, "text": ""}}),
         (["--progress", "30%", "--text", "- \"é\"\n"], {"progress": {"done": 30, "total": 100, "text": "- \"é\"\n"}}),
@@ -58,7 +59,6 @@ def test_a_report_is_one_line_of_json(cli: CommandLine, pipe: int, flags: list[s
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        ([], "there is nothing to report"),
         (["--text", "x"], "--text goes with --progress"),
         (["--progress", "half"], "--progress cannot be 'half'; write 3/10, 3 or 30%"),
         (["--progress", "3/"], "--progress cannot be '3/'"),

@@ -43,7 +43,8 @@ def test_adding_twice_changes_nothing_and_says_so(cli: CommandLine) -> None:
 def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
     cli.ok(
         "schedule", "add", "a", "every 5m", "--task", "hello", "--overlap", "queue_one", "--catch-up", "all",
-        "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5", "--timeout", "90s",
+        "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5,covers=start", "--timeout", "90s",
+        "--silent", "10m",
         "--max-age", "1h", "--break-after", "7", "--lane", "main", "--priority", "-2", "--session", "dm:42",
         "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
         "--gate", "./new-mail.sh", "--gate-timeout", "10s", "--notify", "ops", "--notify", "me",
@@ -55,8 +56,9 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "catch_up": "all",
         "catch_up_window": "2h",
         "catch_up_cap": 1000,
-        "retry": {"max": 5, "base": "1s", "longest": "1m", "spread": 0.5},
+        "retry": {"max": 5, "base": "1s", "longest": "1m", "spread": 0.5, "covers": "start"},
         "timeout": "1m30s",
+        "silent": "10m",
         "max_age": "1h",
         "break_after": 7,
         "lane": "main",
@@ -82,6 +84,16 @@ def test_edit_changes_only_what_is_given(cli: CommandLine) -> None:
     assert after["work"]["kwargs"] == {"name": "x", "more": 1}
     kept = ("timing", "note", "next_run_at", "enabled")
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+
+
+def test_a_retry_that_is_asked_for_of_an_agent_covers_every_failure(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "a", "every 5m", "--agent", "look")
+    assert "retry (max 3, base 2s, longest 30s, spread 0.25, covers start)" in " ".join(
+        cli.ok("schedule", "show", "a").out.split()
+    )
+    cli.ok("schedule", "edit", "a", "--retry", "5")
+    retry = cli.ok("schedule", "show", "a", "--json").json["policy"]["retry"]
+    assert (retry["max"], retry["covers"]) == (5, "all")
 
 
 def test_edit_without_anything_to_change_is_wrong_usage(cli: CommandLine) -> None:

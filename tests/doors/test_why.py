@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ostinato import (
-    Ostinato,
-)
+from ostinato import Ostinato
 from ostinato.errors import InvalidInput
 from ostinato.testing import FakeClock, drain, settle, simulate
+from tests.doors.command_line import CommandLine
 from tests.doors.conftest import at
 
 
@@ -234,3 +235,27 @@ def test_why_of_a_retry_is_its_own_reason_until_it_is_ready_and_then_also_what_i
     assert answer.endswith(": ValueError: no ink.")
     clock.advance("5m")
     assert app.why("job").answer == f"{answer[:-1]}; no engine is running: start one with 'ostinato up'."
+
+
+def test_why_tells_times_in_the_zone_of_the_settings(app: Ostinato, clock: FakeClock, cli: CommandLine) -> None:
+    berlin = Ostinato(settings=replace(app.settings, db="sqlite:///jobs.db", tz="Europe/Berlin"), clock=clock)
+    berlin.task("job", retry=0)(lambda: None)
+    berlin.schedules.add("job", "daily 10:00", "job", tz="Asia/Tokyo")
+    assert berlin.why("job", at=at(0, 30)).answer == (
+        f"It was not due at 2026-01-01 01:30:00 +01:00: {berlin.schedules.get('job').sentence} "
+        "It is due next at 2026-01-01 02:00:00 +01:00."
+    )
+    simulate(berlin, lasting="2h")
+    assert berlin.why("job").answer.startswith("It ran: run 1, due 2026-01-01 02:00:00 +01:00, succeeded in ")
+    assert berlin.why("job").facts[1:] == (
+        "due next at 2026-01-02 02:00:00 +01:00",
+        "no engine is running on this database",
+    )
+    assert berlin.why("job").due_at == at(1)
+    berlin.stop()
+
+    Path("ostinato.toml").write_text('db = "jobs.db"\ntz = "Europe/Berlin"\n')
+    assert "run 1, due 2026-01-01 02:00:00 +01:00" in " ".join(
+        cli.ok("why", "job", "--at", "2026-01-01 02:00").out.split()
+    )
+    assert cli.ok("why", "job", "--at", "2026-01-01 02:00", "--json").json["due_at"] == "2026-01-01T01:00:00Z"

@@ -40,3 +40,27 @@ def tally() -> None:
     run.set_total("copied", 2)
     run.count("copied")
     run.progress(3, 10, "c.txt")
+
+
+def beat(folder: str) -> None:
+    """Wait for a word, send one heartbeat, and say nothing more."""
+    place = Path(folder)
+    (place / "begun.part").write_text(str(os.getpid()))
+    (place / "begun.part").rename(place / "begun")
+    while not (place / "go").exists():
+        time.sleep(0.01)
+    current_run().heartbeat()
+    time.sleep(600)
+
+
+def where() -> list[str]:
+    """Its zone, and when it was due there."""
+    run = current_run()
+    return [run.zone, run.due_local.isoformat()]
+
+
+def spend() -> None:
+    """Use something up, and fail."""
+    current_run().count("cost_usd", 0.25)
+    current_run().count("copied")
+    raise ValueError("no good")

@@ -257,7 +257,7 @@ def test_a_drain_puts_it_back_and_leaves_nothing(
 ) -> None:
     app = make_app(f"sqlite:///{tmp_path / 'jobs.db'}", agents={"claude": stand_in.cli})
     app.projects.add("blog", folder)
-    app.schedules.add("a", "every 1h", Agent("play:hang"), project="blog")
+    app.schedules.add("a", "every 1h", Agent("play:hang"), project="blog", retry=1)
     app.start()
     run = app.schedules.trigger("a")
     eventually((folder / "pids").exists)

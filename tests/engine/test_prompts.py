@@ -74,6 +74,39 @@ def test_an_agent_of_a_message_may_have_a_project_a_model_and_words_of_its_own(
     assert run.project == "blog"
 
 
+def test_a_session_knows_what_it_has_used(agent_app: Ostinato) -> None:
+    asked(agent_app, "Hello")
+    asked(agent_app, "And again")
+    shown = agent_app.sessions.get("dm:42")
+    assert (shown.cost_usd, shown.tokens_in, shown.tokens_out, shown.turns) == (0.5, 2208, 100, 4)
+
+
+def test_an_agent_whose_context_is_full_throttles_its_session(agent_app: Ostinato) -> None:
+    fresh: dict[str, Any] = {"agent": Agent(context="isolated"), "max_concurrent": 3}
+    asked(agent_app, "play:full", **fresh)
+    shown = agent_app.sessions.get("dm:42")
+    assert (shown.context_used, shown.context_window, shown.throttled) == (150_000, 200_000, True)
+    asked(agent_app, "Hello", **fresh)
+    assert not agent_app.sessions.get("dm:42").throttled
+
+
+def test_what_an_attempt_of_a_prompt_used_is_counted_though_it_failed(agent_app: Ostinato) -> None:
+    sent = agent_app.sessions.send("dm:42", "play:error", agent=True, debounce=0, retry=3)
+    simulate(agent_app, lasting="5m")
+    run = sent.get()
+    assert (run.state, run.attempt, run.totals["cost_usd"]) == (RunState.FAILED, 4, 1.0)
+    assert agent_app.sessions.get("dm:42").cost_usd == 1.0
+
+
+def test_an_agent_that_had_begun_is_not_asked_again_unless_somebody_says_so(agent_app: Ostinato) -> None:
+    sent = agent_app.sessions.send("dm:42", "play:error", agent=True, debounce=0)
+    simulate(agent_app, lasting="5m")
+    assert (sent.get().state, sent.get().attempt) == (RunState.FAILED, 1)
+    sent = agent_app.sessions.send("dm:42", "play:overloaded", agent=True, debounce=0)
+    simulate(agent_app, lasting="5m")
+    assert (sent.get().cause, sent.get().attempt) == (Cause.OVERLOADED, 4)
+
+
 def test_a_session_that_has_used_up_its_day_answers_no_more(agent_app: Ostinato, stand_in: StandIn) -> None:
     budget = Budget(per_run_usd=0.5, per_day_usd=0.7)
     assert asked(agent_app, "Hello", budget=budget).state is RunState.SUCCEEDED

@@ -18,6 +18,7 @@ from ostinato.errors import SchemaTooNew, StoreError
 from ostinato.models.budget import UNKNOWN, Budget, Grant, Reservation, Spending
 from ostinato.models.live import Position
 from ostinato.models.output import OutputPart
+from ostinato.models.policy import Retry, load_policy, policy_text
 from ostinato.models.run import Report, RunFilter
 from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.states import RunState
@@ -114,6 +115,39 @@ async def test_what_an_older_version_left_goes_on_where_it_was(shared_place: Sto
         assert await store.projects.reserve(Reservation(new.id, new.token, schedule.id, budget, NOW)) == Grant(None)
         assert await store.projects.read_spending(schedule.id, NOW) == Spending(runs=1)
         assert await store.projects.list_projects() == []
+
+
+AGENT_RETRY = '"retry":{"max":3,"base":"2s","longest":"30s","spread":0.25,"covers":"start"}'
+
+
+async def test_agents_that_asked_for_no_retry_get_the_new_default_and_no_other_does(shared_place: StorePlace) -> None:
+    own = '{"retry":{"max":5,"base":"2s","longest":"30s","spread":0.25},"timeout":"30m"}'
+    gate = '"gate":{"command":"./any","timeout":"30s"}'
+    policies = {  # by the name of its schedule: its kind of work, its policy before and after
+        "plain": ("agent", '{"timeout":"30m"}', f'{{{AGENT_RETRY},"timeout":"30m"}}'),
+        "late": ("agent", f'{{"overlap":"allow","timeout":"1h",{gate}}}',
+                 f'{{"overlap":"allow",{AGENT_RETRY},"timeout":"1h",{gate}}}'),
+        "endless": ("agent", f"{{{gate}}}", f"{{{AGENT_RETRY},{gate}}}"),
+        "empty": ("agent", "{}", f"{{{AGENT_RETRY}}}"),
+        "asked": ("agent", own, own),
+        "shell": ("shell", '{"timeout":"5m"}', '{"timeout":"5m"}'),
+    }  # fmt: skip
+    added = next(migration for migration in migrations(shared_place) if migration.name == "agent_retry")
+    bring_to(shared_place, added.version - 1)
+    shared_place.execute(
+        "".join(
+            "INSERT INTO schedules (name, timing, zone, kind, work, policy, owner, enabled, anchor_at, created_at, "
+            f"updated_at) VALUES ('{name}', 'every 5m', 'UTC', '{kind}', '{{}}', '{policy}', 'user', "
+            f"{'1' if shared_place.kind == 'sqlite' else 'true'}, 1, 3, 4);"
+            for name, (kind, policy, _) in policies.items()
+        )
+    )
+    async with opened(shared_place.store()) as store:
+        rows = await raw(store, "SELECT name, policy FROM schedules")
+        assert dict(rows) == {name: after for name, (_, _, after) in policies.items()}
+        assert await store.upkeep.check() == []
+    assert load_policy(policies["late"][2]).retry == Retry(covers="start")
+    assert policy_text(load_policy(policies["late"][2])) == policies["late"][2], "as a new schedule has it"
 
 
 OLD_NODE = (

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from ostinato import Agent, Function, Gate, Http, Shell
+from ostinato import Agent, Function, Gate, Http, Retry, Shell
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.models.policy import make_policy, policy_json
 from ostinato.models.session import with_turn
-from ostinato.models.work import Work, default_timeout, read_work, work_json, work_text
+from ostinato.models.work import Work, default_policy, read_work, work_json, work_text
 from ostinato.models.work_checks import parse_size
 from ostinato.models.work_kinds import WorkKind
 from ostinato.service.answers import Answer
@@ -171,8 +171,14 @@ def test_runs_of_one_conversation_go_in_turn() -> None:
     assert with_turn(named, Agent("Hi", context="group"), "blog") is named
 
 
-def test_each_kind_has_its_timeout() -> None:
-    assert [default_timeout(kind) for kind in ("function", "shell", "agent", "http")] == [None, "5m", "30m", "1m"]
+def test_each_kind_has_its_timeout_and_agents_their_retry() -> None:
+    assert [default_policy(kind) for kind in ("function", "shell", "agent", "http", "unknown")] == [
+        {},
+        {"timeout": "5m"},
+        {"timeout": "30m", "retry": Retry(covers="start")},
+        {"timeout": "1m"},
+        {},
+    ]
 
 
 def test_a_line_of_work_is_what_people_call_it() -> None:

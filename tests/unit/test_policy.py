@@ -38,6 +38,7 @@ from ostinato.models.policy import (
         ({"retry": 0}, "retry", Retry(0)),
         ({"retry": Retry(5, base="1s")}, "retry", Retry(5, timedelta(seconds=1))),
         ({"retry": {"max": 2, "longest": "1m"}}, "retry", Retry(2, longest=timedelta(minutes=1))),
+        ({"retry": {"covers": "start"}}, "retry", Retry(covers="start")),
         ({"timeout": timedelta(seconds=30)}, "timeout", timedelta(seconds=30)),
         ({"timeout": None}, "timeout", None),
         ({"max_age": "1h"}, "max_age", timedelta(hours=1)),
@@ -70,6 +71,7 @@ def test_each_form_that_users_write(given_as: dict[str, Any], field: str, expect
         ({"retry": True}, "retry"),
         ({"retry": "many"}, "retry"),
         ({"retry": {"tries": 3}}, "retry"),
+        ({"retry": {"covers": "some"}}, "retry.covers"),
         ({"retry": {"max": 1.5}}, "retry"),
         ({"timeout": 0}, "timeout"),
         ({"timeout": -5}, "timeout"),
@@ -120,7 +122,9 @@ policies = st.builds(
     catch_up=st.sampled_from(CatchUp),
     catch_up_window=durations,
     catch_up_cap=st.integers(1, 10**6),
-    retry=st.builds(Retry, st.integers(0, 99), durations, durations, st.floats(0, 1)),
+    retry=st.builds(
+        Retry, st.integers(0, 99), durations, durations, st.floats(0, 1), st.sampled_from(["all", "start"])
+    ),
     timeout=st.none() | durations,
     max_age=st.none() | durations,
     break_after=st.integers(1, 99),
@@ -167,3 +171,21 @@ def test_retry_checks_its_own_fields() -> None:
         Retry(spread=1.5)
     with pytest.raises(InvalidInput, match=r"retry\.base"):
         Retry(base="fast")
+
+
+@pytest.mark.parametrize("given", [5, {"max": 5}, {"max": 5, "covers": "all"}])
+def test_a_retry_that_is_asked_for_covers_every_failure(given: Any) -> None:
+    careful = Policy(retry=Retry(base="1s", covers="start"))
+    assert make_policy({"retry": given}, careful).retry == Retry(5, base="1s", covers="all")
+    assert make_policy({"retry": {"max": 5, "covers": "start"}}, careful).retry == Retry(5, base="1s", covers="start")
+    assert make_policy({"timeout": "5m"}, careful).retry == careful.retry
+
+
+def test_a_retry_that_covers_every_failure_is_stored_as_it_always_was() -> None:
+    """Another text would count as an edit of every schedule that code declares."""
+    stored = '{"retry":{"max":5,"base":"2s","longest":"30s","spread":0.25}}'
+    assert policy_text(Policy(retry=Retry(5))) == stored
+    assert load_policy(stored).retry.covers == "all"
+    careful = policy_text(Policy(retry=Retry(covers="start")))
+    assert careful == '{"retry":{"max":3,"base":"2s","longest":"30s","spread":0.25,"covers":"start"}}'
+    assert load_policy(careful).retry == Retry(covers="start")

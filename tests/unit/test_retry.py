@@ -216,3 +216,33 @@ def test_what_has_not_begun_goes_back_without_a_trace() -> None:
 def test_what_the_node_is_to_blame_for_is_neither_counted_nor_forgotten_by_the_breaker() -> None:
     finish = decided(OutcomeKind.FAILED, policy=Policy(retry=Retry(0)), blame=Blame.NODE)
     assert (finish.state, finish.breaks) == (RunState.FAILED, None)
+
+
+# What a retry covers.
+
+CAREFUL = Policy(retry=Retry(covers="start"))
+
+
+@pytest.mark.parametrize("kind", [OutcomeKind.FAILED, OutcomeKind.CUT_OFF])
+def test_a_retry_of_what_failed_before_it_began_is_not_for_work_that_had_begun(kind: OutcomeKind) -> None:
+    finish = decided(kind, policy=CAREFUL)
+    assert finish.state is RunState.FAILED
+    assert finish.reason == (
+        "why; not tried again, because the work had begun (a retry that is asked for by name covers that too)"
+    )
+    assert decided(kind, policy=CAREFUL, begun=False).state is RunState.QUEUED
+    assert decided(kind, begun=True).state is RunState.QUEUED
+
+
+def test_without_attempts_left_nothing_is_said_of_what_a_retry_covers() -> None:
+    assert decided(OutcomeKind.FAILED, policy=CAREFUL, attempt=4).reason == "why (attempt 4)"
+    assert decided(OutcomeKind.FAILED, policy=Policy(retry=Retry(0, covers="start"))).reason == "why"
+
+
+def test_a_second_attempt_that_had_begun_is_the_last() -> None:
+    finish = decided(OutcomeKind.FAILED, policy=CAREFUL, attempt=2)
+    assert (finish.state, (finish.reason or "").endswith("covers that too) (attempt 2)")) == (RunState.FAILED, True)
+
+
+def test_a_snooze_is_no_failure_whatever_a_retry_covers() -> None:
+    assert decided(OutcomeKind.SNOOZED, policy=CAREFUL, delay=timedelta(seconds=5)).state is RunState.QUEUED

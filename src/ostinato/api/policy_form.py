@@ -12,6 +12,7 @@ from enum import EnumType
 from inspect import Parameter
 from typing import Any
 
+from ostinato.models.installed_kinds import default_policy
 from ostinato.models.policy import plain
 from ostinato.models.policy_fields import POLICIES, PolicyField
 from ostinato.models.work_values import OUR_KINDS
@@ -20,7 +21,6 @@ __all__ = ["policy_form"]
 
 _HEAD = "// Written by `make types` from the table of policies, src/ostinato/models/policy_fields.py. Do not edit.\n"
 _TYPES = {bool: "flag", int: "whole", float: "number", str: "text", timedelta: "text", tuple[str, ...]: "names"}
-_LIMITS = {kind.name: kind.timeout for kind in OUR_KINDS if kind.timeout is not None}
 
 
 def policy_form() -> str:
@@ -47,7 +47,13 @@ def _told(field: PolicyField) -> dict[str, Any]:
     """A policy as the page tells it in words."""
     says = {"else" if value is ... else json.dumps(plain(value)): text for value, text in field.about.says.items()}
     told = {"name": field.name, "label": field.about.label, "default": plain(field.default), "says": says}
-    return {**told, "kinds": _LIMITS} if field.about.is_of_kind else told
+    return {**told, "kinds": _of_kinds(field.name)} if field.about.is_of_kind else told
+
+
+def _of_kinds(name: str) -> dict[str, Any]:
+    """What each kind of work comes with instead of the default."""
+    own = {kind.name: default_policy(kind.name) for kind in OUR_KINDS}
+    return {kind: plain(policy[name]) for kind, policy in own.items() if name in policy}
 
 
 def _control(path: str, field: PolicyField) -> dict[str, Any]:
@@ -67,7 +73,7 @@ def _control(path: str, field: PolicyField) -> dict[str, Any]:
     if is_required:
         control["required"] = True
     if field.about.is_of_kind:
-        control["kinds"] = _LIMITS
+        control["kinds"] = _of_kinds(path)
     if field.about.choices:
         control["choices"] = [{"value": str(v), "label": f"{v}: {words}"} for v, words in field.about.choices.items()]
     return control

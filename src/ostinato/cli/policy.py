@@ -88,11 +88,17 @@ def _default(field: PolicyField) -> str:
         case timedelta():
             return duration_text(field.default)
         case Retry(max=most):
-            return str(most)
+            kinds = [f"{name} {own.max},covers={own.covers}" for name, own in _retries().items()]
+            return "; ".join([str(most), *kinds])
         case Keep(age=timedelta() as age, count=count):
             return f"{duration_text(age)},{count}"
         case _:
             return str(field.default)
+
+
+def _retries() -> dict[str, Retry]:
+    """The kinds of work that come with another retry."""
+    return {kind.name: kind.retry for kind in installed_kinds().values() if kind.retry is not None}
 
 
 @Parameter(name="*", group=Group("Policy", sort_key=6))
@@ -169,7 +175,7 @@ def budget_option(text: str) -> dict[str, Any] | None:
 
 
 def retry_option(text: str | None) -> dict[str, Any]:
-    """`5`, or `5,base=1s,longest=1m,spread=0.1`."""
+    """`5`, or `5,base=1s,longest=1m,spread=0.1,covers=start`."""
     return {} if text is None else {"retry": _retry(text)}
 
 
@@ -180,7 +186,7 @@ def _retry(text: str) -> int | dict[str, Any]:
     fields: dict[str, Any] = {"max": whole("retry", most)}
     for part in rest:
         name, equals, value = part.strip().partition("=")
-        if not equals or name not in ("base", "longest", "spread"):
+        if not equals or name not in ("base", "longest", "spread", "covers"):
             raise InvalidInput(f"retry cannot be {text!r}", field="retry", hint="write 5, or 5,base=1s,longest=1m")
         fields[name] = _number("retry.spread", value) if name == "spread" else value
     return fields

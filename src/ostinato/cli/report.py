@@ -1,4 +1,5 @@
-"""`ostinato report`: how a script says how far it is. One line of JSON into the pipe of its run, and nothing else.
+"""`ostinato report`: how a script says how far it is, or only that it is still at work. One line of JSON into the pipe
+of its run, and nothing else.
 
 Scripts call it in loops: it opens no database and loads no app. The other end is execution/executors/report.py.
 """
@@ -32,7 +33,7 @@ def report(
     total: list[str] | None = None,
     json: bool = False,
 ) -> None:
-    """Report progress and totals from inside a shell or agent run.
+    """Report progress and totals from inside a shell or agent run; without flags, that it is still at work.
 
     Parameters
     ----------
@@ -56,8 +57,6 @@ def report(
         said["count"] = _counters("count", count)
     if total:
         said["totals"] = _counters("total", total)
-    if not said:
-        raise InvalidInput("there is nothing to report", hint="give --progress 3/10, --count copied=5 or --total ...")
     line = json_text.dumps(said, ensure_ascii=False)
     _write(f"{line}\n".encode("utf-8", "backslashreplace"))
     if json:

@@ -133,8 +133,8 @@ class Recorder:
             if not batch:
                 return
             for finish in batch:
-                if finish.session is not None:
-                    finish.throttled = self._throttle.look(finish.session)
+                if finish.session is not None and (is_full := self._throttle.look(finish.session)) is not None:
+                    finish.throttled = is_full
             request = self._dispatcher.request() if claim else None
             try:
                 finished = await self._runs.finish_runs(batch, request)

@@ -62,6 +62,9 @@ class _ChildContext(RunContext):
         super().set_total(name, value)
         self._send({"total": {"name": storable(name), "value": finite(name, value)}})
 
+    def heartbeat(self) -> None:
+        self._send({"heartbeat": True})
+
     def log(self, text: str) -> None:
         self.write(text if text.endswith("\n") else text + "\n")
 

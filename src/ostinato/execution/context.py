@@ -14,14 +14,15 @@ from typing import Any
 
 import msgspec
 
-from ostinato.clock import from_micros
+from ostinato.clock import Micros, from_micros
 from ostinato.errors import InvalidInput, NotRunning
 from ostinato.execution.output import CappedText, storable
 from ostinato.execution.secrets import NO_SECRETS
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputPart
-from ostinato.models.run import ClaimedRun, Progress
+from ostinato.models.run import USAGE, ClaimedRun, Progress
 from ostinato.models.states import Trigger
+from ostinato.timing.zones import local_time
 
 __all__ = ["RunContext", "checked_total", "current_context", "current_run", "finite"]
 
@@ -55,6 +56,15 @@ def checked_total(name: Any, value: Any) -> tuple[str, float]:
     return name, finite(f"total {name!r}", value)
 
 
+def _used(totals: str) -> dict[str, float]:
+    """What earlier attempts used up."""
+    try:
+        known = msgspec.json.decode(totals, type=dict[str, int | float])
+        return {name: finite(name, known[name]) for name in USAGE if name in known}
+    except (msgspec.DecodeError, RecursionError, InvalidInput):  # of a row that somebody wrote by hand
+        return {}
+
+
 class RunContext:
     """Given to the parameter annotated `RunContext`, or found by current_run()."""
 
@@ -62,12 +72,15 @@ class RunContext:
         "_cancelled",
         "_changed",
         "_claimed",
+        "_earlier",
         "_is_dirty",
         "_make_output",
         "_output",
         "_progress",
+        "_steady",
         "_totals",
         "gate",
+        "heard_at",
         "mask",
         "saw_cancel",
         "spends",
@@ -90,11 +103,14 @@ class RunContext:
         """Whether the work has begun to cost money that it may never tell of."""
         self._progress: Progress | None = None
         self._totals: dict[str, float] | None = None
+        """What this attempt has counted."""
+        self._earlier = None if claimed.totals is None else _used(claimed.totals)
         self._is_dirty = False
         self._cancelled = False
         self.saw_cancel = False
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
+        self._steady: Callable[[], Micros] | None = None
 
     @classmethod
     def detached(cls) -> RunContext:
@@ -118,6 +134,16 @@ class RunContext:
     def due_at(self) -> datetime:
         """When it was due, however late it started."""
         return from_micros(self._claimed.due_at)
+
+    @property
+    def zone(self) -> str:
+        """The zone of its schedule, or of the settings: an IANA name."""
+        return self._claimed.zone or "UTC"
+
+    @property
+    def due_local(self) -> datetime:
+        """When it was due, by the wall clock of its zone."""
+        return local_time(self.zone, self.due_at)
 
     @property
     def attempt(self) -> int:
@@ -174,7 +200,14 @@ class RunContext:
             self._output.add(text)
             self._mark()
 
+    def heartbeat(self) -> None:
+        """Say that it is still at work, and nothing else: for the policy `silent`."""
+        if self._steady is not None:
+            self.heard_at = self._steady()
+
     def _mark(self) -> None:
+        if self._steady is not None:
+            self.heard_at = self._steady()
         if not self._is_dirty:
             self._is_dirty = True
             self._changed(self)
@@ -187,12 +220,36 @@ class RunContext:
 
     @property
     def totals(self) -> dict[str, float]:
+        """What this attempt has counted."""
         return self._totals or {}
+
+    @property
+    def usage(self) -> dict[str, float] | None:
+        """What this attempt has used up; None if it said nothing of that."""
+        return {name: self.totals[name] for name in USAGE if name in self.totals} or None
+
+    def _summed(self) -> dict[str, float]:
+        """The totals of the run: those of this attempt, and of what is used up the sum over all attempts."""
+        own = dict(self.totals)
+        for name, before in (self._earlier or {}).items():
+            total = round(before + own.get(name, 0), 9)  # of 0.1 and 0.2 people expect 0.3
+            own[name] = total if math.isfinite(total) else own[name]
+        return own
 
     @property
     def has_report(self) -> bool:
         """Whether the work ever reported anything."""
         return self._progress is not None or self._totals is not None or self._output is not None
+
+    def listen(self, steady: Callable[[], Micros]) -> None:
+        """From now on, remember in `heard_at` when the work last gave a sign of life."""
+        self._steady = steady
+        self.heard_at = steady()
+
+    def remark(self, text: str) -> None:
+        """Add a line of ours to the output, below one that the work has begun and not ended."""
+        is_open = self._output is not None and self._output.ends_open
+        self.log(f"\nostinato: {text}" if is_open else f"ostinato: {text}")
 
     def request_cancel(self) -> None:
         self._cancelled = True
@@ -201,7 +258,7 @@ class RunContext:
         """Progress and totals as JSON, None for what was never said; and the output since the last call."""
         self._is_dirty = False
         progress = None if self._progress is None else self.mask.hide_json(msgspec.json.encode(self._progress).decode())
-        totals = None if self._totals is None else self.mask.hide_json(msgspec.json.encode(self._totals).decode())
+        totals = None if self._totals is None else self.mask.hide_json(msgspec.json.encode(self._summed()).decode())
         output: Sequence[OutputPart] = ()
         if self._output is not None:
             output = self._output.take_all() if final else self._output.take()

@@ -13,6 +13,7 @@ from ostinato.execution.context import RunContext
 from ostinato.execution.outcome import Outcome
 from ostinato.execution.retry import decide
 from ostinato.execution.secrets import NO_SECRETS, Mask
+from ostinato.execution.throttle import is_full
 from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.policy import Policy
 from ostinato.models.project import Conversation
@@ -35,6 +36,9 @@ def make_finish(
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
     if policy.budget is not None and (claimed.schedule_id is not None or claimed.session is not None):
         finish.cost = _cost(context)
+    if claimed.session is not None:
+        finish.usage = {**(context.usage or {}), **outcome.context} or None
+        finish.throttled = is_full(**outcome.context)
     return finish
 
 

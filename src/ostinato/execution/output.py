@@ -59,7 +59,6 @@ class CappedText:
     __slots__ = (
         "_cut",
         "_cut_lines",
-        "_ends_open",
         "_head",
         "_head_is_broken",
         "_head_is_open",
@@ -70,6 +69,7 @@ class CappedText:
         "_tail",
         "_tail_room",
         "_was_told",
+        "ends_open",
         "mask",
     )
 
@@ -84,7 +84,8 @@ class CappedText:
         """What the head has got and nobody took yet; its last line may be unfinished."""
         self._tail: deque[_Piece] = deque()
         self._cut = self._cut_lines = 0
-        self._ends_open = False
+        self.ends_open = False
+        """Whether the last line has no end yet."""
         self._was_told = False
         self._number = 0
         """Of the last part that was handed out, but for those that are replaced."""
@@ -97,7 +98,7 @@ class CappedText:
         at = self._now()
         with self._lock:
             if data:
-                self._ends_open = not data.endswith(b"\n")
+                self.ends_open = not data.endswith(b"\n")
             if self._head_is_open:
                 data = self._add_head(at, data)
             if data:
@@ -168,7 +169,7 @@ class CappedText:
         if self._cut:
             end = _end(tail, self.mask, self._cut, cut_lines)
             # With a tiny cap, a last line that has no end may be cut as a whole.
-            parts.append(end if end.text else replace(end, cut_lines=end.cut_lines + self._ends_open))
+            parts.append(end if end.text else replace(end, cut_lines=end.cut_lines + self.ends_open))
         return self._numbered(parts)
 
     def _numbered(self, parts: Iterable[OutputPart]) -> list[OutputPart]:

@@ -140,6 +140,7 @@ class Preparation:
                 f"{folder}, or a file: of its secrets, did not answer within {self._folder_seconds:g}s: "
                 "check its file system",
                 cause=Cause.NOT_STARTED,
+                begun=False,
             )
         if isinstance(found, Outcome):
             return found
@@ -267,6 +268,9 @@ def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
         "OSTINATO_SCHEDULE": claimed.schedule or "",
         "OSTINATO_PROJECT": claimed.project or "",
         "OSTINATO_DUE_AT": from_micros(claimed.due_at).isoformat().replace("+00:00", "Z"),
+        "OSTINATO_DUE_AT_LOCAL": context.due_local.isoformat(),
+        # The name of a setting, too: what `ostinato` is told inside of a run is meant in the run's zone.
+        "OSTINATO_TZ": context.zone,
         "OSTINATO_ATTEMPT": str(claimed.attempt),
         "OSTINATO_KEY": context.key,
     }

@@ -12,7 +12,7 @@ from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, cause_of
 from ostinato.execution.output import storable
 from ostinato.logs import one_line
 from ostinato.models.budget import UNKNOWN
-from ostinato.models.policy import Policy, Retry
+from ostinato.models.policy import Covers, Policy, Retry
 from ostinato.models.run import ClaimedRun, Finish, ended_as
 from ostinato.models.states import Cause, RunState, Trigger, check_transition
 from ostinato.models.work_kinds import counted_as
@@ -51,7 +51,7 @@ def decide(
         case OutcomeKind.RETURNED:
             _succeeded(finish, run, policy, errors)
         case OutcomeKind.FAILED:
-            if run.attempt <= policy.retry.max and outcome.blame is not Blame.SETUP:
+            if outcome.blame is not Blame.SETUP and _is_tried_again(finish, run, policy, outcome):
                 _retried(finish, run, policy, outcome.delay, random)
             else:
                 _failed(finish, run, policy, outcome.blame)
@@ -61,7 +61,7 @@ def decide(
             delay = micros_of(outcome.delay) if outcome.delay is not None else 0
             _requeued(finish, min(now + delay, LATEST), "snoozed", counted=False)
         case OutcomeKind.CUT_OFF:
-            _cut_off(finish, run, policy)
+            _cut_off(finish, run, policy, outcome)
         case OutcomeKind.PUT_BACK:
             finish.error = finish.reason
             _requeued(finish, now, "cut_off", counted=False)
@@ -128,16 +128,29 @@ def _failed(finish: Finish, run: ClaimedRun, policy: Policy, blame: Blame | None
         finish.break_after, finish.broken = 1, reason
 
 
-def _cut_off(finish: Finish, run: ClaimedRun, policy: Policy) -> None:
+def _cut_off(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Outcome) -> None:
     """An attempt that its node did not let end: it counts, but the breaker counts only failures of the work."""
     reason = finish.reason or "its node was stopped while it ran"
     finish.error = finish.error or reason
-    if run.attempt <= policy.retry.max:
+    if _is_tried_again(finish, run, policy, outcome):
         _requeued(finish, finish.finished_at, "cut_off", counted=True)
         finish.reason = f"attempt {run.attempt} of {policy.retry.max + 1} was cut off, next at once: {reason}"
     else:
         finish.state = RunState.FAILED
+        reason = finish.reason or reason
         finish.reason = f"{reason} (attempt {run.attempt})" if run.attempt > 1 else reason
+
+
+def _is_tried_again(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Outcome) -> bool:
+    """Whether its retry has an attempt left that covers this failure; the reason says if it does not cover it."""
+    if run.attempt > policy.retry.max:
+        return False
+    if policy.retry.covers is Covers.ALL or not outcome.begun:
+        return True
+    who = "the agent" if run.kind == "agent" else "the work"
+    why = f"not tried again, because {who} had begun (a retry that is asked for by name covers that too)"
+    finish.reason = f"{finish.reason}; {why}" if finish.reason else why
+    return False
 
 
 def _count(finish: Finish, run: ClaimedRun, policy: Policy, reason: str) -> None:

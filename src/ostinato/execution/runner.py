@@ -29,6 +29,7 @@ from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
 from ostinato.execution.retry import decide, undecided
+from ostinato.execution.silence import SilenceWatch
 from ostinato.execution.threads import WorkerThreads
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
@@ -50,6 +51,7 @@ class Stop(Enum):
 
     CANCELLED = auto()
     TIMED_OUT = auto()
+    SILENT = auto()
     CUT_OFF = auto()
     UNLEASED = auto()
 
@@ -67,6 +69,7 @@ class ActiveRun:
         "preparing",
         "refusal",
         "runner",
+        "silence",
         "stop",
         "timer",
     )
@@ -83,6 +86,8 @@ class ActiveRun:
         """What comes before the call, while it is under way."""
         self.executor: Executor | None = None
         self.timer: Timer | None = None
+        self.silence: Timer | None = None
+        """Watches whether it says anything, if its policy asks for that."""
         self.stop: Stop | None = None
         self.ending = CANCELLED
         """Why it was told to stop, if it was."""
@@ -110,6 +115,7 @@ class Runner:
         self._preparation = Preparation(registry, projects, settings, clock)
         self._active: dict[RunId, ActiveRun] = {}
         self._dirty: set[RunContext] = set()
+        self._zone = settings.tz
         self._changed = self._mark_dirty  # once, and not a new method object for each run
         self.threads = WorkerThreads()
         tuning = settings.tuning
@@ -149,6 +155,8 @@ class Runner:
 
     def load(self, claimed: ClaimedRun) -> ActiveRun:
         """The first step, which can be taken ahead of time: what to call, and how to treat it."""
+        if claimed.zone is None:
+            claimed.zone = self._zone
         context = RunContext(claimed, self._changed, self._make_output)
         active = ActiveRun(self, claimed, DEFAULT_POLICY, context)
         try:
@@ -282,6 +290,8 @@ class Runner:
             if active.policy.timeout is not None:
                 ends_at = self._clock.now() + micros_of(active.policy.timeout)
                 active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
+            if (limit := active.policy.silent) is not None:
+                active.silence = SilenceWatch(active.context, limit, self._clock, lambda: self._fall_silent(active))
             active.executor.start(call)
         except Exception as error:  # no more threads, say: this attempt has failed, and the others start
             self.complete(active, _not_started(error))
@@ -298,6 +308,14 @@ class Runner:
         assert active.policy.timeout is not None
         reason = f"timed out after {duration_text(active.policy.timeout)}"
         self._stop(active, Stop.TIMED_OUT, Ending(Cause.TIMED_OUT, reason))
+
+    def _fall_silent(self, active: ActiveRun) -> None:
+        assert active.policy.silent is not None
+        claimed, reason = active.claimed, f"said nothing for {duration_text(active.policy.silent)}"
+        active.context.remark(f"this attempt {reason}: it counts as stuck, and is ended")
+        name = claimed.schedule or claimed.task or claimed.kind
+        log.warning("run %s of %r %s: it counts as stuck, and is ended", claimed.id, name, reason)
+        self._stop(active, Stop.SILENT, Ending(Cause.SILENT, reason))
 
     def _stop(self, active: ActiveRun, stop: Stop, ending: Ending) -> None:
         """Ask the work to end; record without it if it does not end soon."""
@@ -387,13 +405,16 @@ def _not_started(error: BaseException) -> Outcome:
     if is_exhausted(error):
         return starved(one_line(error))
     reason = f"it could not be started: {one_line(error)}"
-    return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED)
+    return Outcome(OutcomeKind.FAILED, reason, raised(error).error, cause=Cause.NOT_STARTED, begun=False)
 
 
 def _disarm(active: ActiveRun) -> None:
     if active.timer is not None:
         active.timer.cancel()
         active.timer = None
+    if active.silence is not None:
+        active.silence.cancel()
+        active.silence = None
 
 
 def _obeyed(active: ActiveRun, outcome: Outcome) -> bool:
@@ -411,7 +432,7 @@ def _stopped(active: ActiveRun, *, ended: bool) -> Outcome:
         if isinstance(active.executor, ThreadFunctions) and is_task(active.claimed.task):
             reason += " (isolation='process' can be killed)"
     match active.stop:
-        case Stop.TIMED_OUT:
+        case Stop.TIMED_OUT | Stop.SILENT:
             return Outcome(OutcomeKind.FAILED, reason, cause=cause)
         case Stop.CUT_OFF if active.executor is None:
             return Outcome(OutcomeKind.PUT_OFF, "its node was stopped before the work began")

@@ -1,4 +1,5 @@
-"""The adaptive throttle: a callback says how full a session's window is; above 60 % it goes one at a time.
+"""The adaptive throttle: above 60 % of a session's window it goes one at a time. A callback says how full that is, or
+else the agent itself, when its run has ended (finishing.py).
 
 It is asked where runs start, before they start (engine/admission.py), and when one has ended, before the next turn is
 given (engine/recorder.py). It touches nothing that runs.
@@ -10,7 +11,7 @@ from collections.abc import Callable
 
 from ostinato.logs import get_logger, one_line
 
-__all__ = ["FULL_SHARE", "Throttle", "Usage"]
+__all__ = ["FULL_SHARE", "Throttle", "Usage", "is_full"]
 
 log = get_logger("ostinato.execution")
 
@@ -18,6 +19,11 @@ Usage = Callable[[str], tuple[float, float]]
 """How many tokens a session's conversation has, and how many its window holds."""
 
 FULL_SHARE = 0.6
+
+
+def is_full(context_used: int | None = None, context_window: int | None = None) -> bool | None:
+    """Whether an agent's context is so full that its session goes one at a time; None if it did not tell."""
+    return None if context_used is None or not context_window else context_used > FULL_SHARE * context_window
 
 
 class Throttle:

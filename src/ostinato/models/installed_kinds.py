@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ostinato.errors import InvalidInput
 from ostinato.logs import get_logger, one_line
@@ -29,7 +29,7 @@ __all__ = [
     "GROUP",
     "added_kinds",
     "broken_kinds",
-    "default_timeout",
+    "default_policy",
     "find_kind",
     "installed_kinds",
     "kind_faults",
@@ -113,10 +113,11 @@ def secret_fields(kind: str) -> Sequence[str]:
     return () if found is None else [one.name for one in found.fields if one.about.secret]
 
 
-def default_timeout(kind: str) -> str | None:
-    """How long an attempt of this kind may take, unless its policy says otherwise."""
+def default_policy(kind: str) -> dict[str, Any]:
+    """What holds for this kind of work, unless its policy says otherwise: its timeout and its retry, if it has some."""
     found = find_kind(kind)
-    return None if found is None else found.timeout
+    own = {} if found is None else {"timeout": found.timeout, "retry": found.retry}
+    return {name: value for name, value in own.items() if value is not None}
 
 
 def one_of_flags() -> str:

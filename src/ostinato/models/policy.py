@@ -20,6 +20,7 @@ from ostinato.models.policy_fields import POLICIES, RUN_ONCE, MessageOptions, Po
 from ostinato.models.policy_values import (
     Budget,
     CatchUp,
+    Covers,
     Gate,
     Keep,
     OnLostLease,
@@ -35,6 +36,7 @@ from ostinato.models.policy_values import (
 __all__ = [
     "DEFAULT",
     "CatchUp",
+    "Covers",
     "Gate",
     "Keep",
     "MessageOptions",
@@ -93,7 +95,7 @@ def _read(field: PolicyField, value: Any, now: Any) -> Any:
 
 
 _VALUES = {
-    Retry: "its fields are max, base, longest, spread",
+    Retry: "its fields are max, base, longest, spread, covers",
     Keep: "its fields are age, count",
     Gate: "give a command, or its fields, command and timeout",
     Budget: "its fields are per_run_usd, per_day_usd, per_day_runs",
@@ -102,18 +104,19 @@ _VALUES = {
 
 
 def _value(kind: type[Any], name: str, value: Any, now: Any) -> Any:
-    """A value as it is, by its parts, of which the others stay, or in its short form. A gate is always a new one."""
+    """A value as it is, by its parts, of which the others stay, or in its short form. A gate is always a new one, and
+    whoever asks for a retry means every failure."""
     if isinstance(value, kind):
         return value
     try:
         if kind is Gate or now is None:
             return kind(**value) if isinstance(value, Mapping) or kind is Budget else kind(value)
         if isinstance(value, Mapping) or kind is Budget:
-            return replace(now, **value)
+            return replace(now, **({"covers": Covers.ALL, **value} if kind is Retry else value))
     except TypeError as error:
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=_VALUES[kind]) from error
     if kind is Retry:
-        return replace(now, max=check_whole(name, value, 0))
+        return replace(now, max=check_whole(name, value, 0), covers=Covers.ALL)
     return replace(now, age=parse_duration(value, field=name))
 
 
@@ -160,6 +163,8 @@ def policy_text(policy: Policy) -> str:
     given = {
         name: plain(value) for name, field in POLICIES.items() if (value := getattr(policy, name)) != field.default
     }
+    if "retry" in given and policy.retry.covers is Covers.ALL:
+        del given["retry"]["covers"]  # as it was stored before there was a choice: another text would be an edit
     return msgspec.json.encode(given).decode()
 
 

@@ -70,6 +70,7 @@ class Policy:
             "How many more attempts a failed run gets, and after which delays.",
             Group.FAILURE,
             written=", such as 5, or 5,base=1s,longest=1m",
+            is_of_kind=True,
         ),
     ] = _RETRY
     timeout: Annotated[
@@ -81,6 +82,19 @@ class Policy:
             written=", such as 5m",
             says={None: "An attempt may take any amount of time.", ...: "An attempt may take {}."},
             is_of_kind=True,
+        ),
+    ] = None
+    silent: Annotated[
+        timedelta | None,
+        About(
+            "Silent",
+            "An attempt that prints and reports nothing for this long is stuck, and is ended.",
+            Group.FAILURE,
+            written=", such as 10m",
+            says={
+                None: "An attempt may be silent for any amount of time.",
+                ...: "An attempt that is silent for {} is ended.",
+            },
         ),
     ] = None
     max_age: Annotated[
@@ -213,6 +227,7 @@ class MessageOptions(TypedDict, total=False):
     catch_up_cap: int
     retry: Retry | int | Mapping[str, Any]
     timeout: Duration | None
+    silent: Duration | None
     max_age: Duration | None
     break_after: int
     priority: int

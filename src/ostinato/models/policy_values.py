@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import InvalidInput
@@ -19,6 +19,7 @@ __all__ = [
     "About",
     "Budget",
     "CatchUp",
+    "Covers",
     "Gate",
     "Group",
     "Keep",
@@ -58,6 +59,13 @@ class OnLostLease(StrEnum):
 
     STOP = "stop"
     CONTINUE = "continue"
+
+
+class Covers(StrEnum):
+    """Which failures of a run are tried again."""
+
+    ALL = "all"
+    START = "start"
 
 
 MOST = 2**31 - 1
@@ -146,12 +154,23 @@ class About:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Retry:
-    """`max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`."""
+    """`max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
+
+    With `covers="start"` they are only for what failed before the work began, so that nothing is done twice.
+    """
 
     max: Annotated[int, About("Retry", "How many more attempts a failed run gets.", Group.FAILURE)]
     base: Annotated[timedelta, About("First delay", "Before the second attempt; it doubles each time.", Group.FAILURE)]
     longest: Annotated[timedelta, About("Longest delay", "The delay between attempts grows up to this.", Group.FAILURE)]
     spread: Annotated[float, About("Spread", "The share of each delay that is random.")]
+    covers: Annotated[
+        Covers,
+        About(
+            "Covers",
+            "Which failures are tried again: all, or only those before the work began (start).",
+            choices={"all": "every failure", "start": "only before the work began"},
+        ),
+    ]
 
     def __init__(
         self,
@@ -159,6 +178,7 @@ class Retry:
         base: Duration = timedelta(seconds=2),
         longest: Duration = timedelta(seconds=30),
         spread: float = 0.25,
+        covers: Covers | Literal["all", "start"] = Covers.ALL,
     ) -> None:
         if isinstance(spread, bool) or not isinstance(spread, (int, float)) or not 0 <= spread <= 1:
             raise InvalidInput(f"retry.spread cannot be {spread!r}", field="retry.spread", hint="give 0 to 1")
@@ -166,6 +186,7 @@ class Retry:
         object.__setattr__(self, "base", parse_duration(base, field="retry.base"))
         object.__setattr__(self, "longest", parse_duration(longest, field="retry.longest"))
         object.__setattr__(self, "spread", spread)
+        object.__setattr__(self, "covers", check_choice(Covers, "retry.covers", covers))
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -23,6 +23,7 @@ __all__ = [
     "CANCELLED",
     "CLEARED",
     "INTERRUPTED",
+    "USAGE",
     "WAITED_TOO_LONG",
     "Attempt",
     "ClaimedRun",
@@ -41,6 +42,10 @@ __all__ = [
     "tells",
     "unstorable",
 ]
+
+
+USAGE = ("cost_usd", "tokens_in", "tokens_out", "turns")
+"""The totals that are used up by each attempt: those of a run are sums over its attempts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +227,10 @@ class ClaimedRun:
     node: NodeId | None = None
     started_at: Micros | None = None
     project: str | None = None
+    zone: str | None = None
+    """Of its schedule; the runner fills in that of the settings for a run that has none."""
+    totals: str | None = None
+    """What its earlier attempts counted, as JSON."""
 
 
 @dataclass(slots=True)
@@ -267,7 +276,8 @@ class Finish:
     """For a run with a budget: what this attempt cost, in millionths of a dollar, instead of what it reserved, if it
     did; budget.UNKNOWN counts as all of that."""
     usage: Mapping[str, float] | None = None
-    """For a run in a session: what this attempt used, which is added to what the session has used so far."""
+    """For a run of a session: what this attempt alone used of USAGE, and how full its agent's context is then; None if
+    it told nothing of it."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
@@ -344,6 +354,7 @@ def unstorable(finish: Finish, why: str) -> Finish:
         count=finish.count,
         name=finish.name,
         cost=None if finish.cost is None else UNKNOWN,
+        usage=finish.usage,
         abandoned=True,
     )
 

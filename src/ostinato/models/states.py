@@ -98,6 +98,8 @@ class Cause(StrEnum):
     """The agent could not reach the service of its model."""
     TIMED_OUT = "timed_out"
     """It ran longer than its timeout."""
+    SILENT = "silent"
+    """It said nothing for longer than its policy allows."""
     NODE_LOST = "node_lost"
     """Its node was lost while it ran, or could not renew its lease."""
     CUT_OFF = "cut_off"

@@ -16,7 +16,7 @@ import msgspec
 
 from ostinato.errors import InvalidInput, NotLoadable
 from ostinato.logs import one_line
-from ostinato.models.installed_kinds import added_kinds, broken_kinds, default_timeout, installed_kinds
+from ostinato.models.installed_kinds import added_kinds, broken_kinds, default_policy, installed_kinds
 from ostinato.models.nesting import MOST_SHOWN_DEPTH, check_depth, is_deeper, too_deep
 from ostinato.models.work_kinds import ProcessWork, Work, check_task, is_added
 from ostinato.models.work_values import OUR_KINDS, Agent, Function, Http, Shell, Unreadable
@@ -30,7 +30,7 @@ __all__ = [
     "Shell",
     "Unreadable",
     "Work",
-    "default_timeout",
+    "default_policy",
     "load_work",
     "payload_text",
     "payloads_work",

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 
 from ostinato.errors import InvalidInput
 from ostinato.logs import one_line
-from ostinato.models.policy_values import check_key, positive_duration
+from ostinato.models.policy_values import Retry, check_key, positive_duration
 
 __all__ = [
     "KIND_PREFIX",
@@ -232,6 +232,8 @@ class WorkKind:
     """What pages call it; its name, unless given."""
     timeout: str | None = None
     """How long an attempt may take, unless its policy says otherwise."""
+    retry: Retry | None = None
+    """What is tried again, unless its policy says otherwise; None for what holds for everything."""
     needs_admin: bool = True
     """Whether only an admin may ask for it over REST: so it is for what executes code."""
     main: tuple[str, ...] = ()

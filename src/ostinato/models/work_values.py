@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ostinato.errors import InvalidInput
-from ostinato.models.policy_values import check_key, check_session
+from ostinato.models.policy_values import Retry, check_key, check_session
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -297,10 +297,13 @@ class Unreadable:
 
 
 _EXECUTORS = "ostinato.execution.executors"
+_BEFORE_IT_BEGAN = Retry(covers="start")
+"""An agent that acted is not to act again unless somebody asks for that."""
+
 OUR_KINDS = (
     WorkKind(Function, "", "Task", needs_admin=False, flag="task", bare=True, fresh=True),
     WorkKind(Shell, f"{_EXECUTORS}.shell:Shells", "Shell", "5m", bare=True),
-    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", bare=True),
+    WorkKind(Agent, f"{_EXECUTORS}.agent.executor:Agents", "Agent", "30m", _BEFORE_IT_BEGAN, bare=True),
     WorkKind(
         Http,
         f"{_EXECUTORS}.http.executor:HttpCalls",

@@ -64,4 +64,4 @@ class Services:
         self.timings = TimingService(clock, zone)
         self.overview = OverviewService(store, clock, zone)
         self.timeline = TimelineService(store, clock, zone, self.projects, tuning.timeline_schedules)
-        self.why = WhyService(store, clock)
+        self.why = WhyService(store, clock, zone)

@@ -16,6 +16,7 @@ from ostinato.plurals import counted
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
+from ostinato.timing.zones import local_text
 
 __all__ = ["Why", "WhyService"]
 
@@ -26,7 +27,7 @@ _TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.MANUAL)
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """An answer in words, and the rows that it rests on."""
+    """An answer in words, with times in the zone of the settings, and the rows that it rests on."""
 
     schedule: str
     at: datetime | None
@@ -39,9 +40,10 @@ class Why:
 class WhyService:
     """Explains what became of a due time."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, zone: str) -> None:
         self._store = store
         self._clock = clock
+        self._zone = zone
         self._waiting = Waiting(store, clock)
 
     async def why(self, name: str, at: datetime | None = None) -> Why:
@@ -54,7 +56,7 @@ class WhyService:
         now = self._clock.now()
         nodes = [node for node in await self._store.nodes.list_nodes(now) if node.state != "lost"]
         given_up = [one.sentence for one in await self._store.runs.list_given_up() if one.schedule == name]
-        facts = (*_facts(schedule, from_micros(now), nodes), *given_up)
+        facts = (*_facts(schedule, from_micros(now), nodes, self._zone), *given_up)
         moment = at if at is not None else from_micros(now)
         # A time that somebody gives is meant to the second; "now" is meant as it is.
         until = to_micros(moment) + (SECOND - 1 if at is not None else 0)
@@ -64,10 +66,12 @@ class WhyService:
             (run,) = await self._waiting.explained([run]) if run.ended else (run,)
             waits_for = await self._what_for(run)
             told = replace(run, reason=run.reason or waits_for)
-            return Why(name, at, _of_run(run, waits_for), max(due or run.due_at, run.due_at), told, facts)
+            answer = _of_run(run, waits_for, self._zone)
+            return Why(name, at, answer, max(due or run.due_at, run.due_at), told, facts)
         if due is None or due < schedule.created_at:
-            return Why(name, at, _not_due(schedule, moment, from_micros(now), nodes), None, run, facts)
-        answer = _no_row(schedule, due, from_micros(now), nodes)
+            answer = _not_due(schedule, moment, from_micros(now), nodes, self._zone)
+            return Why(name, at, answer, None, run, facts)
+        answer = _no_row(schedule, due, from_micros(now), nodes, self._zone)
         return Why(name, at, answer, due, None, facts)
 
     async def _run_at(self, schedule: Schedule, until: Micros, *, is_asked: bool) -> Run | None:
@@ -118,10 +122,10 @@ def _covers(run: Run, due: datetime) -> bool:
     return run.due_at <= due <= (run.last_due_at or run.due_at) or run.due_at >= due
 
 
-def _of_run(run: Run, waits_for: str | None) -> str:
-    when = f"run {run.id}, {'by hand at' if _is_by_hand(run) else 'due'} {run.due_at:%Y-%m-%d %H:%M:%S} UTC"
+def _of_run(run: Run, waits_for: str | None, zone: str) -> str:
+    when = f"run {run.id}, {'by hand at' if _is_by_hand(run) else 'due'} {local_text(zone, run.due_at)}"
     if run.count > 1 and run.last_due_at is not None:
-        when += f" and {run.count - 1} more until {run.last_due_at:%Y-%m-%d %H:%M:%S} UTC"
+        when += f" and {run.count - 1} more until {local_text(zone, run.last_due_at)}"
     match run.state:
         case RunState.SUCCEEDED:
             return f"It ran: {when}, succeeded in {_took(run)}."
@@ -142,27 +146,27 @@ def _took(run: Run) -> str:
     return f"{(run.finished_at - run.started_at).total_seconds():.3f} s"
 
 
-def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node]) -> str:
+def _not_due(schedule: Schedule, moment: datetime, now: datetime, nodes: list[Node], zone: str) -> str:
     due_next = f"is not due: {schedule.next_run_reason}"
     if schedule.next_run_at is not None:
-        due_next = _due_next(schedule.next_run_at, now, nodes)
+        due_next = _due_next(schedule.next_run_at, now, nodes, zone)
+    was_not_due = f"It was not due at {local_text(zone, moment)}"
     if moment < schedule.created_at:
-        made = f"{schedule.created_at:%Y-%m-%d %H:%M:%S} UTC"
-        return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: the schedule was created at {made}. It {due_next}."
+        return f"{was_not_due}: the schedule was created at {local_text(zone, schedule.created_at)}. It {due_next}."
     if schedule.next_run_at is None:
         return f"It {due_next}."
-    return f"It was not due at {moment:%Y-%m-%d %H:%M:%S %Z}: {schedule.sentence} It {due_next}."
+    return f"{was_not_due}: {schedule.sentence} It {due_next}."
 
 
-def _due_next(due: datetime, now: datetime, nodes: list[Node]) -> str:
+def _due_next(due: datetime, now: datetime, nodes: list[Node], zone: str) -> str:
     """The next due time; one that has passed while nobody was there is told as what it is."""
     if due <= now and not nodes:
-        return f"has been due since {due:%Y-%m-%d %H:%M:%S} UTC: no engine is running to start it"
-    return f"is due next at {due:%Y-%m-%d %H:%M:%S} UTC"
+        return f"has been due since {local_text(zone, due)}: no engine is running to start it"
+    return f"is due next at {local_text(zone, due)}"
 
 
-def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node]) -> str:
-    when = f"{due:%Y-%m-%d %H:%M:%S} UTC"
+def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node], zone: str) -> str:
+    when = local_text(zone, due)
     missing = "It did not run" if due <= now else "It will not run"
     if schedule.next_run_at is None or _is_held_at(schedule, due):
         return f"{missing} at {when}: {schedule.next_run_reason}."
@@ -174,7 +178,7 @@ def _no_row(schedule: Schedule, due: datetime, now: datetime, nodes: list[Node])
         return f"It was due at {when} and is about to be recorded."
     return (
         f"There is no row for {when}: the schedule was off or had another timing then, or the row was "
-        f"removed by its keep policy. It {_due_next(schedule.next_run_at, now, nodes)}."
+        f"removed by its keep policy. It {_due_next(schedule.next_run_at, now, nodes, zone)}."
     )
 
 
@@ -185,12 +189,13 @@ def _is_held_at(schedule: Schedule, due: datetime) -> bool:
     return schedule.paused_since <= due < schedule.next_run_at
 
 
-def _facts(schedule: Schedule, now: datetime, nodes: list[Node]) -> tuple[str, ...]:
+def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> tuple[str, ...]:
     facts = [schedule.sentence or f"timing {schedule.timing!r}"]
     if schedule.next_run_reason is not None:
         facts.append(schedule.next_run_reason)
     if schedule.next_run_at is not None:
-        facts.append(_due_next(schedule.next_run_at, now, nodes).removeprefix("is ").removeprefix("has been "))
+        due_next = _due_next(schedule.next_run_at, now, nodes, zone)
+        facts.append(due_next.removeprefix("is ").removeprefix("has been "))
     if not nodes:
         facts.append("no engine is running on this database")
     elif (needs := schedule.work.needs) is not None and not any(needs in node.tasks for node in nodes):

@@ -88,7 +88,8 @@ DUE_COLUMNS = (
 )
 CLAIM_COLUMNS = (
     "r.id, r.token, r.kind, r.task, r.work, r.policy, r.trigger, r.due_at, r.ready_at, r.attempt, r.schedule_id, "
-    "s.name, r.session, r.key, r.count, r.node, r.started_at, r.project"
+    "s.name, r.session, r.key, r.count, r.node, r.started_at, r.project, s.zone, "
+    "r.totals"
 )
 PROJECT_COLUMNS = "p.name, p.folder, p.env, (SELECT count(*) FROM schedules WHERE project = p.name), p.created_at"
 EVENT_COLUMNS = "id, at, kind, session, run_id, data"

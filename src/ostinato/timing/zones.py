@@ -22,6 +22,8 @@ __all__ = [
     "end_of_day",
     "instant_of",
     "local_date",
+    "local_text",
+    "local_time",
     "microseconds_of",
     "next_transition",
     "offset_at",
@@ -206,6 +208,17 @@ def _change_within(zone: str, low: int, high: int) -> int:
 def local_date(zone: str, time: datetime) -> date:
     """The date on the wall of the zone at this instant."""
     return time.astimezone(_zone(zone)).date()
+
+
+def local_time(zone: str, time: datetime) -> datetime:
+    """The same instant with the wall clock and the offset of the zone."""
+    return time.astimezone(_zone(zone))
+
+
+def local_text(zone: str, time: datetime) -> str:
+    """An instant in a sentence, by the wall clock of the zone: `2026-03-01 09:00:00 +01:00`, or `… UTC`."""
+    local = local_time(zone, time)
+    return f"{local:%Y-%m-%d %H:%M:%S} {'UTC' if zone == 'UTC' else local.isoformat()[-6:]}"
 
 
 @lru_cache(maxsize=4096)

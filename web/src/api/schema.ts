@@ -1159,7 +1159,7 @@ export interface components {
          * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
-        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
         /**
          * Cleared
          * @description How many queued runs were ended.
@@ -1961,7 +1961,8 @@ export interface components {
              *       "max": 3,
              *       "base": "2s",
              *       "longest": "30s",
-             *       "spread": 0.25
+             *       "spread": 0.25,
+             *       "covers": "all"
              *     }
              */
             retry?: number | components["schemas"]["NewRetry"];
@@ -1976,6 +1977,11 @@ export interface components {
              * @description Its runs wait their turn in this session.
              */
             session?: string | null;
+            /**
+             * Silent
+             * @description An attempt that prints and reports nothing for this long is stuck, and is ended. Null means no limit.
+             */
+            silent?: string | null;
             /**
              * Timeout
              * @description How long one attempt may take. Null means no limit.
@@ -2010,6 +2016,13 @@ export interface components {
              * @default 2s
              */
             base?: string;
+            /**
+             * Covers
+             * @description Which failures are tried again: all, or only those before the work began (start).
+             * @default all
+             * @enum {string}
+             */
+            covers?: "all" | "start";
             /**
              * Longest
              * @description The delay between attempts grows up to this.
@@ -2309,6 +2322,8 @@ export interface components {
             retry: components["schemas"]["Retry"];
             /** @description Its runs wait their turn in this session. */
             session: string | null;
+            /** @description An attempt that prints and reports nothing for this long is stuck, and is ended. */
+            silent: string | null;
             /** @description How long one attempt may take. */
             timeout: string | null;
         };
@@ -2441,10 +2456,17 @@ export interface components {
         /**
          * Retry
          * @description `max` more attempts; the delay before the n-th is min(base * 2^(n-1), longest), give or take `spread`.
+         *
+         *     With `covers="start"` they are only for what failed before the work began, so that nothing is done twice.
          */
         Retry: {
             /** @description Before the second attempt; it doubles each time. */
             base: string;
+            /**
+             * @description Which failures are tried again: all, or only those before the work began (start).
+             * @enum {string}
+             */
+            covers: "all" | "start";
             /** @description The delay between attempts grows up to this. */
             longest: string;
             /** @description How many more attempts a failed run gets. */
@@ -2463,7 +2485,7 @@ export interface components {
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
             /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];

@@ -112,7 +112,7 @@ RetryValue = Annotated[
         _NEW[Retry],
         "max",
         int,
-        words="a number of retries, or an object with max, base, longest, spread",
+        words="a number of retries, or an object with max, base, longest, spread, covers",
         type="integer",
     ),
 ]

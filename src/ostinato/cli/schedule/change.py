@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import Any
 
@@ -50,13 +51,24 @@ def add(
     """
     home = None if project == NOTHING else project
     what = placed(work_of(work), home)
-    options = {**policy_options(policy), "tz": tz, "enabled": not disabled, "note": note, "project": home}
+    options = {
+        **policy_options(policy),
+        "tz": tz or _zone_of_run(),
+        "enabled": not disabled,
+        "note": note,
+        "project": home,
+    }
     with opened(common) as database:
         before = _version(database, name)
         schedule = database.ask(database.services.schedules.add(name, timing, what, **options))
         warn_of_unknown_task(database, schedule)
         did = "added" if before is None else "unchanged" if before == schedule.version else "changed"
         tell_schedule(database, schedule, f"{did}: {tell_next(database, schedule)}", as_json=common.json)
+
+
+def _zone_of_run() -> str | None:
+    """The zone of the run that this command is part of: it goes before an app's own, for whose user it speaks."""
+    return os.environ.get("OSTINATO_TZ") if "OSTINATO_RUN_ID" in os.environ else None
 
 
 def _version(database: OpenDatabase, name: str) -> int | None:

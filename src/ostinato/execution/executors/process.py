@@ -132,6 +132,8 @@ class _Child(ProcessCall):
             context.count(**message["count"])
         elif "total" in message:
             context.set_total(**message["total"])
+        elif "heartbeat" in message:
+            context.heartbeat()
         else:
             self._answer = msgspec.convert(message, _Answer).outcome
 

@@ -2,8 +2,9 @@
 
 It is a named pipe that takes JSON lines from the work and from whatever it starts: `{"totals": {"copied": 5}}` says
 what a total is, `{"count": {"copied": 1}}` adds to it, `{"progress": {"done": 3, "total": 10, "text": "c.txt"}}` says
-how far it is (`"3/10"` and `3` do, too). `ostinato report` writes such lines. A line that is not right in all its parts
-is told in the run's output and does no harm. Who writes without end waits: the loop that reads is everybody's.
+how far it is (`"3/10"` and `3` do, too), and `{}` that it is still at work. `ostinato report` writes such lines. A line
+that is not right in all its parts is told in the run's output and does no harm. Who writes without end waits: the loop
+that reads is everybody's.
 """
 
 from __future__ import annotations
@@ -262,9 +263,10 @@ class ReportChannel:
     def _heard(self, line: bytes) -> None:
         if not line.strip():
             return
+        self._context.heartbeat()
         try:
             said = msgspec.json.decode(line)
-            if not isinstance(said, Mapping) or not said.keys() & {"totals", "count", "progress"}:
+            if not isinstance(said, Mapping) or (said and not said.keys() & {"totals", "count", "progress"}):
                 raise InvalidInput("it has neither totals nor count nor progress")
             # All of it is looked at before any of it counts.
             totals = self._totals(said)

@@ -15,7 +15,7 @@ from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, ma
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.session_options import SessionOptions
-from ostinato.models.work import Function, Work, default_timeout, work_text
+from ostinato.models.work import Function, Http, Work, default_policy, work_text
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 
@@ -94,7 +94,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
     check_name(spec.name)
     placed = _place(spec.timing, spec.tz or zone, now)
     work, options = resolve_work(spec.work, code)
-    policy = _in_turn(work, make_policy(_given(work, {**options, **spec.policy} if options or spec.policy else {})))
+    policy = _fitting(work, make_policy(_given(work, {**options, **spec.policy} if options or spec.policy else {})))
     return ScheduleDraft(
         name=spec.name,
         timing=placed.text,
@@ -116,9 +116,20 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
 
 
 def _given(work: Work, options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The policy that was given, with the timeout of this kind of work if none was."""
-    timeout = default_timeout(work.kind)
-    return options if timeout is None or "timeout" in options else {**options, "timeout": timeout}
+    """The policy that was given, on top of what this kind of work comes with."""
+    own = default_policy(work.kind)
+    return {**own, **options} if own else options
+
+
+def _fitting(work: Work, policy: Policy) -> Policy:
+    """The policy, unless this work cannot have it."""
+    if policy.silent is not None and isinstance(work, Http):
+        raise InvalidInput(
+            "http work says nothing until its answer is there, so silent cannot be watched",
+            field="silent",
+            hint="give a timeout instead, and silent none",
+        )
+    return _in_turn(work, policy)
 
 
 def _in_turn(work: Work, policy: Policy) -> Policy:
@@ -209,7 +220,7 @@ def policy_for_enqueue(options: Mapping[str, Any], work: Work | None = None) -> 
     return (
         make_policy(options, _ENQUEUED)
         if work is None
-        else _in_turn(work, make_policy(_given(work, options), _ENQUEUED))
+        else _fitting(work, make_policy(_given(work, options), _ENQUEUED))
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ostinato.errors import Conflict
-from ostinato.models.policy import PolicyOptions, make_policy, policy_json
+from ostinato.models.policy import DEFAULT, PolicyOptions, make_policy, policy_json
 from ostinato.models.schedule import Schedule
-from ostinato.models.work import Function, Unreadable, default_timeout
+from ostinato.models.work import Function, Unreadable, default_policy
 from ostinato.service.schedules.drafts import ScheduleSpec, WorkLike
 from ostinato.timing import Timing
 
@@ -44,9 +44,14 @@ def edited_spec(
 
 
 def _edited_policy(given: Mapping[str, Any], current: Schedule, work: WorkLike | None) -> PolicyOptions:
-    """The policy with what was given; work of another kind comes with that kind's timeout."""
+    """The policy with what was given; work of another kind comes with that kind's timeout, and with its retry unless
+    somebody has asked for another."""
     policy = policy_json(make_policy(given, current.policy))
-    kind = getattr(work, "kind", Function.kind)
-    if work is not None and kind != current.work.kind and "timeout" not in given:
-        policy["timeout"] = default_timeout(kind)
+    before, after = current.work.kind, getattr(work, "kind", Function.kind)
+    if work is not None and after != before:
+        own = default_policy(after)
+        if "timeout" not in given:
+            policy["timeout"] = own.get("timeout")
+        if "retry" not in given and current.policy.retry == default_policy(before).get("retry", DEFAULT.retry):
+            policy["retry"] = own.get("retry", DEFAULT.retry)
     return cast(PolicyOptions, policy)

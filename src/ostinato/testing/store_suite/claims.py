@@ -34,7 +34,7 @@ async def test_a_claimed_run_belongs_to_its_node_and_carries_what_to_execute(sto
     assert (run.id, run.token, run.attempt, run.node) == (id, 1, 1, "node-1")
     assert (run.kind, run.task, run.policy, run.trigger) == ("function", "report", '{"priority":1}', "api")
     assert (run.due_at, run.ready_at, run.key, run.count) == (NOW - 1, NOW, "k", 2)
-    assert (run.schedule_id, run.schedule, run.session) == (None, None, None)
+    assert (run.schedule_id, run.schedule, run.session, run.zone, run.totals) == (None, None, None, None, None)
     shown = await store.runs.get_run(id)
     assert shown is not None
     assert (shown.state, shown.node, shown.attempt) == (RunState.RUNNING, "node-1", 1)

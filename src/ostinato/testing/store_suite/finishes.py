@@ -227,7 +227,7 @@ async def test_a_retry_goes_back_to_the_queue_and_keeps_its_attempts(store: Stor
         assert shown.ready_at == from_micros(NOW + number * MINUTE)
         assert shown.node is None
         run = await claim_one(store, now=NOW + HOUR)
-        assert run.attempt == number + 1
+        assert (run.attempt, run.totals) == (number + 1, '{"tries":1}')
     await store.runs.finish_runs([finish(run)])
     shown = await store.runs.get_run(run.id)
     assert shown is not None

@@ -30,6 +30,7 @@ const KNOWN: Record<Cause, true> = {
   overloaded: true,
   no_network: true,
   timed_out: true,
+  silent: true,
   node_lost: true,
   cut_off: true,
   cancelled: true,

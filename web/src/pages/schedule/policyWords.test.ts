@@ -36,4 +36,15 @@ describe("policyWords", () => {
       Budget: "At most $1 a run, 20 runs a day; then it pauses.",
     });
   });
+
+  it("says which failures of an agent are tried again, which is its default", () => {
+    const retry = { ...policy.retry, covers: "start" as const };
+    const line = (kind: "agent" | "shell") =>
+      policyWords({ ...policy, retry }, kind).first.find(({ name }) => name === "Retry");
+    expect(line("agent")).toMatchObject({
+      text: "A run that failed before its work began is tried 3 more times, after delays from 2s up to 30s.",
+      changed: false,
+    });
+    expect(line("shell")).toMatchObject({ changed: true });
+  });
 });

@@ -25,9 +25,10 @@ function catchUp(policy: Policy): string {
   return `After downtime, all due times ${window} are run, oldest first, at most ${shown(policy.catch_up_cap)}.`;
 }
 
-function retry({ max, base, longest }: Policy["retry"]): string {
+function retry({ max, base, longest, covers }: Policy["retry"]): string {
   if (max === 0) return "A failed run is not tried again.";
-  return `A failed run is tried ${many(max, "more time")}, after delays from ${base} up to ${longest}.`;
+  const which = covers === "start" ? "A run that failed before its work began" : "A failed run";
+  return `${which} is tried ${many(max, "more time")}, after delays from ${base} up to ${longest}.`;
 }
 
 function keep({ age, count }: Policy["keep"]): string {
@@ -78,7 +79,7 @@ interface Told {
   default: unknown;
   /** A sentence for some values, by their JSON, and one for all others. */
   says: Readonly<Record<string, string>>;
-  kinds?: Partial<Record<Work["kind"], string>>;
+  kinds?: Partial<Record<Work["kind"], unknown>>;
 }
 
 const ROWS: readonly Told[] = POLICIES;

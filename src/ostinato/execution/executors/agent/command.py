@@ -19,13 +19,14 @@ from ostinato.models.work import Agent
 __all__ = ["BUILT_IN_PROMPT", "Invocation", "can_continue", "invocation", "knows_budget", "prompt_text", "system_text"]
 
 BUILT_IN_PROMPT = """\
-You run unattended, as run {run} of the schedule {schedule}, due at {due_at}: nobody can answer questions meanwhile.
+You run unattended, as run {run} of the schedule {schedule}, due at {due_local}: nobody can answer questions meanwhile.
+It is {now_local} now, in the zone {zone}: times without a zone are meant in this one.
 When you are done, write a short report in Markdown to the file {report}: what you did, what you found, what a person \
 should know. It is kept with the run, and the file is removed.
 """
 
 _PLACEHOLDER = re.compile(r"\{(prompt|conversation|model|report|system|budget)\}")
-_IN_SYSTEM = re.compile(r"\{(report|run|schedule|due_at)\}")
+_IN_SYSTEM = re.compile(r"\{(report|run|schedule|due_at|due_local|now_local|zone|session)\}")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*")
 
 

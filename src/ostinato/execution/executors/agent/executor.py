@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Self
 from uuid import uuid4
 
 import msgspec
 
 from ostinato.agent_clis import AgentCli
-from ostinato.clock import Micros
+from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
 from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
 from ostinato.execution.executors.agent.agent_stream import AgentStream
@@ -39,6 +40,7 @@ from ostinato.execution.output import storable
 from ostinato.execution.resources import starved
 from ostinato.models.states import Cause
 from ostinato.models.work import Agent
+from ostinato.timing.zones import local_text, local_time
 
 __all__ = ["Agents"]
 
@@ -138,11 +140,16 @@ class _AgentCall(ProcessCall):
 
     def _invocation(self, cli: AgentCli, report: ReportFile | None, resumed: str | None) -> Invocation:
         context, work = self._call.context, self._work
+        begun_at = context.claimed.started_at
         values = {
             "report": None if report is None else str(report.path),
             "run": str(context.id),
             "schedule": context.schedule or "(none)",
             "due_at": context.due_at.isoformat().replace("+00:00", "Z"),
+            "due_local": _told(context.due_at, context.zone),
+            "now_local": None if begun_at is None else _told(from_micros(begun_at), context.zone),
+            "zone": context.zone,
+            "session": context.claimed.session,
         }
         return invocation(
             cli,
@@ -159,6 +166,7 @@ class _AgentCall(ProcessCall):
         """Nobody reads on after an error: without a kill, the agent would wait for that."""
 
         def take(data: bytes) -> None:
+            self._call.context.heartbeat()  # not all of it is shown
             if self._fault is None:
                 try:
                     feed(data)
@@ -223,6 +231,7 @@ class _AgentCall(ProcessCall):
             reason="; ".join(filter(None, (outcome.reason, note))) or None,
             result=msgspec.json.encode(result).decode(),
             conversation=left,
+            context=_context(stream),
         )
 
     def _not_started(self, error: NotStarted) -> Outcome:
@@ -245,6 +254,17 @@ def _totals(ended: _Ended) -> dict[str, float]:
     if ended.stream.counts_conversation and ended.called.is_continued:
         totals = {name: value for name, value in totals.items() if not name.startswith("tokens_")}
     return totals
+
+
+def _context(stream: AgentStream) -> dict[str, int]:
+    """How full its context is, as far as it told."""
+    told = {"context_used": stream.context_tokens, "context_window": stream.context_window}
+    return {name: tokens for name, tokens in told.items() if tokens is not None}
+
+
+def _told(moment: datetime, zone: str) -> str:
+    """A time as an agent is told it: its day of the week is easily got wrong."""
+    return f"{local_time(zone, moment):%A}, {local_text(zone, moment)}"
 
 
 def _wants_claude(work: Agent, cli: AgentCli) -> list[str]:
