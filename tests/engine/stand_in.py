@@ -42,7 +42,7 @@ class StandIn:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """How it was called, in order: argv, prompt, folder, environment."""
+        """How it was called, in order: argv, prompt, folder, environment, pid."""
         noted = self.home / "calls"
         return [json.loads(line) for line in noted.read_text().splitlines()] if noted.exists() else []
 

@@ -1856,6 +1856,8 @@ export interface components {
              */
             project?: string | null;
             retry?: number | components["schemas"]["NewRetry"] | null;
+            /** Silent */
+            silent?: string | null;
             /** Task */
             task?: string | null;
             /** Timeout */

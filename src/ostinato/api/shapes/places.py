@@ -54,6 +54,7 @@ class NewMessage(RequestBody):
     message_id: Annotated[Text | None, Field(description="A message sent twice with it is queued once.")] = None
     retry: RetryValue | None = None
     timeout: Text | None = None
+    silent: Text | None = None
     max_age: Text | None = None
     budget: Annotated[
         BudgetValue | None, Field(description="What its run may cost, and the messages of this session on one day.")

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.run import Finish, cancelled
 from ostinato.models.session import used
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.rows import load_ending
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.budgets import settle_costs
@@ -127,11 +127,11 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Writ
 
 
 async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:
-    """What somebody asked to cancel meanwhile gets no other try."""
-    again = [finish.id for finish in finishes if finish.state is RunState.QUEUED]
-    if not again:
+    """What somebody asked to cancel meanwhile gets no other try; and what was lost before it could has ended so."""
+    undecided = [finish.id for finish in finishes if finish.state is RunState.QUEUED or finish.cause is Cause.NODE_LOST]
+    if not undecided:
         return finishes
-    rows = await db.fetch(_ASKED, {"ids": again})
+    rows = await db.fetch(_ASKED, {"ids": undecided})
     asked = {id: load_ending(cause, reason) for id, cause, reason in rows if reason is not None}
     return [cancelled(finish, asked[finish.id]) if finish.id in asked else finish for finish in finishes]
 

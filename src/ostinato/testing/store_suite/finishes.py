@@ -9,7 +9,7 @@ import pytest
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.access import AuditFilter
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import ClaimedRun, Ending, Report, RunFilter
+from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Report, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import Store
@@ -263,6 +263,19 @@ async def test_a_run_that_somebody_wants_to_stop_gets_no_other_try(store: Store)
     assert (stopped.state, stopped.reason) == (RunState.CANCELLED, "stop it")
     assert stopped.finished_at is not None
     assert retried.state is RunState.QUEUED
+
+
+async def test_a_run_that_was_to_stop_when_its_node_was_lost_has_ended_as_asked(store: Store) -> None:
+    run, other = await started(store), await started(store)
+    await store.runs.cancel_runs([run.id], INTERRUPTED, NOW)
+    lost = {"cause": Cause.NODE_LOST, "reason": "its node was lost", "abandoned": True}
+    done = await store.runs.finish_runs([finish(one, RunState.FAILED, **lost) for one in (run, other)])
+    assert [one.state for one in done.instead] == [RunState.SUPERSEDED]
+    stopped, failed = await store.runs.get_run(run.id), await store.runs.get_run(other.id)
+    assert stopped is not None
+    assert failed is not None
+    assert (stopped.state, stopped.cause, stopped.reason) == (RunState.SUPERSEDED, *INTERRUPTED)
+    assert (failed.state, failed.cause) == (RunState.FAILED, Cause.NODE_LOST)
 
 
 async def test_the_breaker_counts_failures_in_a_row_and_trips(store: Store) -> None:
