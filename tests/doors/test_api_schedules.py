@@ -163,9 +163,9 @@ def test_a_part_of_a_budget_changes_what_is_there(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ({"retry": "abc"}, "give a number of retries, or an object with max, base, longest, spread"),
-        ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread"),
-        ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread"),
+        ({"retry": "abc"}, "give a number of retries, or an object with max, base, longest, spread, covers"),
+        ({"retry": True}, "give a number of retries, or an object with max, base, longest, spread, covers"),
+        ({"retry": None}, "give a number of retries, or an object with max, base, longest, spread, covers"),
         ({"gate": 5}, "give a command, or an object with command, timeout"),
         ({"keep": 5}, 'give an age such as "30d", or an object with age, count, such as {"age": "30d", "count": 1000}'),
         (

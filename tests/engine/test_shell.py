@@ -258,9 +258,8 @@ def test_another_user_gets_nothing_that_the_engine_alone_may_know(
     run = app.execute(Shell("env | cut -d= -f1 | grep OSTINATO_ | sort; env", user=user.pw_name, folder="/"))
     output = app.runs.output(run.id)
     assert "not-for-you" not in output
-    assert output.split()[:7] == [
-        f"OSTINATO_{name}" for name in ("ATTEMPT", "DUE_AT", "KEY", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE")
-    ]
+    known = ("ATTEMPT", "DUE_AT", "DUE_AT_LOCAL", "KEY", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE", "TZ")
+    assert output.split()[: len(known)] == [f"OSTINATO_{name}" for name in known]
 
 
 # Stopping.

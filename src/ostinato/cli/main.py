@@ -60,7 +60,7 @@ for _order, (_name, _target, _help) in enumerate(
         ("session", "session.commands:app", "Send messages to sessions; list, show, stop and follow them."),
         ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
         ("why", "why:why", "Why a schedule did or did not run."),
-        ("report", "report:report", "Report progress from inside a run."),
+        ("report", "report:report", "Report progress, or a heartbeat, from inside a run."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),
         ("task", "task:app", "List the tasks that can be run."),
         ("node", "node:app", "List, drain and resume nodes: processes whose engine is started."),

@@ -90,7 +90,6 @@ class Policy:
             "Silent",
             "An attempt that prints and reports nothing for this long is stuck, and is ended.",
             Group.FAILURE,
-            written=", such as 10m",
             says={
                 None: "An attempt may be silent for any amount of time.",
                 ...: "An attempt that is silent for {} is ended.",
