@@ -1,4 +1,4 @@
-"""How soon an interrupting message reaches a running process, on its own node and from another process."""
+"""How soon an interrupting message reaches a running agent, on its own node and from another process."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MUST_MS = {"the same node": 100.0, "another process": 1_000.0}
 KINDS = ("sqlite", "postgres")
 BARE = "bare kill"
 NOTES = (
-    f"A command runs in a session, and a message with mode=interrupt and debounce=0 is sent to it, {COUNT} times after "
-    f"{WARM_UP} to warm up. The clock runs from the call of send until the process has its SIGTERM, which it waits for "
-    "in sigwait; both read the monotonic clock of the machine.",
+    f"A stand-in for an agent has a prompt in a session, and a message with mode=interrupt and debounce=0 is sent to "
+    f"it, {COUNT} times after {WARM_UP} to warm up. The clock runs from the call of send until the process has its "
+    "SIGTERM, which it waits for in sigwait; both read the monotonic clock of the machine.",
     "Ostinato: an engine that sends itself, and a process without an engine that sends to the one beside it. The "
-    "message is committed, the engine notices the change and ends the process group; each command is recorded as "
+    "message is committed, the engine notices the change and ends the process group; each prompt is recorded as "
     "superseded.",
     "Bare kill: os.kill by who started the process, nothing kept.",
 )
@@ -47,7 +47,7 @@ def interrupt(place: Place, _: Options) -> Case:
     for kind in KINDS:
         contenders[f"ostinato {kind}, the same node"] = partial(same, kind)
         contenders[f"ostinato {kind}, another process"] = partial(another, kind)
-    return Case("interrupt", "how soon an interrupt reaches a running process", contenders, _rows, NOTES)
+    return Case("interrupt", "how soon an interrupt reaches a running agent", contenders, _rows, NOTES)
 
 
 def _checked(figures: Figures) -> Figures:

@@ -12,24 +12,25 @@ from pathlib import Path
 from link import quantile
 
 PATIENCE = 60.0
-STAND_IN = Path(__file__).with_name("interrupt_stand_in.py")
+STAND_IN_COMMAND = (sys.executable, "-S", str(Path(__file__).with_name("interrupt_stand_in.py")))
+"""It takes the socket of its bench."""
 
 
 def measure(
-    start: Callable[[list[str]], object],
+    start: Callable[[str], object],
     interrupt: Callable[[], object],
     end: Callable[[], object],
     n: int,
     warm_up: int,
 ) -> dict[str, float]:
-    """Start the stand-in by its command and interrupt it, again and again; milliseconds, without the first ones."""
+    """Start the stand-in for this socket and interrupt it, again and again; milliseconds, without the first ones."""
     found: list[float] = []
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         path = str(Path(folder) / "s")
         heard.bind(path)
         heard.settimeout(PATIENCE)
         for _ in range(warm_up + n):
-            start([sys.executable, "-S", str(STAND_IN), path])
+            start(path)
             assert float(heard.recv(64)) == 0, "the stand-in is there"
             begun = time.monotonic()
             interrupt()

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from interrupt_clock import measure
+from interrupt_clock import STAND_IN_COMMAND, measure
 from link import arguments, tell
 
 
@@ -15,8 +15,8 @@ def main() -> None:
     asked = arguments()
     processes: list[subprocess.Popen[bytes]] = []
 
-    def start(command: list[str]) -> None:
-        processes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
+    def start(bench: str) -> None:
+        processes.append(subprocess.Popen([*STAND_IN_COMMAND, bench], stdin=subprocess.DEVNULL))
 
     def interrupt() -> None:
         os.kill(processes[-1].pid, signal.SIGTERM)

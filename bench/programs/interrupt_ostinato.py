@@ -1,4 +1,4 @@
-"""A message that interrupts a process which runs in a session: sent by the node itself, or by another process.
+"""A message that interrupts an agent which works in a session: sent by the node itself, or by another process.
 
 With `role` engine it is the node of another's messages, sender sends to such a node, and both is one process.
 """
@@ -8,16 +8,20 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from interrupt_clock import PATIENCE, measure
+from interrupt_clock import PATIENCE, STAND_IN_COMMAND, measure
 from link import arguments, tell, wait_for_end
 
-from ostinato import Ostinato, Shell
+from ostinato import Agent, Ostinato
+from ostinato.config import AgentCli, load_settings
 
 SESSION = "dm:1"
+AGENT = Agent(cli="stand-in", context="isolated")
 
 
 def make_app(db: str) -> Ostinato:
-    app = Ostinato(db, tz="UTC")
+    # Its prompt is the socket of the bench.
+    stand_in = AgentCli((*STAND_IN_COMMAND, "{prompt}", "{system}"))
+    app = Ostinato(settings=load_settings(db=db, tz="UTC", agents={"stand-in": stand_in}))
 
     @app.task("reply", retry=0)
     async def reply(payloads: list[str]) -> int:
@@ -31,8 +35,8 @@ def interrupts(app: Ostinato, asked: dict[str, Any]) -> dict[str, float]:
     interrupted: list[int] = []
     sent: list[int] = []
 
-    def start(command: list[str]) -> None:
-        interrupted.append(app.enqueue(Shell(command), session=SESSION, retry=0).id)
+    def start(bench: str) -> None:
+        interrupted.append(app.sessions.send(SESSION, bench, agent=AGENT, debounce=0).id)
 
     def interrupt() -> None:
         message = app.sessions.send(SESSION, "no, this", task="reply", mode="interrupt", debounce=0)

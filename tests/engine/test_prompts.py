@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from ostinato import Agent, Budget, InvalidInput, Ostinato, QueueFull, RunState
+from ostinato.config import AgentCli
 from ostinato.models.session_options import read_session_defaults
 from ostinato.models.states import Cause
 from ostinato.models.work import Function
@@ -181,6 +182,19 @@ def test_an_interrupt_ends_all_of_the_agent_and_the_next_prompt_is_answered(
     assert (first.wait(timeout="60s").state, second.wait(timeout="60s").state) == ("superseded", "succeeded")
     assert not any(map(lives, pids))
     assert second.get().result["text"].endswith("Never mind")
+
+
+def test_what_a_plain_agent_had_printed_when_it_was_told_to_stop_is_no_answer(
+    db: str, make_app: MakeApp, tmp_path: Path
+) -> None:
+    polite = AgentCli(("sh", "-c", "trap 'echo half; exit 0' TERM; touch begun; sleep 600 & wait"))
+    app = make_app(db, agents={"polite": polite}).start()
+    app.projects.add("desk", tmp_path)
+    chat: dict[str, Any] = {"agent": Agent(cli="polite", context="isolated"), "project": "desk", "debounce": 0}
+    sent = app.sessions.send("dm:42", "Hello", **chat)
+    eventually((tmp_path / "begun").exists)
+    app.sessions.stop("dm:42")
+    assert sent.wait(timeout="60s").state is RunState.CANCELLED
 
 
 @pytest.mark.parametrize("stop", ["stop", "stop_all"])

@@ -216,7 +216,8 @@ class _AgentCall(ProcessCall):
         if outcome.kind is not OutcomeKind.RETURNED and report:
             # The result of an attempt that is repeated is not kept, but its output is.
             context.log(f"ostinato: the report of this attempt:\n{report}")
-        if self._is_stopping and outcome.kind is not OutcomeKind.RETURNED:
+        # Only a result says that it had answered by then: of plain text, nobody knows whether it was all.
+        if self._is_stopping and (outcome.kind is not OutcomeKind.RETURNED or stream.is_plain):
             return STOPPED
         left = None if outcome.blame is Blame.SETUP else _conversation(ended)
         if left is None and self._work.is_continued and outcome.kind is OutcomeKind.RETURNED:
