@@ -182,6 +182,7 @@ SAMPLES: dict[str, Any] = {
     "catch_up_cap": 5,
     "retry": 9,
     "timeout": None,
+    "silent": None,
     "max_age": "1h",
     "break_after": 100,
     "lane": "main",
@@ -197,7 +198,7 @@ SAMPLES: dict[str, Any] = {
     "delete_after_run": True,
     "on_lost_lease": "continue",
 }
-"""Another value of each policy; `checks`, `gate`, `budget` and `notify` are taken away."""
+"""Another value of each policy; `silent`, `checks`, `gate`, `budget` and `notify` are taken away."""
 CHANGES: dict[str, Any] = {
     "timing": "every 1h",
     "zone": "Europe/Berlin",
