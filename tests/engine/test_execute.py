@@ -159,7 +159,7 @@ def test_a_conversation_is_continued_by_one_run_at_a_time(app: Ostinato) -> None
     with pytest.raises(InvalidInput, match="waits its turn in the session of its conversation"):
         app.schedules.add("chat", "every 1h", Agent("Hi", context="group"), session="mine")
     waiting = app.enqueue(Agent("Hi", context="session:chat"))
-    assert waiting.get().session == "agent:claude/session:chat"
+    assert waiting.get().session == "chat"
     with pytest.raises(Conflict, match="its conversation is in use"):
         app.execute(Agent("Hi", context="session:chat"))
 

@@ -23,6 +23,7 @@ __all__ = [
     "CANCELLED",
     "CLEARED",
     "INTERRUPTED",
+    "NEVER_STARTED",
     "WAITED_TOO_LONG",
     "Attempt",
     "ClaimedRun",
@@ -222,6 +223,8 @@ class ClaimedRun:
     node: NodeId | None = None
     started_at: Micros | None = None
     project: str | None = None
+    outer: Sequence[RunId] = ()
+    """The runs that it is executed inside of, the innermost first, if there are any in this database."""
 
 
 @dataclass(slots=True)
@@ -298,10 +301,14 @@ _ENDED_AS = {
     Cause.STALE: RunState.SKIPPED,
     Cause.DEBOUNCED: RunState.SKIPPED,
     Cause.EXPIRED: RunState.EXPIRED,
+    Cause.NODE_LOST: RunState.FAILED,
 }
 CANCELLED = Ending(Cause.CANCELLED, "cancelled")
 INTERRUPTED = Ending(Cause.INTERRUPTED, "interrupted by a newer message of its session")
 CLEARED = Ending(Cause.LANE_CLEARED, "lane cleared")
+NEVER_STARTED = Ending(
+    Cause.NODE_LOST, "the process that was to execute it was lost before its turn came: it never started"
+)
 WAITED_TOO_LONG = Ending(Cause.EXPIRED, "waited longer than its max age before it could start")
 
 

@@ -110,9 +110,9 @@ class Delivery(StrEnum):
 
 def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:
     """The policy with a session if its work continues a conversation: those go one after the other."""
-    if policy.session is not None or (conversation := work.conversation(project)) is None:
+    if policy.session is not None or (turn := work.turn(project)) is None:
         return policy
-    return replace(policy, session=f"{work.kind}:{conversation}")
+    return replace(policy, session=turn)
 
 
 def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:

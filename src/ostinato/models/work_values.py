@@ -12,7 +12,7 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from ostinato.errors import InvalidInput
-from ostinato.models.policy_values import check_key
+from ostinato.models.policy_values import check_key, check_session
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -155,15 +155,7 @@ class Agent(ProcessWork):
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str) or not self.prompt.strip():
             raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise new issues")
-        name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
-        if self.context not in ("isolated", "group") and (name == self.context or not name.strip()):
-            raise InvalidInput(
-                f"context cannot be {self.context!r}", field="context", hint="it is isolated, group or session:NAME"
-            )
-        if len(self.context) > 100 or not self.context.isprintable():
-            raise InvalidInput(
-                f"context cannot be {self.context!r}", field="context", hint="give a name of up to 90 characters"
-            )
+        _check_context(self.context)
         check_key(self.cli, "cli", "give the name of an agent, such as claude")
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
@@ -176,9 +168,30 @@ class Agent(ProcessWork):
 
     def conversation(self, project: str | None) -> str | None:
         """The key of the conversation that it continues; None for a fresh one."""
-        if self.context == "isolated":
+        if self.context in _FRESH:
             return None
         return f"{self.cli}/{self.context}" + (f"/{project}" if self.context == "group" and project else "")
+
+    def turn(self, project: str | None) -> str | None:
+        """The session of its conversation; a named one is the session of this name, where others send messages."""
+        if self.context in (*_FRESH, "group"):
+            return ProcessWork.turn(self, project)
+        return self.context.removeprefix(_NAMED)
+
+
+_FRESH = (None, "isolated")
+_NAMED = "session:"
+
+
+def _check_context(context: Any) -> None:
+    """A context of an agent; the name of a conversation is the key of a session."""
+    if context in (*_FRESH, "group"):
+        return
+    if not isinstance(context, str) or not context.removeprefix(_NAMED).strip() or not context.startswith(_NAMED):
+        raise InvalidInput(
+            f"context cannot be {context!r}", field="context", hint="it is isolated, group or session:NAME"
+        )
+    check_session(context.removeprefix(_NAMED), "context")
 
 
 @dataclass(frozen=True, slots=True)
