@@ -258,8 +258,9 @@ def test_another_user_gets_nothing_that_the_engine_alone_may_know(
     run = app.execute(Shell("env | cut -d= -f1 | grep OSTINATO_ | sort; env", user=user.pw_name, folder="/"))
     output = app.runs.output(run.id)
     assert "not-for-you" not in output
-    assert output.split()[:7] == [
-        f"OSTINATO_{name}" for name in ("ATTEMPT", "DUE_AT", "KEY", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE")
+    assert output.split()[:9] == [
+        f"OSTINATO_{name}"
+        for name in ("ATTEMPT", "DUE_AT", "KEY", "NODE", "OUTER_RUNS", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE")
     ]
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Ending",
     "Finish",
     "NewRun",
+    "OuterRun",
     "Progress",
     "Report",
     "Run",
@@ -225,6 +226,16 @@ class ClaimedRun:
     project: str | None = None
     outer: Sequence[RunId] = ()
     """The runs that it is executed inside of, the innermost first, if there are any in this database."""
+
+
+class OuterRun(NamedTuple):
+    """A run whose work asks for another one, right there."""
+
+    id: RunId
+    node: NodeId | None
+    """Where it is executed: no other database has a node of this name."""
+    outer: Sequence[RunId] = ()
+    """The runs that it is executed inside of itself, the innermost first."""
 
 
 @dataclass(slots=True)
