@@ -27,7 +27,7 @@ from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
-from ostinato.wiring import Container
+from ostinato.wiring import Container, Told
 
 __all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
 
@@ -213,14 +213,16 @@ async def _execute(
     *,
     project: str | None = None,
     printed: Callable[[OutputLine], None] = lambda _: None,
+    wait: bool = True,
     **policy: Unpack[PolicyOptions],
 ) -> Run:
     """Run this work right here, recorded like every run, and wait for its end. There is one attempt.
 
-    `printed` gets its lines as they come, on the engine's event loop.
+    If it belongs to a session, it waits for its turn there; with `wait=False`, a session that is busy is a Conflict.
+    Inside of a run, it ends with that run. `printed` gets its lines as they come, on the engine's event loop.
     """
     draft = await container.services.runs.draft(work, project=project, **policy)
-    return await container.execute(draft, printed=printed)
+    return await container.execute(draft, Told(printed=printed), wait=wait)
 
 
 async def _wait_idle(container: Container, timeout: Duration | None = None) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
+from ostinato.direct_execution import DirectExecution, Told
 from ostinato.engine.node import Engine
-from ostinato.errors import InvalidInput, StoreError, StoreUnavailable
+from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.context import current_context
 from ostinato.execution.guard import interpreter
 from ostinato.execution.guard_child import has_subreaper
+from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
-from ostinato.models.ids import NodeId, RunId
-from ostinato.models.output import OutputLine
-from ostinato.models.run import NewRun, Run
+from ostinato.models.ids import NodeId
+from ostinato.models.run import Ending, NewRun, OuterRun, Run
+from ostinato.models.states import Cause, RunState
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -26,6 +27,7 @@ __all__ = [
     "NO_ENGINE",
     "Container",
     "RemoteEngine",
+    "Told",
     "has_subreaper",
     "interpreter",
     "open_container",
@@ -36,8 +38,8 @@ __all__ = [
 NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is started in this process"}
 """The health of a process without one."""
 
-_PATIENCE = 60
-"""Seconds for which whoever executes a run here waits for the ledger to take its end."""
+_UNTOLD = Told()
+_UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")
 
 
 class RemoteEngine(Code, Protocol):
@@ -67,6 +69,7 @@ class Container:
         self.settings = settings
         self.registry = registry
         self.engine: Engine | None = None
+        self._executions: set[asyncio.Task[Run]] = set()
         self._remote = remote
         code = remote or registry
         limits, tuning = settings.login_limits, settings.tuning
@@ -103,53 +106,61 @@ class Container:
         return Engine(self.store, self.registry, self.clock, self.settings)
 
     async def execute(
-        self,
-        run: NewRun,
-        begun: Callable[[RunId], None] = lambda _: None,
-        printed: Callable[[OutputLine], Awaitable[None] | None] = lambda _: None,
+        self, run: NewRun, told: Told = _UNTOLD, *, wait: bool = True, outer: OuterRun | None = None
     ) -> Run:
-        """Execute a run in this process and follow it to its end; `printed` gets its lines as they come.
+        """Execute a run in this process and follow it to its end. In a session it waits for its turn first, or is a
+        Conflict if it must not `wait`.
 
-        One that goes back to the queue (a snooze, say) is answered as it is: others do it later.
+        It is told to stop if whoever waits for it here is cancelled, and with the run of this process that asks for it.
+        `outer` is one of another process.
         """
-        engine = self.engine
-        if engine is None:
+        inside = current_context.get(None)
+        if inside is not None:
+            outer = OuterRun(inside.id, inside.claimed.node, inside.claimed.outer)
+        if is_own := self.engine is None:
             engine = self.make_engine()
             await engine.prepare(takes_work=False)
+        else:
+            engine = self.engine
+        execution = DirectExecution(engine, self.services.runs, run, told, wait=wait, outer=outer)
+        task = asyncio.get_running_loop().create_task(_executed(execution, engine if is_own else None))
+        self._executions.add(task)
+        task.add_done_callback(self._executions.discard)
+        if inside is not None:
+            nested_runs.add(inside, execution.stop)
+            task.add_done_callback(lambda _: nested_runs.remove(inside, execution.stop))
         try:
-            id = await engine.execute(run)
-            begun(id)
-            following = asyncio.ensure_future(self._follow(id, printed))
-            giving_up = asyncio.ensure_future(_unrecorded(engine))
-            try:
-                await asyncio.wait({following, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-                return await (following if following.done() else giving_up)
-            finally:
-                following.cancel()
-                giving_up.cancel()
-        finally:
-            if engine is not self.engine:
-                await engine.stop(grace=0)
-
-    async def _follow(self, id: RunId, printed: Callable[[OutputLine], Awaitable[None] | None]) -> Run:
-        async for line in self.services.runs.follow(id, only_running=True):
-            told = printed(line)
-            if told is not None:
-                await told  # whoever reads slowly is waited for, and the run goes on meanwhile
-        return await self.services.runs.get(id)
+            ended = await asyncio.shield(task)
+            if inside is not None and ended.state is RunState.CANCELLED:
+                inside.saw_cancel |= inside.is_cancelled  # it is how its work learns that it should stop
+            return ended
+        except asyncio.CancelledError:
+            execution.stop(_UNAWAITED)
+            task.add_done_callback(_retrieved)
+            raise
 
     async def close(self) -> None:
+        for task in self._executions:
+            task.cancel()
+        if self._executions:
+            await asyncio.wait(self._executions)
         await self.services.live.close()
         await self.store.close()
 
 
-async def _unrecorded(engine: Engine) -> NoReturn:
-    """Raise when nothing runs any more and the ledger has not taken its end for a while: the disk is full, say."""
-    looks = 0
-    while looks < _PATIENCE:
-        await asyncio.sleep(1)
-        looks = looks + 1 if engine.recorder.pending and not engine.runner.running else 0
-    raise StoreUnavailable(f"the end of the run could not be recorded for {_PATIENCE} s: see what the recorder says")
+async def _executed(execution: DirectExecution, own: Engine | None) -> Run:
+    """How it ended, once the engine is stopped that was made for it."""
+    try:
+        return await execution.execute()
+    finally:
+        if own is not None:
+            await own.stop(grace=0)
+
+
+def _retrieved(task: asyncio.Task[Run]) -> None:
+    """Nobody waits for it any more, and nobody is to be told how it failed."""
+    if not task.cancelled():
+        task.exception()
 
 
 def open_store(url: str, schema: str = "ostinato", lease: float = 15.0, tuning: Tuning = DEFAULT_TUNING) -> Store:

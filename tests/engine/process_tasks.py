@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from ostinato import current_run
+from ostinato import Ostinato, Shell, current_run
 
 
 def answer(a: int, b: int) -> dict[str, int]:
@@ -23,6 +24,14 @@ def hang(note: str) -> None:
     path.with_suffix(".part").write_text(f"{os.getpid()} {child.pid}")
     path.with_suffix(".part").rename(path)
     time.sleep(600)
+
+
+def execute(db: str, command: list[str], session: str | None = None) -> str:
+    """Execute a command from here, as a process that has nothing to do with the engine but the database."""
+    with contextlib.ExitStack() as stack:
+        app = Ostinato(db)
+        stack.callback(app.stop)
+        return str(app.execute(Shell(command), session=session).state)
 
 
 def die() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ostinato import Agent, Function, Ostinato, RunContext, RunState, Shell, Snooze, Trigger
-from ostinato.errors import Conflict, InvalidInput, NotFound
+from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.output import OutputLine
 from ostinato.testing import drain
 from tests.engine.conftest import MakeApp, on_shared
@@ -155,13 +155,9 @@ def test_a_run_without_a_schedule_has_no_budget_of_a_day(app: Ostinato) -> None:
             wrong()
 
 
-def test_a_conversation_is_continued_by_one_run_at_a_time(app: Ostinato) -> None:
+def test_a_conversation_has_a_session_of_its_own(app: Ostinato) -> None:
     with pytest.raises(InvalidInput, match="waits its turn in the session of its conversation"):
         app.schedules.add("chat", "every 1h", Agent("Hi", context="group"), session="mine")
-    waiting = app.enqueue(Agent("Hi", context="session:chat"))
-    assert waiting.get().session == "agent:claude/session:chat"
-    with pytest.raises(Conflict, match="its conversation is in use"):
-        app.execute(Agent("Hi", context="session:chat"))
 
 
 def test_executing_leaves_the_lanes_as_they_are(tmp_path: Path, make_app: MakeApp) -> None:

@@ -236,7 +236,7 @@ def test_a_run_that_is_handed_in_is_not_begun_on_a_node_that_was_declared_lost(
         now = engine.clock.now()
         run = NewRun("function", "job", '{"kind":"function","task":"job"}', "{}", Trigger.API, now, now, "main")
         with pytest.raises(Conflict, match="lost its lease"):
-            await engine.execute(run)
+            await engine.direct.start(run)
 
     before = engine.id
     app.with_engine(hand_in)

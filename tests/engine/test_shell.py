@@ -258,7 +258,10 @@ def test_another_user_gets_nothing_that_the_engine_alone_may_know(
     run = app.execute(Shell("env | cut -d= -f1 | grep OSTINATO_ | sort; env", user=user.pw_name, folder="/"))
     output = app.runs.output(run.id)
     assert "not-for-you" not in output
-    known = ("ATTEMPT", "DUE_AT", "DUE_AT_LOCAL", "KEY", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE", "TZ")
+    known = (
+        *("ATTEMPT", "DUE_AT", "DUE_AT_LOCAL", "KEY", "NODE"),
+        *("OUTER_RUNS", "PROJECT", "REPORT", "RUN_ID", "SCHEDULE", "TZ"),
+    )
     assert output.split()[: len(known)] == [f"OSTINATO_{name}" for name in known]
 
 

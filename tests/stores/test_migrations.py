@@ -332,3 +332,34 @@ def test_pending_is_what_comes_after_the_current_version() -> None:
     assert pending(known, 0, "x") == known
     assert pending(known, 2, "x") == known[2:]
     assert pending(known, 3, "x") == ()
+
+
+OLD_TURN = (
+    "INSERT INTO runs (kind, work, policy, state, trigger, due_at, ready_at, lane, session, waiting, mode) VALUES "
+    "('agent', '{\"kind\":\"agent\",\"prompt\":\"Hi\"}', '{}', 'queued', 'api', 1, 1, 'main', '%s', %s, 'queue');"
+)
+
+
+async def test_what_waits_for_a_named_conversation_moves_to_the_session_of_that_name(shared_place: StorePlace) -> None:
+    (before,) = [
+        migration.version - 1 for migration in migrations(shared_place) if migration.name == "conversation_turns"
+    ]
+    bring_to(shared_place, before)
+    yes, no = ("1", "0") if shared_place.kind == "sqlite" else ("true", "false")
+    shared_place.execute(
+        "INSERT INTO lanes (name, max_running) VALUES ('main', 5);"
+        "INSERT INTO sessions (key, max_concurrent, sent_at) VALUES ('agent:claude/session:q', 1, 7);"
+        "INSERT INTO sessions (key, max_concurrent, sent_at) VALUES ('agent:claude/group/blog', 1, 8);"
+        + OLD_TURN % ("agent:claude/session:q", no)
+        + OLD_TURN % ("agent:claude/session:q", yes)
+        + OLD_TURN % ("agent:claude/group/blog", yes)
+    )
+    async with opened(shared_place.store()) as store:
+        runs = (await store.runs.list_runs(RunFilter()))[::-1]
+        assert [run.session for run in runs] == ["q", "q", "agent:claude/group/blog"]
+        sessions = await store.sessions.list_sessions(None, False, 9)
+        assert [one.key for one in sessions] == ["agent:claude/group/blog", "q"]
+        first = await claim_one(store)
+        assert first.id == runs[0].id
+        done = await store.runs.finish_runs([finish(first)], claim())
+        assert [run.id for run in done.claimed.runs] == [runs[1].id]

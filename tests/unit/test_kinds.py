@@ -10,7 +10,7 @@ import pytest
 
 from ostinato import Agent, Function, Gate, Http, Retry, Shell
 from ostinato.errors import InvalidInput, NotLoadable
-from ostinato.models.policy import make_policy, policy_json
+from ostinato.models.policy import check_session, make_policy, policy_json
 from ostinato.models.session import with_turn
 from ostinato.models.work import Work, default_policy, read_work, work_json, work_text
 from ostinato.models.work_checks import parse_size
@@ -165,10 +165,26 @@ def test_a_conversation_belongs_to_a_project_or_to_its_name() -> None:
 def test_runs_of_one_conversation_go_in_turn() -> None:
     policy = make_policy({})
     assert with_turn(policy, Agent("Hi", context="group"), "blog").session == "agent:claude/group/blog"
+    assert with_turn(policy, Agent("Hi", context="session:dm:42"), "blog").session == "dm:42"
+    assert with_turn(policy, Agent("Hi", context="session:dm:42", cli="codex"), None).session == "dm:42"
     assert with_turn(policy, Agent("Hi"), "blog") is policy
     assert with_turn(policy, Function("job"), "blog") is policy
     named = make_policy({"session": "mine"})
     assert with_turn(named, Agent("Hi", context="group"), "blog") is named
+
+
+@pytest.mark.parametrize("name", ["x" * 200, "dm:42", "group/blog", "a b", "isolated", "session:x", " x"])
+def test_a_conversation_may_have_the_name_of_every_session(name: str) -> None:
+    assert Agent("Hi", context=f"session:{name}").turn(None) == check_session(name)
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "", " ", "a\nb", "schedule:nightly"])
+def test_a_conversation_cannot_have_a_name_that_no_session_has(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        check_session(name)
+    with pytest.raises(InvalidInput) as raised:
+        Agent("Hi", context=f"session:{name}")
+    assert raised.value.field == "context"
 
 
 def test_each_kind_has_its_timeout_and_agents_their_retry() -> None:

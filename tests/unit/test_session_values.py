@@ -22,6 +22,7 @@ from ostinato.models.session import (
     Sent,
     carrier_text,
     debounced,
+    in_shared_turn,
     in_turn,
     is_stale,
     known_message,
@@ -138,3 +139,29 @@ def test_a_run_waits_in_the_session_of_its_policy_or_in_its_schedules_own() -> N
     assert (own.session, own.waiting, own.mode) == ("schedule:report", True, None)
     shared = in_turn(run, "report", Policy(session="dm:42"))
     assert (shared.session, shared.waiting, shared.mode) == ("dm:42", True, "queue")
+
+
+@pytest.mark.parametrize(
+    ("around", "line"),
+    [
+        ([], None),
+        ([(1, None)], None),
+        ([(1, "other")], None),
+        ([(1, "q")], "schedule: run 1"),
+        ([(2, None), (1, "q")], "schedule: run 1"),
+        ([(2, "schedule: run 1"), (1, "q")], "schedule: run 2"),
+        ([(2, "schedule: run 1"), (1, "other")], None),
+        ([(3, "q"), (2, "other"), (1, "q")], "schedule: run 3"),
+    ],
+)
+def test_a_run_shares_the_turn_of_the_innermost_run_around_it_that_has_it(
+    around: list[tuple[RunId, str | None]], line: str | None
+) -> None:
+    run = NewRun("shell", None, "{}", "{}", Trigger.MANUAL, 0, 0, "main", session="q", waiting=True, mode="queue")
+    shared = in_shared_turn(run, around)
+    assert shared is run if line is None else (shared.session, shared.mode, shared.waiting) == (line, None, True)
+
+
+def test_a_run_in_no_session_shares_nothing() -> None:
+    run = NewRun("shell", None, "{}", "{}", Trigger.MANUAL, 0, 0, "main")
+    assert in_shared_turn(run, [(RunId(1), None), (RunId(2), "q")]) is run

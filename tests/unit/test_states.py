@@ -39,7 +39,7 @@ def test_a_move_that_the_table_does_not_have_raises(before: RunState, after: Run
 def test_the_error_says_what_would_have_been_allowed() -> None:
     with pytest.raises(IllegalTransition, match="nothing: it has ended"):
         check_transition(RunState.SUCCEEDED, RunState.RUNNING)
-    with pytest.raises(IllegalTransition, match="it may go to cancelled, expired, running"):
+    with pytest.raises(IllegalTransition, match="it may go to cancelled, expired, failed, running"):
         check_transition(RunState.QUEUED, RunState.SUCCEEDED)
 
 

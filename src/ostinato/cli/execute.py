@@ -16,7 +16,7 @@ from ostinato.cli.work_flags import NO_WORK, WorkFlags
 from ostinato.models.work_kinds import ProcessWork, is_task
 
 if TYPE_CHECKING:
-    from ostinato.models.run import Run
+    from ostinato.models.run import OuterRun, Run
     from ostinato.models.work_kinds import Work
 
 __all__ = ["execute"]
@@ -32,6 +32,7 @@ def execute(
     gate: Text = None,
     gate_timeout: str | None = None,
     budget: str | None = None,
+    no_wait: bool = False,
     common: Common = NO_COMMON,
 ) -> int:
     """Run something once, here and now; `main.py` has the words for its help.
@@ -48,6 +49,8 @@ def execute(
         How long the gate may take. [default: 30s]
     budget
         What an agent may cost: per_run_usd=1.
+    no_wait
+        Fail at once, instead of waiting for its turn, while its conversation is busy.
     """
     keep_streams()
     home = None if project == NOTHING else project
@@ -65,7 +68,9 @@ def execute(
         draft = database.ask(database.services.runs.draft(what, project=home, **options))
         foreground = ForegroundRun(as_json=common.json)
         try:
-            run = database.with_container(lambda container: foreground.execute(container, draft))
+            run = database.with_container(
+                lambda container: foreground.execute(container, draft, wait=not no_wait, outer=_outer_run())
+            )
         except asyncio.CancelledError:
             raise KeyboardInterrupt from None  # it was forced, and the ledger did not take that
         if common.json:
@@ -84,6 +89,18 @@ def _here(work: Work, project: str | None) -> Work:
     if project is None and isinstance(work, ProcessWork) and work.folder is None:
         return replace(work, folder=os.getcwd())
     return placed(work, project)
+
+
+def _outer_run() -> OuterRun | None:
+    """The run whose command calls this, as its environment says."""
+    from ostinato.models.ids import NodeId, RunId
+    from ostinato.models.run import OuterRun
+
+    id, node = os.environ.get("OSTINATO_RUN_ID", ""), os.environ.get("OSTINATO_NODE")
+    if not id.isdecimal() or not node:
+        return None
+    outer = [RunId(int(each)) for each in os.environ.get("OSTINATO_OUTER_RUNS", "").split(",") if each.isdecimal()]
+    return OuterRun(RunId(int(id)), NodeId(node), outer)
 
 
 def _check_task(database: OpenDatabase, work: Work) -> None:

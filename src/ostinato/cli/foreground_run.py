@@ -22,7 +22,7 @@ from ostinato.signal_reader import signal_reader
 if TYPE_CHECKING:
     from ostinato.models.ids import RunId
     from ostinato.models.output import OutputLine
-    from ostinato.models.run import NewRun, Run
+    from ostinato.models.run import NewRun, OuterRun, Run
     from ostinato.wiring import Container
 
 __all__ = ["ForegroundRun"]
@@ -42,8 +42,16 @@ class ForegroundRun:
         self.is_unread = False
         """Whoever read our output went away."""
 
-    async def execute(self, container: Container, draft: NewRun) -> Run:
+    async def execute(self, container: Container, draft: NewRun, *, wait: bool, outer: OuterRun | None) -> Run:
         """Execute it on an engine of its own, which does nothing else."""
+        from ostinato.wiring import Told
+
+        told = Told(
+            queued=partial(self._queued, container),
+            waits=self._waits,
+            begun=self._begun,
+            printed=partial(self._printed, container),
+        )
         engine = container.engine = container.make_engine()
         loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
@@ -53,19 +61,25 @@ class ForegroundRun:
         signal_reader().listen(tuple(numbers), partial(self._signalled, container, loop))
         try:
             await engine.prepare(takes_work=False)
-            return await container.execute(draft, partial(self._begun, container), partial(self._printed, container))
+            return await container.execute(draft, told, wait=wait, outer=outer)
         finally:
             container.engine = None
             await engine.stop(grace=0)
             signal_reader().leave(tuple(numbers))
 
-    def _begun(self, container: Container, id: RunId) -> None:
+    def _queued(self, container: Container, id: RunId) -> None:
         self._run = id
+        if self.signals:
+            self._stop(container, "interrupted")
+
+    def _waits(self, run: Run) -> None:
+        if not self._as_json and run.reason is not None and not run.ended:
+            say(f"run {run.id}: {run.reason}", "dim")
+
+    def _begun(self, id: RunId) -> None:
         self._voice = _Voice(OutputPrinter(id, as_json=self._as_json))
         if not self._as_json:
             say(f"run {id} begins", "dim")
-        if self.signals:
-            self._stop(container, "interrupted")
 
     async def _printed(self, container: Container, line: OutputLine) -> None:
         if self._voice is None or self.is_unread:

@@ -16,6 +16,7 @@ from ostinato.config import Settings
 from ostinato.engine.admission import Admission
 from ostinato.engine.announcer import Announcer
 from ostinato.engine.budgets import BudgetKeeper
+from ostinato.engine.direct import DirectRuns
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.fence import Fence
 from ostinato.engine.lease import Lease, new_node_id
@@ -30,15 +31,14 @@ from ostinato.engine.statistics import Statistics
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
-from ostinato.errors import Conflict, StoreError
+from ostinato.errors import StoreError
 from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.logs import get_logger, one_line
-from ostinato.models.ids import RunId
 from ostinato.models.node import NodeBeat
-from ostinato.models.run import ClaimedRun, NewRun
+from ostinato.models.run import ClaimedRun
 from ostinato.plurals import counted
 from ostinato.stores.base import Store
 
@@ -89,6 +89,9 @@ class Engine:
         self.lease = self._new_lease(lease)
         self.rescuer = Rescuer(
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
+        )
+        self.direct = DirectRuns(
+            store.runs, self.runner, clock, lambda: self.id, lease, self.fence, self.reconciler, self.rescuer, announcer
         )
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
@@ -178,31 +181,20 @@ class Engine:
         tasks, slots = counted(len(self.registry.tasks), "task"), counted(self.settings.slots, "slot")
         log.info("node %s started: %s, %s", self.id, tasks, slots)
 
-    async def execute(self, run: NewRun) -> RunId:
-        """Execute one run here, at once, whatever lanes and slots say; answers when it has begun.
-
-        On an engine that is only prepared, the services that such a run needs are started with it.
-        """
-        if not self.is_started:
-            self.watchdog.start("recorder", self.recorder.run)
-            self.watchdog.start("reporter", self.recorder.report)
-            self.watchdog.start("budgets", self.budgets.run)
-            self.watchdog.start("lease", self.lease.run)
-            self.watchdog.start("fence", self.fence.run)
-            self.watchdog.start("waker", self.waker.run)
-        await self.fence.wait()
-        node = self.id
-        self.reconciler.starting += 1
-        try:
-            claimed = await self.store.runs.start_run(run, node, self.clock.now())
-            await self.fence.wait()
-            if node != self.id:
-                raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
-            self.runner.start(self.runner.load(claimed))
-            self.announcer.started((claimed,))
-        finally:
-            self.reconciler.starting -= 1
-        return claimed.id
+    def attend(self) -> None:
+        """On an engine that is only prepared: start the services that a run needs which is executed here."""
+        if self.watchdog.services:
+            return
+        self.direct.rescues = True
+        for name, service in (
+            ("recorder", self.recorder.run),
+            ("reporter", self.recorder.report),
+            ("budgets", self.budgets.run),
+            ("lease", self.lease.run),
+            ("fence", self.fence.run),
+            ("waker", self.waker.run),
+        ):
+            self.watchdog.start(name, service)
 
     async def stop(self, grace: float | None = None) -> None:
         """Drain: claim nothing more, let running work end within the grace, cut off the rest, write it, and leave.
@@ -215,6 +207,7 @@ class Engine:
         self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         self.lease.signal.set()  # tell the others now, not at the next beat
         await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine")
+        await self.direct.close(self._patience(until))
         self._put_back(await self.dispatcher.close(until))
         await self.watchdog.stop("dispatcher")
         try:

@@ -21,7 +21,7 @@ from ostinato.logs import get_logger
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId
 from ostinato.models.policy import DEFAULT, load_policy
-from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.run import NEVER_STARTED, ClaimedRun, Finish
 from ostinato.models.states import Cause
 from ostinato.models.work_kinds import is_task, unserved
 from ostinato.plurals import counted
@@ -106,6 +106,9 @@ class Rescuer:
     async def _stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Sequence[ClaimedRun]:
         stale = await self._runs.stale_runs(silent, now)
         self._announcer.lost(stale.lost, now)
+        if stale.bound:
+            ended = (await self._runs.cancel_runs(stale.bound, NEVER_STARTED, now)).ended
+            log.warning("ended %s that waited for nodes that are gone", counted(len(ended), "run"))
         return stale.runs
 
     async def _finish(self, crashed: Sequence[Finish]) -> int:

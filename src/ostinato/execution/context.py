@@ -16,6 +16,7 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.errors import InvalidInput, NotRunning
+from ostinato.execution.nested import nested_runs
 from ostinato.execution.output import CappedText, storable
 from ostinato.execution.secrets import NO_SECRETS
 from ostinato.models.ids import RunId
@@ -215,6 +216,11 @@ class RunContext:
     # The runner's side.
 
     @property
+    def is_cancelled(self) -> bool:
+        """Whether it should stop, whether its work has seen that or not."""
+        return self._cancelled
+
+    @property
     def claimed(self) -> ClaimedRun:
         return self._claimed
 
@@ -253,6 +259,8 @@ class RunContext:
 
     def request_cancel(self) -> None:
         self._cancelled = True
+        if nested_runs.outer:
+            nested_runs.stop(self, "was told to stop")
 
     def take_report(self, *, final: bool = False) -> tuple[str | None, str | None, Sequence[OutputPart]]:
         """Progress and totals as JSON, None for what was never said; and the output since the last call."""

@@ -265,6 +265,8 @@ def _said_of(claimed: ClaimedRun, context: RunContext) -> dict[str, str]:
     """What scripts may rely on in their environment."""
     return {
         "OSTINATO_RUN_ID": str(claimed.id),
+        "OSTINATO_NODE": claimed.node or "",
+        "OSTINATO_OUTER_RUNS": ",".join(map(str, claimed.outer)),
         "OSTINATO_SCHEDULE": claimed.schedule or "",
         "OSTINATO_PROJECT": claimed.project or "",
         "OSTINATO_DUE_AT": from_micros(claimed.due_at).isoformat().replace("+00:00", "Z"),

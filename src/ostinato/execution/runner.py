@@ -23,6 +23,7 @@ from ostinato.execution.executors.function import AsyncFunctions, ThreadFunction
 from ostinato.execution.executors.of_kinds import load_functions, make_executors
 from ostinato.execution.executors.process import ProcessFunctions
 from ostinato.execution.finishing import make_finish
+from ostinato.execution.nested import nested_runs
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.preparation import Preparation, needs_preparation
@@ -120,6 +121,8 @@ class Runner:
         self.threads = WorkerThreads()
         tuning = settings.tuning
         self._stop_seconds = tuning.function_stop_seconds
+        self._nested_seconds = tuning.command_kill_seconds + 5
+        """How long what a run executes may take to end, before the run itself does."""
         self._async = AsyncFunctions(self._stop_seconds)
         self._threaded = ThreadFunctions(self.threads, self._stop_seconds)
         self._process = ProcessFunctions(tuning)
@@ -325,6 +328,8 @@ class Runner:
         _disarm(active)
         _halt(active)
         grace = self._stop_seconds if active.executor is None else active.executor.stop_seconds
+        if active.context in nested_runs.outer:
+            grace += self._nested_seconds
         # In real time, whatever the clock says: it is this process that waits.
         active.timer = asyncio.get_running_loop().call_later(grace, self._give_up, active)
 
@@ -353,6 +358,8 @@ class Runner:
                 self._given_up.remove(active)
                 self.on_late_end(claimed.id, claimed.token)
             return
+        if nested_runs.outer and not given_up and nested_runs.hold(active.context, partial(active.done, outcome)):
+            return  # it ends after what it executes
         del self._active[claimed.id]
         _disarm(active)
         work = None if active.call is None else active.call.work

@@ -13,7 +13,7 @@ from ostinato.models.work_kinds import KindField, ProcessWork, Work, WorkField, 
 __all__ = ["check_added"]
 
 _SECRETS = ({str}, {dict[str, str]})
-_OURS_ALONE = ("needs", "conversation")
+_OURS_ALONE = ("needs", "conversation", "turn")
 """What a node without the package could not know: whether it may take a run, and which runs go in turn."""
 
 

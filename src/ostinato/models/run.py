@@ -23,6 +23,7 @@ __all__ = [
     "CANCELLED",
     "CLEARED",
     "INTERRUPTED",
+    "NEVER_STARTED",
     "USAGE",
     "WAITED_TOO_LONG",
     "Attempt",
@@ -30,6 +31,7 @@ __all__ = [
     "Ending",
     "Finish",
     "NewRun",
+    "OuterRun",
     "Progress",
     "Report",
     "Run",
@@ -231,6 +233,18 @@ class ClaimedRun:
     """Of its schedule; the runner fills in that of the settings for a run that has none."""
     totals: str | None = None
     """What its earlier attempts counted, as JSON."""
+    outer: Sequence[RunId] = ()
+    """The runs that it is executed inside of, the innermost first, if there are any in this database."""
+
+
+class OuterRun(NamedTuple):
+    """A run whose work asks for another one, right there."""
+
+    id: RunId
+    node: NodeId | None
+    """Where it is executed: no other database has a node of this name."""
+    outer: Sequence[RunId] = ()
+    """The runs that it is executed inside of itself, the innermost first."""
 
 
 @dataclass(slots=True)
@@ -310,10 +324,14 @@ _ENDED_AS = {
     Cause.STALE: RunState.SKIPPED,
     Cause.DEBOUNCED: RunState.SKIPPED,
     Cause.EXPIRED: RunState.EXPIRED,
+    Cause.NODE_LOST: RunState.FAILED,
 }
 CANCELLED = Ending(Cause.CANCELLED, "cancelled")
 INTERRUPTED = Ending(Cause.INTERRUPTED, "interrupted by a newer message of its session")
 CLEARED = Ending(Cause.LANE_CLEARED, "lane cleared")
+NEVER_STARTED = Ending(
+    Cause.NODE_LOST, "the process that was to execute it was lost before its turn came: it never started"
+)
 WAITED_TOO_LONG = Ending(Cause.EXPIRED, "waited longer than its max age before it could start")
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "DROPPED",
     "MESSAGE_KEYS",
     "REFUSED",
+    "SHARED_TURN",
     "STALE",
     "STOPPED",
     "Delivery",
@@ -40,6 +41,7 @@ __all__ = [
     "Stopped",
     "carrier_text",
     "debounced",
+    "in_shared_turn",
     "in_turn",
     "is_stale",
     "known_message",
@@ -56,6 +58,8 @@ STALE = Ending(Cause.STALE, "stale: it was sent before its session was stopped")
 STOPPED = Ending(Cause.SESSION_STOPPED, "its session was stopped")
 MESSAGE_KEYS = "message:"
 """What the keys of messages begin with; others may not."""
+SHARED_TURN = "schedule: run "
+"""How the lines are called in which runs wait that share the turn of another one: no schedule can have such a name."""
 
 
 _JUMPED: Micros = 5 * 60 * 1_000_000
@@ -121,9 +125,9 @@ DropName = Literal["old", "new"]
 
 def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:
     """The policy with a session if its work continues a conversation: those go one after the other."""
-    if policy.session is not None or (conversation := work.conversation(project)) is None:
+    if policy.session is not None or (turn := work.turn(project)) is None:
         return policy
-    return replace(policy, session=f"{work.kind}:{conversation}")
+    return replace(policy, session=turn)
 
 
 def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:
@@ -131,6 +135,16 @@ def in_turn(run: NewRun, schedule: str, policy: Policy) -> NewRun:
     if policy.session is None:
         return replace(run, session=f"schedule:{schedule}", waiting=True)
     return replace(run, session=policy.session, waiting=True, mode=Mode.QUEUE)
+
+
+def in_shared_turn(run: NewRun, around: Sequence[tuple[RunId, str | None]]) -> NewRun:
+    """A run that is executed inside of others, the innermost first, each with its session. Where one of them has the
+    turn that it would wait for, it shares that: then it only waits for others that share it too."""
+    line = None
+    for id, session in reversed(around):
+        if session is not None and session in (run.session, line):
+            line = f"{SHARED_TURN}{id}"
+    return run if line is None else replace(run, session=line, mode=None)
 
 
 @dataclass(frozen=True, slots=True)

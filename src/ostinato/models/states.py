@@ -101,7 +101,7 @@ class Cause(StrEnum):
     SILENT = "silent"
     """It said nothing for longer than its policy allows."""
     NODE_LOST = "node_lost"
-    """Its node was lost while it ran, or could not renew its lease."""
+    """Its node was lost while it ran or waited for its turn there, or could not renew its lease."""
     CUT_OFF = "cut_off"
     """Its node was stopped while it ran."""
     CANCELLED = "cancelled"
@@ -128,7 +128,8 @@ STARTS: frozenset[RunState] = frozenset({_Q, RunState.SKIPPED, RunState.MISSED})
 """What a new row may say."""
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
-    _Q: frozenset({_R, RunState.CANCELLED, RunState.SKIPPED, RunState.EXPIRED, RunState.SUPERSEDED}),
+    # To failed: the one process that would have started it is gone.
+    _Q: frozenset({_R, RunState.FAILED, RunState.CANCELLED, RunState.SKIPPED, RunState.EXPIRED, RunState.SUPERSEDED}),
     # Back to queued: a retry, a snooze, a rescue, or a drain that ran out of grace.
     _R: frozenset(
         {

@@ -66,6 +66,11 @@ class Work:
         """The key of the conversation that it continues: such runs go one after the other."""
         return None
 
+    def turn(self, project: str | None) -> str | None:
+        """The session in which it waits for its turn; None if nothing but its policy says one."""
+        conversation = self.conversation(project)
+        return None if conversation is None else f"{self.kind}:{conversation}"
+
 
 class ProcessWork(Work):
     """Work in a process of its own, which has a folder and variables around it."""

@@ -164,7 +164,7 @@ class Agent(ProcessWork):
     def __post_init__(self) -> None:
         if not isinstance(self.prompt, str) or (self.prompt and not self.prompt.strip()):
             raise InvalidInput("an agent needs a prompt", field="prompt", hint="such as Summarise the new issues")
-        self._check_context()
+        _check_context(self.context)
         check_key(self.cli, "cli", "give the name of an agent, such as claude")
         check_text("system", self.system)
         for what in ("model", "permission_mode", "mcp_config"):
@@ -175,26 +175,37 @@ class Agent(ProcessWork):
         check_env(self.env)
         check_text("folder", self.folder)
 
-    def _check_context(self) -> None:
-        if self.context in (None, "isolated", "group"):
-            return
-        name = self.context.removeprefix("session:") if isinstance(self.context, str) else ""
-        if name == self.context or not name.strip():
-            raise InvalidInput(
-                f"context cannot be {self.context!r}", field="context", hint="it is isolated, group or session:NAME"
-            )
-        check_session(name, "context")
-
     @property
     def is_continued(self) -> bool:
         """Whether it goes on with a conversation, and does not begin a new one each time."""
-        return self.context not in (None, "isolated")
+        return self.context not in _FRESH
 
     def conversation(self, project: str | None) -> str | None:
         """The key of the conversation that it continues; None for a fresh one."""
         if not self.is_continued:
             return None
         return f"{self.cli}/{self.context}" + (f"/{project}" if self.context == "group" and project else "")
+
+    def turn(self, project: str | None) -> str | None:
+        """The session of its conversation; a named one is the session of this name, where others send messages."""
+        if self.context in (*_FRESH, "group"):
+            return ProcessWork.turn(self, project)
+        return self.context.removeprefix(_NAMED)
+
+
+_FRESH = (None, "isolated")
+_NAMED = "session:"
+
+
+def _check_context(context: Any) -> None:
+    """A context of an agent; the name of a conversation is the key of a session."""
+    if context in (*_FRESH, "group"):
+        return
+    if not isinstance(context, str) or not context.removeprefix(_NAMED).strip() or not context.startswith(_NAMED):
+        raise InvalidInput(
+            f"context cannot be {context!r}", field="context", hint="it is isolated, group or session:NAME"
+        )
+    check_session(context.removeprefix(_NAMED), "context")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine, OutputPart, lines_to_tell, output_lines, output_text
 from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_key, make_policy, policy_text
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
-from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Sent, with_turn
+from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Agent, Function, Unreadable, Work, work_text
+from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 from ostinato.service.audit import audited
@@ -131,24 +131,13 @@ class RunService:
 
     @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
     async def draft(self, /, work: WorkLike, *, project: str | None = None, **policy: Unpack[PolicyOptions]) -> NewRun:
-        """The run that `enqueue_work` would queue, for whoever executes it right away, once."""
+        """The run that `enqueue_work` would queue, for whoever executes it here, once, when its turn has come."""
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
         settled = await self._policy(found, {**options, **policy, "retry": 0}, project)
-        if settled.session is not None and isinstance(found, Agent):
-            await self._check_idle(settled.session)
-        spec = EnqueueSpec(found.needs or "")
-        (run,) = _new_runs(spec, [found], settled, project, self._clock.now())
-        return replace(run, trigger=Trigger.MANUAL, session=None)
-
-    async def _check_idle(self, session: str) -> None:
-        """Two runs must not continue one conversation at once."""
-        found = await self._store.sessions.get_session(session)
-        if found is not None and found.running + found.queued:
-            raise Conflict(
-                f"its conversation is in use: 'ostinato session show {session}' says by which run; wait for it, "
-                "or use context isolated"
-            )
+        (run,) = _new_runs(EnqueueSpec(found.needs or ""), [found], settled, project, self._clock.now())
+        run = replace(run, trigger=Trigger.MANUAL)
+        return run if run.session is None else replace(run, waiting=True, mode=Mode.QUEUE)
 
     async def _policy(self, work: Work, options: Mapping[str, Any], project: str | None) -> Policy:
         if project is not None:
@@ -294,7 +283,7 @@ class RunService:
             raise Conflict(f"run {id} is {run.state}: it can be retried when it has ended")
         if isinstance(run.work, Unreadable):
             raise Conflict(f"run {id} cannot be retried: {run.work.reason}")
-        new = await self._store.runs.repeat_run(run.id, self._clock.now())
+        new = await self._store.runs.repeat_run(run.id, self._clock.now(), run.work.turn(run.project))
         if new is None:
             raise NotFound(f"run {id} was removed in the meantime")
         return fresh(await self.get(new))

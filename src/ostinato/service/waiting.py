@@ -18,6 +18,7 @@ from ostinato.models.lane import Bucket, Lane, parse_rate
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
+from ostinato.models.session import SHARED_TURN
 from ostinato.models.states import ACTIVE, RunState
 from ostinato.models.work_kinds import unserved
 from ostinato.stores.base import Store
@@ -42,6 +43,8 @@ def why_waiting(
         return f"it is not ready before {_moment(run.ready_at)}"
     if run.waiting:
         return _of_turn(run, before)
+    if run.node is not None:
+        return f"the process that is to execute it, {run.node}, is about to start it"
     running = [node for node in nodes if node.state != "lost"]
     lane = next((lane for lane in lanes if lane.name == run.lane), None)
     return (
@@ -74,6 +77,9 @@ def _of_turn(run: Run, before: RunId | None) -> str:
     behind = "" if before is None else f", behind run {before}"
     if run.session == f"schedule:{run.schedule}":
         return f"it waits for its turn: the runs of its schedule go one after the other{behind}"
+    if run.session is not None and run.session.startswith(SHARED_TURN):
+        outer = run.session.removeprefix(SHARED_TURN)
+        return f"it waits for its turn: what shares the turn of run {outer} goes one after the other{behind}"
     return f"it waits for its turn in its session {run.session!r}{behind}"
 
 

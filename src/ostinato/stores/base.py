@@ -20,13 +20,14 @@ from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
 from ostinato.stores.quarantine import QuarantineStore
-from ostinato.stores.runs import Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Stale, StateCount
+from ostinato.stores.runs import Bound, Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Stale, StateCount
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = [
     "RECORDED_AHEAD",
+    "Bound",
     "Cancelled",
     "Claim",
     "Claimed",

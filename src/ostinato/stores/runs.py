@@ -14,7 +14,7 @@ from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 
-__all__ = ["Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Stale", "StateCount"]
+__all__ = ["Bound", "Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Stale", "StateCount"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,18 @@ class Stale:
 
     runs: Sequence[ClaimedRun] = ()
     lost: Sequence[NodeId] = ()
+    bound: Sequence[RunId] = ()
+    """Queued runs that only such a node would have started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What came of a run that is to wait in its session for the node that asks."""
+
+    id: RunId | None
+    """None if it was not to wait, and would have had to."""
+    before: RunId | None = None
+    """The run for whose end it would have waited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +136,19 @@ class RunStore(Protocol):
         is active already is an error."""
         ...
 
-    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
-        """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run."""
+    async def queue_bound(self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True) -> Bound:
+        """Queue a run in its session that this node starts itself when its turn comes, and no claim takes. With `wait`
+        False nothing is queued if it would not be its turn at once."""
+        ...
+
+    async def start_bound(self, id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+        """Start such a run if it is its turn, whatever lanes say; ask again as often as need be. One that has waited
+        longer than its max age is ended. None if it is not started: its row says why."""
+        ...
+
+    async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:
+        """A new run, by hand and ready now, of the same work with the same policy; None if there is no such run. It
+        waits in the session of the first, or, if that was in none that people see, in the one of its `turn`."""
         ...
 
     async def claim_runs(self, claim: Claim) -> Claimed: ...
@@ -149,7 +172,7 @@ class RunStore(Protocol):
 
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Stale:
         """Declare nodes lost that have not been heard of since the given `seen_at`, and answer what was running on
-        lost or vanished nodes."""
+        lost or vanished nodes, or waited for them."""
         ...
 
     async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:

@@ -66,7 +66,7 @@ candidate AS MATERIALIZED (
                 WHERE {_QUEUED} AND lane = o.lane AND priority = p.priority AND ready_at <= %(horizon)s
                   AND (task IS NULL OR task = ANY (%(tasks)s::text[]))
                   AND (expires_at IS NULL OR expires_at > %(now)s) AND (NOT burst OR ready_at <= %(now)s)
-                  AND {MAY_START}
+                  AND node IS NULL AND {MAY_START}
                 ORDER BY ready_at, id LIMIT greatest(least(o.free, o.tokens, %(room)s), 0) FOR UPDATE SKIP LOCKED
             ) r LIMIT greatest(least(o.free, o.tokens, %(room)s), 0)
         ) first_ready

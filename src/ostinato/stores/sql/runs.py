@@ -13,10 +13,11 @@ from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import ClaimedRun, Ending, NewRun, Report, Run
 from ostinato.models.states import Cause
-from ostinato.stores.base import Cancelled, Stale
+from ostinato.stores.base import Bound, Cancelled, Stale
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql import changes, given_up, output, overview
 from ostinato.stores.sql.arrivals import let_in
+from ostinato.stores.sql.bound import LOST, queue_bound, start_bound
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Dialect, reading
 from ostinato.stores.sql.ends import wait_for_finish
@@ -36,8 +37,11 @@ _REPEAT = """
 INSERT INTO runs (schedule_id, kind, task, work, policy, lane, priority, state, trigger, due_at, ready_at, project,
                   session, mode, waiting)
 SELECT schedule_id, kind, task, work, policy, lane, priority, 'queued', 'manual', :now::bigint, :now::bigint, project,
-       CASE WHEN mode IS NOT NULL THEN session END, CASE WHEN mode IS NOT NULL THEN 'queue' END, mode IS NOT NULL
-FROM runs WHERE id = :id RETURNING id, session, schedule_id
+       t.turn, CASE WHEN t.turn IS NOT NULL THEN 'queue' END, t.turn IS NOT NULL
+FROM runs, (
+    SELECT CASE WHEN mode IS NOT NULL THEN session ELSE :turn::text END AS turn FROM runs WHERE id = :id
+) t
+WHERE id = :id RETURNING id, session, schedule_id
 """
 _REPORT = """
 UPDATE runs AS r SET progress = coalesce(f.progress, r.progress), totals = coalesce(f.totals, r.totals)
@@ -58,7 +62,7 @@ _TASKS: dict[Dialect, str] = {
 _UNCLAIMABLE = f"""
 {_CLAIM}
 WHERE r.state = 'queued' AND r.waiting = FALSE AND r.ready_at < :ready_before AND r.task IS NOT NULL
-  AND r.task NOT IN (SELECT t.value FROM nodes n, {{}} WHERE n.lost_at IS NULL)
+  AND r.node IS NULL AND r.task NOT IN (SELECT t.value FROM nodes n, {{}} WHERE n.lost_at IS NULL)
 LIMIT 1000
 """
 _EXPLAIN = """
@@ -120,9 +124,21 @@ class Runs(ABC, Generic[C]):
 
         return await self._database.write(start)
 
-    async def repeat_run(self, id: RunId, now: Micros) -> RunId | None:
+    async def queue_bound(self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True) -> Bound:
+        assert run.session is not None
+        return await self._database.write(
+            lambda db: queue_bound(db, self._parts, run, node, now, wait=wait), sessions=[run.session]
+        )
+
+    async def start_bound(self, id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+        sessions = await self._sessions_of([id])
+        return await self._database.write(
+            lambda db: start_bound(db, self._parts, id, node, now), once=False, sessions=sessions
+        )
+
+    async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:
         async def repeat(db: C) -> RunId | None:
-            rows = await db.fetch(_REPEAT, {"id": id, "now": now})
+            rows = await db.fetch(_REPEAT, {"id": id, "now": now, "turn": turn})
             if not rows:
                 return None
             new, session, schedule_id = rows[0]
@@ -131,7 +147,8 @@ class Runs(ABC, Generic[C]):
                 await let_in(db, self._parts, session, [RunId(new)], now)
             return RunId(new)
 
-        return await self._database.write(repeat, wakes=True, sessions=await self._sessions_of([id]))
+        sessions = await self._sessions_of([id])
+        return await self._database.write(repeat, wakes=True, sessions=sessions if turn is None else {*sessions, turn})
 
     async def forget_given_up(self, ended: Sequence[tuple[RunId, int]]) -> None:
         await self._database.write(lambda db: forget_given_up(db, ended), wakes=True, once=False)
@@ -173,7 +190,8 @@ class Runs(ABC, Generic[C]):
     async def stale_runs(self, silent: Sequence[tuple[NodeId, Micros]], now: Micros) -> Stale:
         lost = await self._declare_lost(silent, now) if silent else []
         rows = await self._database.read(lambda db: db.fetch(_STALE))
-        return Stale([load_claimed(row) for row in rows], lost)
+        bound = await self._database.read(lambda db: db.fetch(LOST))
+        return Stale([load_claimed(row) for row in rows], lost, [RunId(id) for (id,) in bound])
 
     async def unclaimable_runs(self, ready_before: Micros) -> list[ClaimedRun]:
         def query(db: C) -> Any:

@@ -34,7 +34,7 @@ _PICK_WHERE = """
 SELECT {columns} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE r.state = 'queued' AND r.waiting = 0 AND r.lane = ? AND r.priority = ? AND r.ready_at <= ?
   AND (r.task IS NULL OR r.task IN (SELECT value FROM json_each(?))) AND (r.expires_at IS NULL OR r.expires_at > ?)
-  AND (r.burst = 0 OR r.ready_at <= ?) {unless}
+  AND (r.burst = 0 OR r.ready_at <= ?) AND r.node IS NULL {unless}
 ORDER BY r.ready_at, r.id LIMIT ?
 """
 _PICK = _PICK_WHERE.format(columns=CLAIM_COLUMNS, unless="")

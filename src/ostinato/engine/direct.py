@@ -1,0 +1,161 @@
+"""Runs that this process executes because somebody here asked for it: no lane and no slot holds them back.
+
+Their session does: such a run waits in the queue of its session, bound to this node, which starts it itself when its
+turn has come. direct_execution.py follows them to their end; the rescuer ends what a lost node leaves waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from ostinato.clock import Clock, Micros
+from ostinato.engine.announcer import Announcer
+from ostinato.engine.fence import Fence
+from ostinato.engine.reconciler import Reconciler
+from ostinato.engine.rescuer import Rescuer
+from ostinato.errors import Conflict, StoreError, StoreUnavailable
+from ostinato.execution.runner import Runner
+from ostinato.logs import get_logger, one_line
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import NEVER_STARTED, ClaimedRun, Ending, NewRun
+from ostinato.models.states import Cause
+from ostinato.stores.base import RunStore
+
+__all__ = ["DirectRuns"]
+
+log = get_logger("ostinato.engine")
+
+_FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
+_NEVER = 1 << 62
+_LEFT = Ending(Cause.CANCELLED, "its process was stopped before its turn came")
+
+
+class DirectRuns:
+    """Starts them, at once or in their turn."""
+
+    def __init__(
+        self,
+        runs: RunStore,
+        runner: Runner,
+        clock: Clock,
+        node: Callable[[], NodeId],
+        lease: Micros,
+        fence: Fence,
+        reconciler: Reconciler,
+        rescuer: Rescuer,
+        announcer: Announcer,
+    ) -> None:
+        self._runs = runs
+        self._runner = runner
+        self._clock = clock
+        self._node = node
+        self._lease = lease
+        self._fence = fence
+        self._reconciler = reconciler
+        self._rescuer = rescuer
+        self._announcer = announcer
+        self._waiting: dict[RunId, Micros] = {}
+        """Those that are queued here, and until when."""
+        self._is_closed = False
+        self.rescues = False
+        """Whether a run that waits here looks for lost nodes meanwhile: where no other service does."""
+
+    async def start(self, run: NewRun, outer: Sequence[RunId] = ()) -> RunId:
+        """Execute a run that is in no session; answers when it has begun."""
+        await self._fence.wait()
+        node = self._node()
+
+        async def insert() -> ClaimedRun:
+            return await self._runs.start_run(run, node, self._clock.now())
+
+        claimed = await self._begin(insert, node, outer)
+        assert claimed is not None
+        return claimed.id
+
+    async def queue(self, run: NewRun, *, wait: bool) -> RunId:
+        """Put a run into the queue of its session; a Conflict if it would have to wait there and must not."""
+        bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait)
+        if bound.id is None:
+            raise Conflict(
+                f"session {run.session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
+            )
+        self._waiting[bound.id] = _NEVER if run.expires_at is None else run.expires_at
+        return bound.id
+
+    async def take_turn(self, id: RunId, outer: Sequence[RunId], waits: Callable[[], Awaitable[None]]) -> bool:
+        """Start such a run when its turn has come; False if it has ended before, or others have it now.
+
+        `waits` is called once, if it has to wait.
+        """
+        node, pause, rescued_at = self._node(), 0.0, self._clock.steady()
+        is_away = False
+        try:
+            while True:
+                try:
+                    if (is_begun := await self._try(id, node, outer)) is not None:
+                        return is_begun
+                    if self.rescues and self._clock.steady() - rescued_at >= self._lease // 3:
+                        rescued_at = self._clock.steady()
+                        await self._rescuer.rescue()
+                    is_away = False
+                except StoreUnavailable as error:
+                    if not is_away:
+                        log.warning("run %s waits for its turn, and for the database: %s", id, one_line(error))
+                    is_away = True
+                if not pause:
+                    await waits()
+                pause = min(max(pause * 2, _FIRST_LOOK), _LONGEST_LOOK)
+                await asyncio.sleep(pause)
+        finally:
+            del self._waiting[id]
+
+    async def _try(self, id: RunId, node: NodeId, outer: Sequence[RunId]) -> bool | None:
+        """Whether it has begun; None if it goes on waiting."""
+        run = await self._runs.get_run(id)
+        if run is None or run.ended or run.node != node:
+            return False
+        if node != self._node():
+            await self.stop(id, NEVER_STARTED)  # this process lost its lease, and nobody starts what its old name left
+            return False
+        if run.waiting and self._clock.now() < self._waiting[id]:
+            if self._is_closed:
+                await self.stop(id, _LEFT)
+            return None
+        await self._fence.wait()
+        claimed = await self._begin(lambda: self._runs.start_bound(id, node, self._clock.now()), node, outer)
+        return None if claimed is None else True
+
+    async def _begin(
+        self, start: Callable[[], Awaitable[ClaimedRun | None]], node: NodeId, outer: Sequence[RunId]
+    ) -> ClaimedRun | None:
+        """Start it in the ledger and then here, unless others have taken over meanwhile."""
+        self._reconciler.starting += 1
+        try:
+            claimed = await start()
+            if claimed is None:
+                return None
+            await self._fence.wait()
+            if node != self._node():
+                raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
+            claimed.outer = outer
+            self._runner.start(self._runner.load(claimed))
+            self._announcer.started((claimed,))
+        finally:
+            self._reconciler.starting -= 1
+        return claimed
+
+    async def stop(self, id: RunId, ending: Ending) -> None:
+        """Tell a run to stop that is under way here, or end it while it waits."""
+        if not self._runner.cancel(id, ending):
+            await self._runs.cancel_runs([id], ending, self._clock.now())
+
+    async def close(self, seconds: float) -> None:
+        """This process stops: what waits here will not be started. The database has so many seconds to take that."""
+        self._is_closed = True
+        if self._waiting:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._runs.cancel_runs(list(self._waiting), _LEFT, self._clock.now())
+            except (StoreError, TimeoutError) as error:
+                log.warning("what waits for its turn here could not be ended: others will do it (%s)", one_line(error))

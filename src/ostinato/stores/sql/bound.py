@@ -1,0 +1,89 @@
+"""Queued runs that are bound to a node: no claim takes them, the node starts each itself when its turn has come.
+
+Everything here happens inside the caller's transaction, which has locked the session of the run. Neighbours:
+arrivals.py, and each store's claims.py, which leaves them out.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from ostinato.clock import Micros
+from ostinato.models.event import EventKind
+from ostinato.models.ids import NodeId, RunId
+from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun, NewRun
+from ostinato.models.session import Mode
+from ostinato.stores.base import Bound
+from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
+from ostinato.stores.sql.arrivals import let_in
+from ostinato.stores.sql.connection import Connection
+from ostinato.stores.sql.ends import end_queued
+from ostinato.stores.sql.events import note_runs
+from ostinato.stores.sql.parts import Parts
+
+__all__ = ["LOST", "queue_bound", "start_bound"]
+
+C = TypeVar("C", bound=Connection)
+
+LOST = """
+SELECT r.id FROM runs r LEFT JOIN nodes n ON n.id = r.node
+WHERE r.state = 'queued' AND r.node IS NOT NULL AND (n.id IS NULL OR n.lost_at IS NOT NULL)
+"""
+"""Those whose node is lost or has vanished: nobody will start them."""
+_BIND = "UPDATE runs SET node = :node WHERE id = :id"
+_MOST = "SELECT CASE WHEN throttled THEN 1 ELSE max_concurrent END FROM sessions WHERE key = :key"
+_IN_TURN = """
+SELECT id, mode FROM runs WHERE session = :key AND waiting = FALSE AND state IN ('queued', 'running') ORDER BY id
+"""
+_WAITING = "SELECT min(id) FROM runs WHERE session = :key AND state = 'queued' AND waiting = TRUE AND later = FALSE"
+_EXPIRED = "SELECT id FROM runs WHERE id = :id AND state = 'queued' AND node = :node AND expires_at <= :now"
+_START = """
+UPDATE runs SET state = 'running', token = token + 1, attempt = attempt + 1, started_at = :now,
+                cause = NULL, reason = NULL, error = NULL
+WHERE id = :id AND state = 'queued' AND waiting = FALSE AND node = :node
+  AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = :node AND lost_at IS NOT NULL)
+RETURNING id
+"""
+_STARTED = f"""
+SELECT {CLAIM_COLUMNS} FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id
+WHERE r.id = :id AND r.state = 'running' AND r.node = :node
+"""
+
+
+async def queue_bound(db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Micros, *, wait: bool) -> Bound:
+    """Put a run into the queue of its session for this node alone; if it must not `wait`, only if it would not."""
+    session = run.session
+    assert session is not None
+    if not wait and (before := await _before(db, session)) is not None:
+        return Bound(None, before)
+    id = await parts.insert_new(db, run)
+    await db.run(_BIND, {"id": id, "node": node})
+    if run.mode is None:
+        await parts.give_turns(db, [session])
+    else:
+        await let_in(db, parts, session, [id], now)
+    return Bound(id)
+
+
+async def _before(db: Connection, session: str) -> RunId | None:
+    """The run for whose end another one would have to wait."""
+    key = {"key": session}
+    in_turn = await db.fetch(_IN_TURN, key)
+    waiting = await db.fetch_value(_WAITING, key)
+    rows = await db.fetch(_MOST, key)
+    is_full = len(in_turn) >= (rows[0][0] if rows else 1) or any(mode == Mode.FOLLOWUP for _, mode in in_turn)
+    if waiting is None and not is_full:
+        return None
+    return RunId(in_turn[0][0] if in_turn else waiting)
+
+
+async def start_bound(db: C, parts: Parts[C], id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+    """Start it, as a claim does, if it is its turn. Whoever asks again, because the answer was lost, gets it again."""
+    values = {"id": id, "node": node, "now": now}
+    if await db.fetch(_EXPIRED, values):
+        await end_queued(db, parts, [id], WAITED_TOO_LONG, now)
+        return None
+    if await db.fetch(_START, values):
+        await note_runs(db, EventKind.STARTED, [id], now)
+    rows = await db.fetch(_STARTED, values)
+    return load_claimed(rows[0]) if rows else None
