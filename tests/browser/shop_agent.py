@@ -18,7 +18,7 @@ ANSWERS = {
     ),
 }
 COSTS = {"total_cost_usd": 0.21, "num_turns": 3, "duration_ms": 4200}
-USAGE = {"input_tokens": 40, "cache_read_input_tokens": 133_960, "output_tokens": 380}
+USAGE = {"input_tokens": 40, "cache_read_input_tokens": 96_140, "output_tokens": 380}
 MODELS = {"opus": {"contextWindow": 200_000, "costUSD": 0.21}}
 
 

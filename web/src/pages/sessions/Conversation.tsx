@@ -17,8 +17,9 @@ import { lastTalk, messageTo, type ModeChoice, type Recipient, recipientOf } fro
 import { Thread } from "@/pages/sessions/Thread";
 import { threadOf } from "@/pages/sessions/entries";
 import { type Outbox, useOutbox } from "@/pages/sessions/useOutbox";
+import { useDraft } from "@/state/drafts";
 
-/** What is written and not sent yet. It outlives the tab. */
+/** What is written and not sent yet. */
 export interface Writing extends Outbox {
   text: string;
   setText: (text: string) => void;
@@ -27,13 +28,13 @@ export interface Writing extends Outbox {
 }
 
 export function useWriting(session: string): Writing {
-  const [text, setText] = useState("");
+  const [text, change] = useDraft(`session ${session}`);
   const [mode, setMode] = useState<ModeChoice>("");
   const outbox = useOutbox(session, (returned) =>
     // Something may have been written meanwhile.
-    setText((written) => (written === "" ? returned : `${returned}\n${written}`)),
+    change((written) => (written === "" ? returned : `${returned}\n${written}`)),
   );
-  return { ...outbox, text, setText, mode, setMode };
+  return { ...outbox, text, setText: (next) => change(() => next), mode, setMode };
 }
 
 interface ConversationProps {

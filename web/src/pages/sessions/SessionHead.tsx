@@ -9,11 +9,16 @@ import { counted } from "@/time/format";
 const FULL = 0.6;
 
 export function SessionHead({ session }: { session: Session }) {
-  const { running, queued, max_concurrent, oldest_at, sent_at, stopped_at } = session;
+  const { running, queued, throttled, max_concurrent, oldest_at, sent_at, stopped_at } = session;
   return (
     <dl className="flex flex-wrap gap-x-6 gap-y-1.5 rounded-lg border border-line bg-surface px-4 py-2 text-sm sm:gap-x-8">
       <Fact name="Running">
-        {running} <span className="text-muted max-sm:hidden">(at most {max_concurrent} at once)</span>
+        {running}{" "}
+        {throttled ? (
+          <span className="text-warn">(throttled to one at a time: its context is nearly full)</span>
+        ) : (
+          <span className="text-muted max-sm:hidden">(at most {max_concurrent} at once)</span>
+        )}
       </Fact>
       <Fact name="Queued">
         {queued}

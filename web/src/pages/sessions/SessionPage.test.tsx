@@ -199,6 +199,33 @@ describe("the box", () => {
     expect(screen.queryByRole("article", { name: "Message on its way" })).toBeNull();
   });
 
+  it("brings back, in their order, all that was written until the first could not be sent", async () => {
+    let answer: (answer: Response) => void = () => undefined;
+    const asked = stubServer({
+      ...answers([agentRun(1, "hello")]),
+      [`POST ${AT}/messages`]: () => new Promise<Response>((resolve) => (answer = resolve)),
+    });
+    open();
+    await userEvent.type(await box(), "one{Enter}");
+    await userEvent.type(await box(), "two{Enter}");
+    await userEvent.type(await box(), "thr");
+    answer(problem(409, "the queue is full"));
+    expect(await screen.findByText("the queue is full")).toBeDefined();
+    expect((await box()).value).toBe("one\ntwo\nthr");
+    expect(posted(asked)).toHaveLength(1);
+  });
+
+  it("keeps what is written, and what the login that ended did not let through, when the page is left", async () => {
+    stubServer({ ...answers([agentRun(1, "hello")]), [`POST ${AT}/messages`]: problem(401, "log in first") });
+    const { router } = open();
+    await userEvent.type(await box(), "half a thought{Enter}");
+    await screen.findByText("log in first");
+    await act(() => router.navigate({ to: "/elsewhere" }));
+    expect(screen.queryByLabelText("Message")).toBeNull();
+    await act(() => router.navigate({ to: "/sessions/$key", params: { key: KEY } }));
+    expect((await box()).value).toBe("half a thought");
+  });
+
   it("keeps what is written while another tab is looked at", async () => {
     stubServer({ ...answers([agentRun(1, "hello")]), [`GET ${AT}/events`]: { items: [] } });
     open();
@@ -250,6 +277,13 @@ describe("the head", () => {
     expect(screen.getByText(/tokens: 12,000 in, 900 out · 7 turns/)).toBeDefined();
     const meter = screen.getByRole("meter", { name: "How full the context is" });
     expect(meter.getAttribute("aria-valuetext")).toBe("134,000 of 200,000 tokens, 67 %");
+  });
+
+  it("says that a throttled session goes one at a time", async () => {
+    stubServer(answers([], { throttled: true, max_concurrent: 3 }));
+    open();
+    expect(await screen.findByText(/throttled to one at a time/)).toBeDefined();
+    expect(screen.queryByText(/at most 3 at once/)).toBeNull();
   });
 
   it("stop all says what will go, and asks first", async () => {

@@ -9,7 +9,6 @@ import { useMay } from "@/api/queries/me";
 import { useSession, useStopSession } from "@/api/queries/sessions";
 import type { Session } from "@/api/types";
 import { Badge } from "@/components/Badge";
-import { Banner } from "@/components/Banner";
 import { Button } from "@/components/Button";
 import { classes, FILL } from "@/components/classes";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
@@ -99,11 +98,6 @@ function Body({ session }: { session: Session }) {
   const writing = useWriting(session.key);
   return (
     <div className={classes(FILL, "gap-3")}>
-      {session.throttled && (
-        <Banner tone="warn" title="Throttled">
-          It runs one at a time, because its context window is nearly full.
-        </Banner>
-      )}
       <SessionHead session={session} />
       <Tabs
         label="Conversation and events"

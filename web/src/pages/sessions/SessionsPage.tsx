@@ -34,7 +34,7 @@ export function SessionsPage() {
     <>
       <PageHeader
         title="Sessions"
-        description="A session is a durable mailbox: its messages run one after the other, and an agent answers them as one conversation."
+        description="A session is a durable mailbox: its messages run one after the other."
         actions={
           <Button variant="primary" icon="send" why={may.reason} onClick={() => setSending(true)}>
             Send a message

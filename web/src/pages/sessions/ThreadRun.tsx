@@ -131,7 +131,7 @@ function UnderWay({ run }: { run: Run }) {
 }
 
 function Answer({ run }: { run: Run }) {
-  if (answerText(run) === null) return <p className="text-sm text-muted">Done, without an answer.</p>;
+  if (!answerText(run)) return <p className="text-sm text-muted">Done, without an answer.</p>;
   return <RunText run={run} part="result" read={(whole) => answerText(whole) ?? ""} mono={isJsonAnswer(run)} />;
 }
 
