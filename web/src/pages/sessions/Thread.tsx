@@ -37,7 +37,7 @@ export function Thread({ entries, unsent, earlier }: ThreadProps) {
           onScroll();
           keepPlace();
         }}
-        className="min-h-56 flex-[1_1_0px] overflow-y-auto [overflow-anchor:none] focus-visible:-outline-offset-2"
+        className="min-h-44 flex-[1_1_0px] overflow-y-auto [overflow-anchor:none] focus-visible:-outline-offset-2"
       >
         <div ref={content} className="flex flex-col gap-4 p-3 sm:p-4">
           <Earlier earlier={earlier} onAsk={() => setFollowing(false)} />
