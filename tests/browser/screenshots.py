@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
-from tests.browser import shop
+from ostinato import Agent, Ostinato, RunHandle
+from tests.browser import shop, shop_agent
 from tests.browser.scenario import play
 from tests.browser.seed import ZONE, fill_shop
 from tests.browser.server import Server
@@ -17,17 +20,36 @@ from tests.doors.command_line import Process, eventually
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 TOKENS = [("ci", "operator"), ("grafana", "viewer"), ("deploy", "admin")]
-MESSAGES = [
-    ("chat:ada", "Is the blue lamp in stock?"),
-    ("chat:ada", "And by when would it be here?"),
-    ("chat:ada", "Two of them, please."),
-    ("chat:grace", "My invoice is wrong"),
+CONVERSATION = [
+    "Is the blue lamp in stock, and by when would it be here?",
+    "Hm, the red one then.",
+    "No, sorry: two of the blue ones, please.",
 ]
+
+
+def converse(folder: Path) -> None:
+    """A question that is answered, and one that is interrupted by the next, which the agent works on."""
+    app = Ostinato(f"sqlite:///{folder / 'ostinato.db'}", tz=ZONE)
+    chat = partial(app.sessions.send, "chat:ada", agent=Agent(model="opus"), project="shop", debounce=0)
+    lamp, red, blue = CONVERSATION
+    chat(lamp).wait(timeout="1m")
+    _is_begun(chat(red))
+    _is_begun(chat(blue, mode="interrupt"))
+    app.sessions.send("chat:grace", "My invoice is wrong", task="chat.reply", debounce=0)
+    app.stop()
+
+
+def _is_begun(run: RunHandle) -> None:
+    eventually(lambda: run.get().state == "running", "the agent is at it")
 
 
 def take_screenshots(folder: Path) -> None:
     fill_shop(folder, datetime.now(UTC))
     shutil.copy(shop.__file__, folder / "shop.py")
+    agent = folder / "claude"
+    agent.write_text(f"#!{sys.executable} -IS\n{Path(shop_agent.__file__).read_text()}")
+    agent.chmod(0o755)
+    (folder / "ostinato.toml").write_text(f"[agents.claude]\ncommand = {json.dumps([str(agent)])}\n")
     with (
         Server(folder, "--app", "shop:app", zone=ZONE) as server,
         Process(folder, ("worker", "--app", "shop:app"), "worker") as worker,
@@ -36,8 +58,7 @@ def take_screenshots(folder: Path) -> None:
         run = server.cli("schedule", "trigger", "reindex-search").strip()
         for name, role in TOKENS:
             server.cli("token", "add", name, "--role", role)
-        for key, text in MESSAGES:
-            server.cli("session", "send", key, text, "--task", "chat.reply", "--debounce", "0s")
+        converse(folder)
         token = server.cli("token", "add", "ada", "--role", "admin").split()[-1]
         pictures = {"SCREENSHOT_FOLDER": str(IMAGES), "SCREENSHOT_RUN": run, "SCREENSHOT_TOKEN": token}
         play("screenshots", server, folder / "browser", **pictures)

@@ -14,6 +14,7 @@ from tests.browser import hostile, shop
 from tests.browser.scenario import BOUNDED
 from tests.browser.seed import fill_shop, fill_with_many
 from tests.browser.server import Server
+from tests.engine.stand_in import StandIn
 
 Play = Callable[..., None]
 
@@ -47,6 +48,15 @@ def test_without_an_engine_the_page_says_how_to_start_one_and_sees_what_others_r
 
 def test_lanes_sessions_and_nodes_are_steered_from_the_page(play: Play, served_shop: Server) -> None:
     play("steering", served_shop)
+
+
+def test_a_session_is_a_conversation_with_an_agent(tmp_path: Path, play: Play) -> None:
+    folder = tmp_path / "chat"
+    folder.mkdir()
+    agent = StandIn(tmp_path / "agent")
+    (folder / "ostinato.toml").write_text(f"[agents.claude]\ncommand = {json.dumps([str(agent.path)])}\n")
+    with Server(folder) as server:
+        play("chat", server)
 
 
 @pytest.fixture

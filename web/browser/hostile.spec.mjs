@@ -22,6 +22,8 @@ await scenario(async ({ page, logIn }) => {
     ["/lanes", ""],
     ["/sessions", SESSION],
     [`/sessions/${encodeURIComponent(SESSION)}`, SESSION],
+    [`/sessions/${encodeURIComponent(SESSION)}`, "payload <script>"],
+    [`/sessions/${encodeURIComponent(SESSION)}`, "result <script>"],
     ["/nodes", ""],
     ["/settings?tab=audit", NAME],
   ];

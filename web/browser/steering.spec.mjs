@@ -42,7 +42,7 @@ await scenario(async ({ page, logIn, cli }) => {
     const [session] = JSON.parse(await cli("session", "ls", "--json"));
     return session.running === 0 && session.queued === 0;
   });
-  await page.getByText("cancelled").first().waitFor();
+  await page.getByRole("log", { name: "Conversation" }).getByText("stopped", { exact: true }).waitFor();
 
   // A node takes no more work for a while.
   await page.getByRole("link", { name: "Nodes" }).first().click();

@@ -2,6 +2,7 @@
 
 import { Tabs as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { classes, FILL } from "@/components/classes";
 
 export interface Tab {
   id: string;
@@ -14,11 +15,13 @@ interface TabsProps {
   tabs: Tab[];
   value: string;
   onChange: (id: string) => void;
+  /** The content takes the height that the column around it has left. */
+  fill?: boolean;
 }
 
-export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+export function Tabs({ label, tabs, value, onChange, fill = false }: TabsProps) {
   return (
-    <Radix.Root value={value} onValueChange={onChange}>
+    <Radix.Root value={value} onValueChange={onChange} className={classes(fill && FILL)}>
       <Radix.List aria-label={label} className="flex gap-1 overflow-x-auto border-b border-line">
         {tabs.map((tab) => (
           <Radix.Trigger
@@ -31,7 +34,11 @@ export function Tabs({ label, tabs, value, onChange }: TabsProps) {
         ))}
       </Radix.List>
       {tabs.map((tab) => (
-        <Radix.Content key={tab.id} value={tab.id} className="pt-4 focus-visible:outline-offset-4">
+        <Radix.Content
+          key={tab.id}
+          value={tab.id}
+          className={classes("pt-4 focus-visible:outline-offset-4", fill && tab.id === value && FILL)}
+        >
           {tab.content}
         </Radix.Content>
       ))}

@@ -1,7 +1,7 @@
 /** Things as the server would send them, to be changed by each test. */
 
 import { POLICIES } from "@/api/policies";
-import type { KindField, Overview, Policy, Run, Schedule, ShellWork } from "@/api/types";
+import type { AgentWork, KindField, Overview, Policy, Run, Schedule, Session, ShellWork } from "@/api/types";
 
 export const sampleRun = (changes: Partial<Run> = {}): Run => ({
   id: 7,
@@ -50,6 +50,39 @@ export const sampleShell = (changes: Partial<ShellWork> = {}): ShellWork => ({
   nice: null,
   memory: null,
   cpu: null,
+  ...changes,
+});
+
+export const sampleAgent = (changes: Partial<AgentWork> = {}): AgentWork => ({
+  kind: "agent",
+  prompt: "Summarise the new issues",
+  context: "isolated",
+  cli: "claude",
+  model: null,
+  system: null,
+  permission_mode: null,
+  allowed_tools: [],
+  mcp_config: null,
+  env: {},
+  folder: null,
+  ...changes,
+});
+
+export const sampleSession = (changes: Partial<Session> = {}): Session => ({
+  key: "dm:42",
+  running: 0,
+  queued: 0,
+  oldest_at: null,
+  max_concurrent: 1,
+  throttled: false,
+  stopped_at: null,
+  sent_at: "2026-11-16T10:00:00Z",
+  cost_usd: 0,
+  tokens_in: 0,
+  tokens_out: 0,
+  turns: 0,
+  context_used: null,
+  context_window: null,
   ...changes,
 });
 

@@ -2,6 +2,7 @@
 
 import { cleanup, configure } from "@testing-library/react";
 import { afterEach, vi } from "vitest";
+import { forgetDrafts } from "@/state/drafts";
 
 // A busy machine may be slow; a test that waits for nothing fails a little later.
 configure({ asyncUtilTimeout: 15_000 });
@@ -13,6 +14,7 @@ window.scrollTo = () => undefined;
 afterEach(() => {
   cleanup();
   localStorage.clear();
+  forgetDrafts();
   vi.useRealTimers();
   vi.unstubAllGlobals();
 });

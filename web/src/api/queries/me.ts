@@ -22,13 +22,13 @@ export interface Permission {
   reason: string | undefined;
 }
 
-/** Whether the role of whoever is logged in is enough. */
-export function useMay(role: Role): Permission {
+/** Whether the role of whoever is logged in is enough for the deed. */
+export function useMay(role: Role, deed = "do this"): Permission {
   const me = useMe().data;
   const allowed = me !== undefined && RANK[me.role] >= RANK[role];
   if (allowed || me === undefined) return { allowed, reason: undefined };
-  const who = role === "admin" ? "Only an admin may do this" : "Only an operator or an admin may do this";
-  return { allowed, reason: `${who}; you are a ${me.role}.` };
+  const who = role === "admin" ? "Only an admin" : "Only an operator or an admin";
+  return { allowed, reason: `${who} may ${deed}; you are ${me.role === "viewer" ? "a" : "an"} ${me.role}.` };
 }
 
 export function useLogin() {

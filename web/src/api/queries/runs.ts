@@ -39,8 +39,9 @@ export function useRuns(filter: RunFilter = {}) {
   );
 }
 
-export function useRun(id: number) {
+export function useRun(id: number, enabled = true) {
   return useQuery({
+    enabled,
     queryKey: keys.run(id),
     queryFn: ({ signal }) => dataOf(api.GET("/api/runs/{id}", { params: at(id), signal })),
   });

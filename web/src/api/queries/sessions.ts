@@ -4,6 +4,7 @@ import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClie
 import { api, dataOf } from "@/api/client";
 import { useIntent } from "@/api/intent";
 import { keys } from "@/api/keys";
+import { type RunPages, freshPage } from "@/api/queries/freshPages";
 import { pagesOf } from "@/api/queries/pages";
 import type { NewMessage, Run, SessionEvent } from "@/api/types";
 
@@ -26,12 +27,25 @@ export function useSession(key: string) {
   });
 }
 
+/** Its runs, newest first; what is loaded of earlier ones is kept when there is news. */
 export function useMessages(key: string) {
+  const cache = useQueryClient();
+  const queryKey = [...keys.session(key), "messages"];
   return useInfiniteQuery(
-    pagesOf<Run>([...keys.session(key), "messages"], (cursor, signal) =>
-      api.GET("/api/sessions/{key}/messages", { params: { ...at(key), query: { cursor } }, signal }),
-    ),
+    pagesOf<Run>(queryKey, async (cursor, signal) => {
+      const load = () =>
+        dataOf(api.GET("/api/sessions/{key}/messages", { params: { ...at(key), query: { cursor } }, signal }));
+      return { data: await freshPage(() => cache.getQueryData<RunPages>(queryKey), cursor, load) };
+    }),
   );
+}
+
+/** What a queued run of a session waits for, asked for again whenever something happens in the session. */
+export function useWaiting({ id, session }: Pick<Run, "id" | "session">) {
+  return useQuery({
+    queryKey: [...keys.session(session ?? ""), "waiting", id],
+    queryFn: ({ signal }) => dataOf(api.GET("/api/runs/{id}", { params: { path: { id } }, signal })),
+  });
 }
 
 const PART = 1000;

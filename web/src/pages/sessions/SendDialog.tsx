@@ -1,34 +1,21 @@
-/** Puts a message into a session. */
+/** Puts a message into a session, new or not: to a task, or to an agent. */
 
 import { type FormEvent, useId, useState } from "react";
 import { ProblemError } from "@/api/client";
+import { useMay } from "@/api/queries/me";
 import { useSendMessage } from "@/api/queries/sessions";
-import { useTasks } from "@/api/queries/tasks";
-import type { NewMessage } from "@/api/types";
 import { Button } from "@/components/Button";
+import { Command } from "@/components/Command";
 import { ConfirmDialog } from "@/components/ConfirmDialog";
 import { Dialog } from "@/components/Dialog";
 import { TextArea, TextField } from "@/components/Field";
 import { ProblemNote } from "@/components/ProblemNote";
+import { Segmented } from "@/components/Segmented";
 import { Select } from "@/components/Select";
 import { useToast } from "@/components/Toast";
-
-const MODES = [
-  { value: "queue", label: "Queue: wait for its turn" },
-  { value: "followup", label: "Follow up: wait until nothing is under way, and run alone" },
-  { value: "interrupt", label: "Interrupt: stop what is under way, and go next" },
-] as const;
-
-type Mode = (typeof MODES)[number]["value"];
-
-/** JSON where it is JSON, else text: as on the command line. */
-export function readPayload(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
-}
+import { type Draft, draftMessage, NEW_DRAFT, sendCommand } from "@/pages/sessions/draft";
+import { MODES, modeOf, SEND_TO_AGENT } from "@/pages/sessions/recipient";
+import { RecipientFields } from "@/pages/sessions/RecipientFields";
 
 interface SendDialogProps {
   open: boolean;
@@ -40,15 +27,17 @@ interface SendDialogProps {
 export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
   const form = useId();
   const send = useSendMessage();
-  const [isTyped, setIsTyped] = useState(false);
+  const admin = useMay("admin", SEND_TO_AGENT);
+  const [draft, setDraft] = useState<Draft>({ ...NEW_DRAFT, session: session ?? "" });
   const [asking, setAsking] = useState(false);
   const close = (): void => {
     send.reset();
-    setIsTyped(false);
+    setDraft({ ...NEW_DRAFT, session: session ?? "" });
     setAsking(false);
     onOpenChange(false);
   };
-  const leave = (): void => (isTyped ? setAsking(true) : close());
+  const leave = (): void => (draft.text.trim() === "" ? close() : setAsking(true));
+  const why = draft.to === "agent" ? admin.reason : undefined;
   return (
     <Dialog
       open={open}
@@ -57,13 +46,21 @@ export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
       footer={
         <>
           <Button onClick={leave}>Cancel</Button>
-          <Button type="submit" form={form} variant="primary" icon="send" busy={send.isPending}>
+          <Button type="submit" form={form} variant="primary" icon="send" busy={send.isPending} why={why}>
             Send
           </Button>
         </>
       }
     >
-      <SendForm id={form} session={session} send={send} onTyped={setIsTyped} onSent={close} />
+      <SendForm
+        id={form}
+        isNew={session === undefined}
+        draft={draft}
+        onDraft={(changes) => setDraft((before) => ({ ...before, ...changes }))}
+        send={send}
+        why={why}
+        onSent={close}
+      />
       <ConfirmDialog
         open={asking}
         onOpenChange={setAsking}
@@ -79,29 +76,29 @@ export function SendDialog({ open, onOpenChange, session }: SendDialogProps) {
 
 interface SendFormProps {
   id: string;
-  session?: string;
+  /** The session is asked for. */
+  isNew: boolean;
+  draft: Draft;
+  onDraft: (changes: Partial<Draft>) => void;
   send: ReturnType<typeof useSendMessage>;
-  /** Whether there is a payload that would be lost. */
-  onTyped: (isTyped: boolean) => void;
+  /** Why it cannot be sent. */
+  why: string | undefined;
   onSent: () => void;
 }
 
-function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
-  const tasks = useTasks().data?.items ?? [];
-  const list = useId();
-  const [key, setKey] = useState(session ?? "");
-  const [task, setTask] = useState("");
-  const [text, setText] = useState("");
-  const [mode, setMode] = useState<Mode>("queue");
+const PLACED = ["key", "task", "payload", "mode", "project", "agent.model", "agent.cli", "agent.system"];
+
+function SendForm({ id, isNew, draft, onDraft, send, why, onSent }: SendFormProps) {
   const say = useToast();
   const fields = send.error instanceof ProblemError ? send.error.fields : {};
-  const isPlaced = ["key", "task", "payload", "mode"].some((name) => name in fields);
+  const isPlaced = PLACED.some((name) => name in fields);
+  const isAgent = draft.to === "agent";
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const message: NewMessage = { task: task.trim(), payload: readPayload(text), mode };
+    if (why !== undefined) return;
     send.mutate(
-      { key: key.trim(), message },
+      { key: draft.session.trim(), message: draftMessage(draft) },
       {
         onSuccess: (run) => {
           say({ title: `Sent: run ${run.id} carries the message` });
@@ -114,51 +111,52 @@ function SendForm({ id, session, send, onTyped, onSent }: SendFormProps) {
   return (
     <form id={id} onSubmit={submit} className="flex flex-col gap-4">
       {send.error !== null && !isPlaced && <ProblemNote error={send.error} />}
-      {session === undefined && (
+      {isNew && (
         <TextField
           label="Session"
           hint="Any key, such as dm:42. The first message creates the session."
           required
           error={fields["key"]}
-          value={key}
-          onChange={(event) => setKey(event.target.value)}
+          value={draft.session}
+          onChange={(event) => onDraft({ session: event.target.value })}
         />
       )}
-      <TextField
-        label="Task"
-        hint="It is called with the messages as a list, payloads."
-        required
-        list={list}
-        autoComplete="off"
-        error={fields["task"]}
-        value={task}
-        onChange={(event) => setTask(event.target.value)}
+      <Segmented
+        label="Who gets it"
+        value={draft.to}
+        options={[
+          { value: "task", label: "Task", icon: "gear" },
+          { value: "agent", label: "Agent", icon: "bolt" },
+        ]}
+        onChange={(to) => onDraft({ to })}
       />
-      <datalist id={list}>
-        {tasks.map((each) => (
-          <option key={each.name} value={each.name} />
-        ))}
-      </datalist>
+      <RecipientFields draft={draft} onDraft={onDraft} fields={fields} />
       <TextArea
-        label="Payload"
-        hint="Read as JSON if it is valid JSON, otherwise as text."
+        label={isAgent ? "Prompt" : "Payload"}
+        hint={isAgent ? undefined : "Read as JSON if it is valid JSON, otherwise as text."}
         required
-        mono
+        mono={!isAgent}
         rows={4}
         error={fields["payload"]}
-        value={text}
-        onChange={(event) => {
-          setText(event.target.value);
-          onTyped(event.target.value.trim() !== "");
-        }}
+        value={draft.text}
+        onChange={(event) => onDraft({ text: event.target.value })}
       />
       <Select
         label="Mode"
         options={MODES}
-        value={mode}
+        value={draft.mode}
         error={fields["mode"]}
-        onChange={(next) => setMode(MODES.find((each) => each.value === next)?.value ?? "queue")}
+        onChange={(next) => onDraft({ mode: modeOf(next) })}
       />
+      {why !== undefined && (
+        <p role="note" className="text-sm text-muted">
+          {why}
+        </p>
+      )}
+      <div className="flex flex-col gap-1 text-xs text-muted">
+        On the command line:
+        <Command text={sendCommand(draft)} />
+      </div>
     </form>
   );
 }

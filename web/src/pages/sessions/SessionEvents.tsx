@@ -11,7 +11,7 @@ import { QueryView } from "@/components/QueryView";
 import { look } from "@/components/stateLook";
 import { Time } from "@/components/Time";
 import { VirtualRows } from "@/components/VirtualRows";
-import { sendCommand } from "@/pages/sessions/sendCommand";
+import { sendCommand } from "@/pages/sessions/draft";
 
 const KINDS: Record<string, { tone: BadgeTone; icon: IconName }> = {
   enqueued: { tone: "wait", icon: "inbox" },
@@ -44,7 +44,7 @@ export function SessionEvents({ session }: { session: string }) {
               icon="history"
               title="No events yet"
               text="Messages that are sent, started, finished or stopped appear here. To send one:"
-              command={sendCommand(session)}
+              command={sendCommand({ session })}
             />
           ) : (
             <VirtualRows

@@ -15,6 +15,7 @@ import { SearchField } from "@/components/SearchField";
 import { Segmented } from "@/components/Segmented";
 import { Ago } from "@/components/Time";
 import { VirtualRows } from "@/components/VirtualRows";
+import { totalText } from "@/pages/run/Totals";
 import { SendDialog } from "@/pages/sessions/SendDialog";
 import { useUrlState } from "@/state/urlState";
 
@@ -117,6 +118,9 @@ function SessionRow({ session }: { session: Session }) {
         )}
         {session.running === 0 && session.queued === 0 && <span className="text-xs text-muted">idle</span>}
       </span>
+      {session.cost_usd > 0 && (
+        <span className="text-xs text-muted tabular-nums">{totalText("cost_usd", session.cost_usd)}</span>
+      )}
       <span className="w-28 text-right text-xs text-muted max-sm:w-auto">
         sent <Ago at={session.sent_at} />
       </span>
