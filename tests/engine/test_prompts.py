@@ -12,7 +12,7 @@ from ostinato.config import AgentCli
 from ostinato.models.session_options import read_session_defaults
 from ostinato.models.states import Cause
 from ostinato.models.work import Function
-from ostinato.testing import drain, simulate
+from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import MakeApp, eventually
 from tests.engine.stand_in import StandIn
 from tests.processes import lives
@@ -213,6 +213,55 @@ def test_a_stop_ends_the_agent_and_the_session_goes_on(
     assert not any(map(lives, pids))
     assert waiting.wait(timeout="60s").state == ("succeeded" if stop == "stop" else "cancelled")
     assert app.sessions.send("dm:42", "Still there?", **chat).wait(timeout="60s").state == "succeeded"
+
+
+def test_what_an_agent_says_is_there_while_it_works(db: str, make_app: MakeApp, stand_in: StandIn) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli}).start()
+    sent = app.sessions.send("dm:42", "play:slow=100000", agent=True, debounce=0)
+    eventually(lambda: "line 2\n" in app.runs.output(sent.id))
+    assert sent.get().state is RunState.RUNNING
+    app.sessions.stop("dm:42")
+    assert sent.wait(timeout="60s").state is RunState.CANCELLED
+
+
+def test_what_an_agent_leaves_behind_is_ended_with_its_answer(
+    agent_app: Ostinato, stand_in: StandIn, tmp_path: Path
+) -> None:
+    agent_app.projects.add("desk", tmp_path)
+    assert asked(agent_app, "play:fork", project="desk").state is RunState.SUCCEEDED
+    (pid,) = map(int, _read(tmp_path / "pids").split())
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize("play", ["play:dies", "play:cut-off"])
+def test_after_an_agent_that_died_in_mid_stream_the_session_goes_on_in_the_same_conversation(
+    agent_app: Ostinato, play: str
+) -> None:
+    first, failed, last = (asked(agent_app, text) for text in ("Hello", play, "And now?"))
+    assert (failed.state, failed.cause, failed.attempt) == (RunState.FAILED, Cause.AGENT_ERROR, 1)
+    assert last.result["session_id"] == first.result["session_id"]
+    assert last.result["text"] == "message 3: And now?"
+
+
+def test_a_message_that_comes_meanwhile_waits_or_follows_as_its_mode_says(
+    db: str, make_app: MakeApp, stand_in: StandIn, tmp_path: Path, fake_clock: FakeClock
+) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli}).start()
+    app.projects.add("desk", tmp_path)
+    chat: dict[str, Any] = {"agent": Agent(), "project": "desk"}
+    first = app.sessions.send("dm:42", "play:wait", debounce=0, **chat)
+    eventually(lambda: _read(tmp_path / "waiting"))
+    waiting = [app.sessions.send("dm:42", text, debounce=0, **chat) for text in ("one", "two")]
+    following = set()
+    for text in ("a", "b"):
+        following.add(app.sessions.send("dm:42", text, mode="followup", debounce="1ms", **chat).id)
+        fake_clock.advance("1s")  # the timer is over, and a followup is joined until it starts
+    assert [app.runs.get(one.id).state for one in waiting] == [RunState.QUEUED] * 2
+    (tmp_path / "go").touch()
+    app.wait_idle(timeout="60s")
+    assert first.get().state is RunState.SUCCEEDED
+    assert [call["prompt"] for call in stand_in.calls] == ["play:wait", "one", "two", "a\n\nb"]
+    assert len(following) == 1
 
 
 def _read(path: Path) -> str:
