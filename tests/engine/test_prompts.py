@@ -108,6 +108,20 @@ def test_an_agent_that_had_begun_is_not_asked_again_unless_somebody_says_so(agen
     assert (sent.get().cause, sent.get().attempt) == (Cause.OVERLOADED, 4)
 
 
+def test_a_session_pays_for_the_agents_that_its_tasks_execute(db: str, make_app: MakeApp, stand_in: StandIn) -> None:
+    app = make_app(db, agents={"claude": stand_in.cli})
+
+    @app.task
+    async def reply(payloads: list[str]) -> str:
+        run = await app.aio.execute(Agent(payloads[0], context="session:dm:42"))
+        return str(run.result["text"])
+
+    app.start()
+    sent = app.sessions.send("dm:42", "Hello", task=reply, debounce=0)
+    assert sent.wait(timeout="60s").result == "message 1: Hello"
+    assert app.sessions.get("dm:42").cost_usd == 0.25
+
+
 def test_a_session_that_has_used_up_its_day_answers_no_more(agent_app: Ostinato, stand_in: StandIn) -> None:
     budget = Budget(per_run_usd=0.5, per_day_usd=0.7)
     assert asked(agent_app, "Hello", budget=budget).state is RunState.SUCCEEDED

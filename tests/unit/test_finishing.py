@@ -11,7 +11,7 @@ from ostinato.execution.context import RunContext
 from ostinato.execution.finishing import make_finish
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.models.policy import DEFAULT
-from ostinato.models.run import Finish
+from ostinato.models.run import Finish, SessionUsage
 from tests.rows import START, claimed_run
 
 
@@ -26,7 +26,7 @@ def finished(counted: dict[str, float], **row: Any) -> Finish:
 def test_the_usage_of_an_attempt_is_its_own_and_the_totals_are_the_runs() -> None:
     earlier = '{"cost_usd":0.1,"turns":3,"copied":9}'
     finish = finished({"cost_usd": 0.2, "copied": 1}, session="dm:42", totals=earlier)
-    assert finish.usage == {"cost_usd": 0.2}
+    assert finish.usage == SessionUsage("dm:42", {"cost_usd": 0.2})
     assert msgspec.json.decode(finish.totals or "") == {"cost_usd": 0.3, "turns": 3, "copied": 1}
 
 

@@ -24,7 +24,7 @@ from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.output import OutputPart
 from ostinato.models.project import Conversation
-from ostinato.models.run import Finish, unstorable
+from ostinato.models.run import Finish, SessionUsage, unstorable
 from ostinato.models.states import Cause, RunState
 from ostinato.plurals import counted
 from ostinato.stores.base import RunStore
@@ -161,7 +161,7 @@ def _read(path: Path) -> tuple[str, list[Finish]]:
 
 
 def _finish(row: dict[str, Any]) -> Finish:
-    conversation = row["conversation"]
+    conversation, usage = row["conversation"], row.get("usage")
     return Finish(
         **{
             **row,
@@ -169,6 +169,7 @@ def _finish(row: dict[str, Any]) -> Finish:
             "cause": None if row["cause"] is None else Cause(row["cause"]),
             "output": [OutputPart(**part) for part in row["output"]],
             "conversation": None if conversation is None else Conversation(**conversation),
+            "usage": None if usage is None else SessionUsage(*usage),
         }
     )
 

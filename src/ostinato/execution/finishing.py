@@ -17,7 +17,8 @@ from ostinato.execution.throttle import is_full
 from ostinato.models.budget import MICRO, UNKNOWN
 from ostinato.models.policy import Policy
 from ostinato.models.project import Conversation
-from ostinato.models.run import ClaimedRun, Finish
+from ostinato.models.run import ClaimedRun, Finish, SessionUsage
+from ostinato.models.session import SHARED_TURN
 from ostinato.models.work_kinds import Work
 
 __all__ = ["make_finish"]
@@ -37,7 +38,10 @@ def make_finish(
     if policy.budget is not None and (claimed.schedule_id is not None or claimed.session is not None):
         finish.cost = _cost(context)
     if claimed.session is not None:
-        finish.usage = {**(context.usage or {}), **outcome.context} or None
+        # What shares the turn of an outer run was executed for the session of that.
+        session = policy.session if claimed.session.startswith(SHARED_TURN) else claimed.session
+        used = {**(context.usage or {}), **outcome.context}
+        finish.usage = SessionUsage(session, used) if used and session is not None else None
         finish.throttled = is_full(**outcome.context)
     return finish
 

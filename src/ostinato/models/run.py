@@ -36,6 +36,7 @@ __all__ = [
     "Report",
     "Run",
     "RunFilter",
+    "SessionUsage",
     "StoredWork",
     "cancelled",
     "ended_as",
@@ -247,6 +248,14 @@ class OuterRun(NamedTuple):
     """The runs that it is executed inside of itself, the innermost first."""
 
 
+class SessionUsage(NamedTuple):
+    """What is added to what a session has used so far."""
+
+    session: str
+    used: Mapping[str, float]
+    """Of USAGE, and how full its agent's context is then."""
+
+
 @dataclass(slots=True)
 class Finish:
     """What became of a claimed run: an end, or (state queued) another try at `ready_at`.
@@ -289,9 +298,8 @@ class Finish:
     cost: int | None = None
     """For a run with a budget: what this attempt cost, in millionths of a dollar, instead of what it reserved, if it
     did; budget.UNKNOWN counts as all of that."""
-    usage: Mapping[str, float] | None = None
-    """For a run of a session: what this attempt alone used of USAGE, and how full its agent's context is then; None if
-    it told nothing of it."""
+    usage: SessionUsage | None = None
+    """For a run of a session: what this attempt alone used; None if it told nothing of that."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None

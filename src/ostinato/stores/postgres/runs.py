@@ -59,6 +59,7 @@ class PostgresRuns(Runs[Connection]):
             return answer
 
         sessions = {finish.session for finish in finishes if finish.session is not None} | budget_locks(finishes)
+        sessions |= {finish.usage.session for finish in finishes if finish.usage is not None}
         # An end that was written before is known again by its row; another try is not.
         once = any(finish.state is RunState.QUEUED for finish in finishes)
         if claim is None:

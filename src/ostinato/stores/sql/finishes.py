@@ -198,8 +198,8 @@ async def _leave(db: C, parts: Parts[C], written: Sequence[Finish]) -> None:
         }
         await db.run(_CONVERSE, values)
     for finish in written:
-        if finish.usage is not None and finish.session is not None:
-            await db.run(_USE, {"key": finish.session, **used(finish.usage)})
+        if finish.usage is not None:
+            await db.run(_USE, {"key": finish.usage.session, **used(finish.usage.used)})
     await settle_costs(db, written)
 
 

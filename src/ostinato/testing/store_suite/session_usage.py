@@ -8,7 +8,7 @@ import pytest
 
 from ostinato.clock import Micros
 from ostinato.models.budget import MICRO, UNKNOWN, Budget, Grant, Reservation, SessionBudget, Spending
-from ostinato.models.run import ClaimedRun
+from ostinato.models.run import ClaimedRun, SessionUsage
 from ostinato.stores.base import Store
 from ostinato.testing.store_suite.builders import HOUR, NOW, claim_one, finish, retry
 from ostinato.testing.store_suite.mailbox import send, session
@@ -30,10 +30,10 @@ async def reserve(store: Store, run: ClaimedRun, owner: SessionBudget = CHAT, no
 async def test_a_session_sums_up_what_every_attempt_used(store: Store) -> None:
     run = await sent(store)
     failed = {"cost_usd": 0.25, "tokens_in": 100, "tokens_out": 20, "turns": 1}
-    assert not (await store.runs.finish_runs([retry(run, ready_at=NOW, usage=failed)])).lost
+    assert not (await store.runs.finish_runs([retry(run, ready_at=NOW, usage=SessionUsage("s", failed))])).lost
     again = await claim_one(store, now=NOW + HOUR)
     used = {"cost_usd": 0.5, "tokens_in": 10, "context_used": 150_000, "context_window": 200_000}
-    assert not (await store.runs.finish_runs([finish(again, usage=used)])).lost
+    assert not (await store.runs.finish_runs([finish(again, usage=SessionUsage("s", used))])).lost
     shown = await session(store)
     assert (shown.cost_usd, shown.tokens_in, shown.tokens_out, shown.turns) == (0.75, 110, 20, 1)
     assert (shown.context_used, shown.context_window) == (150_000, 200_000)
@@ -42,17 +42,17 @@ async def test_a_session_sums_up_what_every_attempt_used(store: Store) -> None:
 async def test_how_full_its_context_is_stays_until_it_is_told_anew(store: Store) -> None:
     run = await sent(store)
     told = {"context_used": 10, "context_window": 100}
-    await store.runs.finish_runs([finish(run, usage=told)])
+    await store.runs.finish_runs([finish(run, usage=SessionUsage("s", told))])
     run = await sent(store)
-    await store.runs.finish_runs([finish(run, usage={"cost_usd": 1})])
+    await store.runs.finish_runs([finish(run, usage=SessionUsage("s", {"cost_usd": 1}))])
     shown = await session(store)
     assert (shown.context_used, shown.context_window, shown.cost_usd) == (10, 100, 1)
 
 
 async def test_what_comes_too_late_adds_nothing(store: Store) -> None:
     run = await sent(store)
-    await store.runs.finish_runs([finish(run, usage={"cost_usd": 1})])
-    late = finish(run, usage={"cost_usd": 1}, finished_at=NOW + HOUR)
+    await store.runs.finish_runs([finish(run, usage=SessionUsage("s", {"cost_usd": 1}))])
+    late = finish(run, usage=SessionUsage("s", {"cost_usd": 1}), finished_at=NOW + HOUR)
     assert list((await store.runs.finish_runs([late])).lost) == [run.id]
     assert (await session(store)).cost_usd == 1
 
