@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
 
@@ -365,7 +366,7 @@ class Runner:
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
         if active.stop is not None and not given_up and _obeyed(active, outcome):
-            outcome = _stopped(active, ended=True)
+            outcome = replace(_stopped(active, ended=True), conversation=outcome.conversation)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if outcome.blame is Blame.NODE and outcome.kind is OutcomeKind.PUT_OFF:
             self._tell_starved(claimed, outcome)

@@ -218,7 +218,7 @@ class _AgentCall(ProcessCall):
             context.log(f"ostinato: the report of this attempt:\n{report}")
         # Only a result says that it had answered by then: of plain text, nobody knows whether it was all.
         if self._is_stopping and (outcome.kind is not OutcomeKind.RETURNED or stream.is_plain):
-            return STOPPED
+            return replace(STOPPED, conversation=_conversation(ended))  # the next message goes on from there
         left = None if outcome.blame is Blame.SETUP else _conversation(ended)
         if left is None and self._work.is_continued and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")
