@@ -222,3 +222,51 @@ def test_times_go_with_the_zone_of_the_settings(web: Web, admin: Client, tmp_pat
     asked = [admin.get(f"/api/{path}") for path in (*read, "projects/blog", "tokens", "logins", "audit")]
     done = [admin.post(f"/api/{path}") for path in ("lanes/main/pause", "lanes/main/resume", "nodes/n1/drain")]
     assert [answer.json()["zone"] for answer in (*made, *asked, *done)] == ["Europe/Berlin"] * 16
+
+
+PROMPT = {"agent": {"model": "opus", "env": {"TOKEN": "s3cret-value"}}, "payload": "Hello"}
+
+
+def test_a_prompt_is_queued_for_the_agent_of_its_session(admin: Client, web: Web) -> None:
+    viewer = web.script("viewer")
+    first = admin.post("/api/sessions/dm%3A42/messages", PROMPT)
+    again = admin.post("/api/sessions/dm%3A42/messages", {**PROMPT, "payload": "And more"})
+    assert (first.status_code, again.status_code, again.json()["id"]) == (201, 201, first.json()["id"])
+    work = admin.get(f"/api/runs/{first.json()['id']}").json()["work"]
+    assert (work["kind"], work["prompt"], work["context"]) == ("agent", "Hello\n\nAnd more", "session:dm:42")
+    assert (work["model"], work["env"]) == ("opus", {"TOKEN": "s3cret-value"})
+    assert viewer.get(f"/api/runs/{first.json()['id']}").json()["work"]["env"] == {"TOKEN": "***"}
+    session = viewer.get("/api/sessions/dm%3A42").json()
+    assert (session["cost_usd"], session["tokens_in"], session["context_used"]) == (0, 0, None)
+
+
+def test_only_an_admin_sends_a_prompt(operator: Client, web: Web) -> None:
+    for client in (operator, web.script("viewer")):
+        answer = client.post("/api/sessions/dm%3A42/messages", PROMPT)
+        assert answer.status_code == 403
+    assert operator.get("/api/sessions").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"payload": "Hello"}, "task"),
+        ({**PROMPT, "task": "answer"}, "task"),
+        ({**PROMPT, "agent": {"context": "shared"}}, "agent.context"),
+        ({**PROMPT, "agent": {"context": "group"}}, "context"),
+        ({**PROMPT, "agent": {"prompt": "hi"}}, "agent.prompt"),
+        ({**PROMPT, "payload": " "}, "payload"),
+        ({**PROMPT, "silent": "soon"}, "silent"),
+        ({**PROMPT, "budget": 3}, "budget"),
+        ({**PROMPT, "cap": 0}, "cap"),
+    ],
+)
+def test_what_is_wrong_with_a_prompt_is_told_by_its_field(admin: Client, body: dict[str, Any], field: str) -> None:
+    answer = admin.post("/api/sessions/dm%3A42/messages", body)
+    assert answer.status_code == 422
+    assert [error["field"] for error in answer.json()["errors"]] == [field]
+
+
+def test_a_prompt_for_a_project_that_is_not_there_is_told(admin: Client) -> None:
+    answer = admin.post("/api/sessions/dm%3A42/messages", {**PROMPT, "project": "nope"})
+    assert answer.status_code == 404
