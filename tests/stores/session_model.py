@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ostinato.clock import Micros
-from ostinato.models.run import CLEARED, INTERRUPTED
+from ostinato.models.run import CLEARED, INTERRUPTED, NEVER_STARTED
 from ostinato.models.session import DROPPED, STALE, STOPPED, Delivery, Drop, Mode, Stopped
 from ostinato.models.states import RunState
 
@@ -51,7 +51,7 @@ class Letter:
 
     def is_like(self, other: Letter) -> bool:
         """Whether one run can carry both."""
-        return (self.task, self.agent, self.mode) == (other.task, other.agent, other.mode)
+        return (self.agent or f"task {self.task}", self.mode) == (other.agent or f"task {other.task}", other.mode)
 
 
 @dataclass
@@ -134,6 +134,10 @@ class Post:
     def running(self) -> list[Entry]:
         return [one for one in self.entries.values() if one.is_running]
 
+    def bound(self, node: str) -> list[Entry]:
+        """Queued, and only this node may start them."""
+        return [one for one in self.queued() if one.node == node]
+
     def with_turn(self) -> list[Entry]:
         """Queued, and only their lane and their time can hold them up."""
         return [one for one in self.queued() if one.has_turn]
@@ -143,7 +147,7 @@ class Post:
         ready = [
             one
             for one in self.with_turn()
-            if one.letter.lane == lane and one.ready_at <= (now if one.is_burst else now + ahead)
+            if one.letter.lane == lane and one.node is None and one.ready_at <= (now if one.is_burst else now + ahead)
         ]
         return sorted(ready, key=lambda one: (-one.letter.priority, one.ready_at, one.number))
 
@@ -173,6 +177,12 @@ class Post:
         else:
             answer = self._enqueue(number, letter, cancelled, now)
         self.give_turns(letter.session)
+        return answer
+
+    def bind(self, number: int, letter: Letter, node: str, now: Micros) -> Answer:
+        """A node wants to execute something itself."""
+        answer = self.send(number, letter, now)
+        self.entries[number].node = node
         return answer
 
     def _settle(self, letter: Letter) -> None:
@@ -265,6 +275,23 @@ class Post:
         for one in self.queued():
             one.is_early = one.is_early and one.ready_at > now + ahead
         self._give_all_turns()
+
+    def would_wait(self, letter: Letter) -> bool:
+        """Whether it could not start at once."""
+        if (box := self.boxes.get(letter.session)) is None:
+            return False
+        inside = [one for one in self.active(letter.session) if one.has_turn]
+        is_ahead = any(not one.has_turn and not one.is_early for one in self.active(letter.session))
+        alone = any(one.goes_alone for one in (letter, *(one.letter for one in inside)))
+        return is_ahead or len(inside) >= box.limit or (bool(inside) and alone)
+
+    def lose(self, node: str, now: Micros) -> list[int]:
+        """What a lost node was to execute itself, and has not started, has failed; answers whose."""
+        lost = self.bound(node)
+        for one in lost:
+            self._end(one, RunState.FAILED, NEVER_STARTED.reason, now)
+        self._give_all_turns()
+        return [one.number for one in lost]
 
     def start(self, entry: Entry, node: str) -> None:
         entry.state, entry.node, entry.reason = RunState.RUNNING, node, None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -17,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from ostinato.clock import SECOND, Micros, to_micros
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.run import INTERRUPTED, ClaimedRun, Ending, Finish, Run, RunFilter
+from ostinato.models.run import INTERRUPTED, NEVER_STARTED, ClaimedRun, Ending, Finish, Run, RunFilter
 from ostinato.models.session import Delivery, Drop, Message, Mode, Sent, debounced
-from ostinato.models.states import Cause, RunState
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Agent
 from ostinato.stores.base import Claimed, Store
 from ostinato.testing.store_suite.builders import NOW, beat, claim, finish, retry
@@ -57,6 +58,7 @@ letters = st.builds(
 calls = st.builds(
     Letter,
     session=st.sampled_from(KEYS),
+    agent=st.sampled_from([None, None, "chat", "fresh"]),
     lane=st.sampled_from(LANES),
     priority=st.sampled_from([0, 1]),
     delay=st.sampled_from([0, 0, 1 * MILLISECOND]),
@@ -127,6 +129,33 @@ class Sessions(RuleBasedStateMachine):
     @rule(sent=st.lists(calls, min_size=1, max_size=2))
     def enqueue(self, sent: list[Letter]) -> None:
         self.send(sent)
+
+    @rule(letter=calls, wait=st.booleans())
+    def execute(self, letter: Letter, wait: bool) -> None:
+        """A node puts something into the queue that only it may start."""
+        number, letter = len(self.letters), replace(letter, delay=0, later=0)
+        is_busy = self.post.would_wait(letter)
+        self.letters[number] = (letter, self.now)
+        run = replace(self._message(number).run, trigger=Trigger.MANUAL, waiting=True, mode=Mode.QUEUE)
+        bound = self.do(self.store.runs.queue_bound(run, NodeId(self.node_name), self.now, wait=wait))
+        if is_busy and not wait:
+            assert bound.id is None
+            del self.letters[number]
+            return
+        self.answers[number] = self.post.bind(number, letter, self.node_name, self.now)
+        self._learn_ids()
+        assert bound.id == self.ids[number]
+
+    @precondition(lambda self: self.post.bound(self.node_name))
+    @rule(data=st.data())
+    def start_bound(self, data: st.DataObject) -> None:
+        self._start_bound(self._draw(data, self.post.bound(self.node_name)))
+
+    def _start_bound(self, entry: Entry) -> None:
+        run = self.do(self.store.runs.start_bound(self.ids[entry.number], NodeId(self.node_name), self.now))
+        assert (run is not None) == entry.has_turn
+        if run is not None:
+            self._start(run)
 
     @precondition(lambda self: self._known())
     @rule(data=st.data())
@@ -217,13 +246,19 @@ class Sessions(RuleBasedStateMachine):
         self.do(self.store.sessions.unthrottle(keys))
         self.post.unthrottle(keys)
 
-    @precondition(lambda self: self.claims)
+    @precondition(lambda self: self.claims or self.post.bound(self.node_name))
     @rule(data=st.data())
     def crash(self, data: st.DataObject) -> None:
-        """The node is gone, and another one rescues what ran on it."""
-        stale = self.do(self.store.runs.stale_runs([(NodeId(self.node_name), NOW)], self.now)).runs
+        """The node is gone, and another one rescues what ran on it, or was to be started there."""
+        found = self.do(self.store.runs.stale_runs([(NodeId(self.node_name), NOW)], self.now))
+        stale, bound = found.runs, found.bound
+        assert self.do(self.store.runs.cancel_runs(bound, NEVER_STARTED, self.now)).asked == []
+        assert sorted(bound) == sorted(self.ids[number] for number in self.post.lose(self.node_name, self.now))
         assert sorted(run.id for run in stale) == sorted(run.id for run in self.claims.values())
-        assert list(self.do(self.store.runs.claim_runs(self._claim(100, 0))).runs) == [], "a lost node gets nothing"
+        if not any(
+            one.is_early and one.ready_at <= self.now for one in self.post.queued()
+        ):  # it may let those queue up
+            assert list(self.do(self.store.runs.claim_runs(self._claim(100, 0))).runs) == [], "a lost node gets nothing"
         self.late += self.claims.values()
         self.claims.clear()
         self.node += 1
@@ -276,6 +311,8 @@ class Sessions(RuleBasedStateMachine):
         while self.post.queued() or self.post.running():
             self.now += 10 * SECOND
             self.claim(100, 0)
+            for entry in self.post.bound(self.node_name):
+                self._start_bound(entry)
             running = sorted(self.claims)
             ends = []
             for number in running:
@@ -298,6 +335,7 @@ class Sessions(RuleBasedStateMachine):
                 session=letter.session,
                 at=sent_at,
                 later=letter.later,
+                agent=_agent(letter),
                 lane=letter.lane,
                 priority=letter.priority,
             )
@@ -364,7 +402,7 @@ class Sessions(RuleBasedStateMachine):
 
     def _check_next(self, told: Micros | None, ahead: Micros) -> None:
         """Who comes back when it was told to is not too late for anything."""
-        waiting = [one for one in self.post.queued() if one.has_turn or one.is_early]
+        waiting = [one for one in self.post.queued() if (one.has_turn or one.is_early) and one.node is None]
         times = [one.ready_at + (ahead if one.is_burst else 0) for one in waiting]
         assert not times or (told is not None and told <= min(times))
 

@@ -19,11 +19,12 @@ from ostinato.models.ids import RunId
 from ostinato.models.policy import Policy
 from ostinato.models.run import Ending, NewRun
 from ostinato.models.states import Cause, RunState
-from ostinato.models.work import JoinableWork
+from ostinato.models.work import Agent, JoinableWork
 from ostinato.models.work_kinds import Work
 
 __all__ = [
     "CONTEXT",
+    "CONTINUES",
     "DROPPED",
     "MESSAGE_KEYS",
     "REFUSED",
@@ -41,6 +42,7 @@ __all__ = [
     "Stopped",
     "carrier_text",
     "debounced",
+    "goes_alone",
     "in_shared_turn",
     "in_turn",
     "is_stale",
@@ -121,6 +123,16 @@ class Delivery(StrEnum):
 
 ModeName = Literal["queue", "followup", "interrupt"]
 DropName = Literal["old", "new"]
+
+
+CONTINUES = ('"context":"session:', '"context":"group"')
+"""What the text of an agent's work has that continues a conversation. In a prompt it cannot be: quotes are escaped."""
+
+
+def goes_alone(mode: str | None, kind: str, work: str) -> bool:
+    """Whether such a run goes beside no other of its session: a followup, or what continues a conversation. The stores
+    give turns by the same rule."""
+    return mode == Mode.FOLLOWUP or (kind == Agent.kind and any(words in work for words in CONTINUES))
 
 
 def with_turn(policy: Policy, work: Work, project: str | None) -> Policy:

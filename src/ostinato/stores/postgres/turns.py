@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
+from ostinato.models.session import CONTINUES
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 
 __all__ = [
@@ -36,11 +37,10 @@ _LOCK_SESSIONS_OF = _LOCK.format("runs WHERE id = ANY (%s::bigint[]) AND session
 LATE = "state = 'queued' AND waiting AND later"
 """Runs that queue up in their session only when they are ready."""
 FIND_LATE = f"SELECT id, session FROM runs WHERE {LATE} AND ready_at <= %s LIMIT 1000"
-# A followup goes alone, and so does an agent that continues a conversation: only when nothing is under way, and nothing
-# goes beside it or past it. The text of its work is looked at only where more than one may go; no prompt can have these
-# words unquoted.
-_ALONE = """(mode = 'followup' OR (kind = 'agent' AND k.most > 1 AND (
-    position('"context":"session:' IN work) > 0 OR position('"context":"group"' IN work) > 0)))"""
+# What goes alone: only when nothing is under way, and nothing goes beside it or past it. The text of its work is looked
+# at only where more than one may go.
+_CONTINUES = " OR ".join(f"position('{words}' IN work) > 0" for words in CONTINUES)
+_ALONE = f"(mode = 'followup' OR (kind = 'agent' AND k.most > 1 AND ({_CONTINUES})))"
 _TURN = f"""
 WITH moved AS (
 UPDATE runs SET waiting = false WHERE id = ANY (ARRAY(

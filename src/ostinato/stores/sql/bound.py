@@ -12,7 +12,7 @@ from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun, NewRun
-from ostinato.models.session import Mode
+from ostinato.models.session import goes_alone
 from ostinato.stores.base import Bound
 from ostinato.stores.rows import CLAIM_COLUMNS, load_claimed
 from ostinato.stores.sql.arrivals import let_in
@@ -33,7 +33,8 @@ WHERE r.state = 'queued' AND r.node IS NOT NULL AND (n.id IS NULL OR n.lost_at I
 _BIND = "UPDATE runs SET node = :node WHERE id = :id"
 _MOST = "SELECT CASE WHEN throttled THEN 1 ELSE max_concurrent END FROM sessions WHERE key = :key"
 _IN_TURN = """
-SELECT id, mode FROM runs WHERE session = :key AND waiting = FALSE AND state IN ('queued', 'running') ORDER BY id
+SELECT id, mode, kind, work FROM runs
+WHERE session = :key AND waiting = FALSE AND state IN ('queued', 'running') ORDER BY id
 """
 _WAITING = "SELECT min(id) FROM runs WHERE session = :key AND state = 'queued' AND waiting = TRUE AND later = FALSE"
 _EXPIRED = "SELECT id FROM runs WHERE id = :id AND state = 'queued' AND node = :node AND expires_at <= :now"
@@ -54,7 +55,7 @@ async def queue_bound(db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Mi
     """Put a run into the queue of its session for this node alone; if it must not `wait`, only if it would not."""
     session = run.session
     assert session is not None
-    if not wait and (before := await _before(db, session)) is not None:
+    if not wait and (before := await _before(db, session, run)) is not None:
         return Bound(None, before)
     id = await parts.insert_new(db, run)
     await db.run(_BIND, {"id": id, "node": node})
@@ -65,14 +66,15 @@ async def queue_bound(db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Mi
     return Bound(id)
 
 
-async def _before(db: Connection, session: str) -> RunId | None:
-    """The run for whose end another one would have to wait."""
+async def _before(db: Connection, session: str, run: NewRun) -> RunId | None:
+    """The run for whose end this one would have to wait."""
     key = {"key": session}
     in_turn = await db.fetch(_IN_TURN, key)
     waiting = await db.fetch_value(_WAITING, key)
     rows = await db.fetch(_MOST, key)
-    is_full = len(in_turn) >= (rows[0][0] if rows else 1) or any(mode == Mode.FOLLOWUP for _, mode in in_turn)
-    if waiting is None and not is_full:
+    is_full = len(in_turn) >= (rows[0][0] if rows else 1)
+    is_alone = any(goes_alone(*one) for one in [(run.mode, run.kind, run.work), *(one for _, *one in in_turn)])
+    if waiting is None and not is_full and not (in_turn and is_alone):
         return None
     return RunId(in_turn[0][0] if in_turn else waiting)
 

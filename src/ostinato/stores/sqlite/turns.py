@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.models.session import CONTINUES
 from ostinato.stores.sqlite.query import Connection, fetch, fetch_value
 
 __all__ = ["give_late_turns", "give_turns"]
@@ -25,9 +26,8 @@ _WIDE = """
 SELECT key, max_concurrent FROM sessions
 WHERE key IN (SELECT value FROM json_each(?)) AND max_concurrent > 1 AND NOT throttled
 """
-# A followup goes alone, and so does an agent that continues a conversation. No prompt can have these words unquoted.
-_ALONE = """(mode = 'followup' OR (kind = 'agent'
-    AND (instr(work, '"context":"session:') > 0 OR instr(work, '"context":"group"') > 0)))"""
+_CONTINUES = " OR ".join(f"instr(work, '{words}') > 0" for words in CONTINUES)
+_ALONE = f"(mode = 'followup' OR (kind = 'agent' AND ({_CONTINUES})))"
 _UNDER_WAY = f"""
 SELECT coalesce({_ALONE}, 0) FROM runs WHERE session = ? AND waiting = 0 AND state IN ('queued', 'running')
 """
