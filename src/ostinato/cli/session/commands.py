@@ -1,4 +1,4 @@
-"""`ostinato session`: every verb of a session. Printing is in `view.py`."""
+"""`ostinato session`: every verb of a session but `chat.py`. Printing is in `view.py`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from ostinato.cli.options import (
 from ostinato.cli.run import tell_end
 from ostinato.cli.run_view import print_run
 from ostinato.cli.session.answer import answer_lines, print_answer
+from ostinato.cli.session.chat import chat
 from ostinato.cli.session.message import NOBODY, RecipientFlags, message_options, recipient_of, warn_of_missing
 from ostinato.cli.session.view import print_event, print_session, print_sessions, stopped_line
 from ostinato.cli.work import json_or_text
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="session", help="Send messages to sessions; list, show, stop and follow them.")
+app = App(name="session", help="Send messages to sessions and chat in them; list, show, stop and follow them.")
+app.command(chat)
 
 _LOOK_SECONDS = 0.25
 _PAGE = 1_000

@@ -1,4 +1,4 @@
-"""What a message is sent with, from flags: who gets it, and how its run is treated. For `session send`."""
+"""What a message is sent with, from flags: who gets it, and how its run is treated. For `session send` and `chat`."""
 
 from __future__ import annotations
 
