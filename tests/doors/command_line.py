@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import apsw
 import pytest
 
 from ostinato.cli.main import run
@@ -32,6 +33,7 @@ __all__ = [
     "inside",
     "on_a_terminal",
     "page_address",
+    "use",
 ]
 
 PROGRAM = [sys.executable, "-c", "import sys; from ostinato.cli.main import run; sys.exit(run())"]
@@ -268,3 +270,11 @@ def page_address(process: Process) -> str:
     found = re.search(r"page +(https?://\S+?),?(\s|$)", process.err)
     assert found is not None, process.err
     return found[1]
+
+
+def use(folder: Path, session: str, **used: int) -> None:
+    """Let a session have used this much, as the columns of its row count it."""
+    changes = ", ".join(f"{name} = {amount}" for name, amount in used.items())
+    database = apsw.Connection(str(folder / "ostinato.db"))
+    database.execute(f"UPDATE sessions SET {changes} WHERE key = ?", (session,))
+    database.close()

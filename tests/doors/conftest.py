@@ -5,17 +5,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from ostinato import Ostinato
+from ostinato.config import AgentCli, Settings
 from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.databases import LIGHT, url_of
 from tests.doors.command_line import JOBS, CommandLine, inside
 from tests.doors.web import Client, Web, web_on
+from tests.engine.stand_in import StandIn
 
 
 @pytest.fixture
@@ -27,6 +30,24 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     (tmp_path / "jobs.py").write_text(JOBS, encoding="utf-8")
     with inside(tmp_path):
         yield CommandLine(tmp_path, capsys)
+
+
+@pytest.fixture
+def agents(cli: CommandLine, tuning: Tuning) -> Iterator[StandIn]:
+    """An engine that runs in the folder of the command line, and whose agent is the stand-in; another one just
+    prints."""
+    stand_in = StandIn(cli.folder / "agents")
+    clis = {"claude": stand_in.cli, "plain": AgentCli(("sh", "-c", "cat > /dev/null; echo I know; echo nothing"))}
+    settings = replace(Settings(), db=f"sqlite:///{cli.folder}/ostinato.db", agents=clis, tuning=tuning)
+    app = Ostinato(settings=settings)
+
+    @app.task("echo", retry=0)
+    def echo(payloads: list[str]) -> list[str]:
+        return payloads
+
+    app.start()
+    yield stand_in
+    app.stop(grace=0)
 
 
 def at(hour: int, minute: int = 0, day: int = 1) -> datetime:

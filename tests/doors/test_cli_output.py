@@ -47,7 +47,7 @@ def test_every_command_has_help_that_fits(cli: CommandLine, command: list[str]) 
 
 
 @pytest.mark.parametrize(
-    "command", ["", "up", "schedule add", "run ls", "exec", "project set", "session send", "lane set"]
+    "command", ["", "up", "schedule add", "run ls", "exec", "project set", "session send", "session chat", "lane set"]
 )
 def test_help_imports_nothing_heavy(tmp_path: Path, command: str) -> None:
     program = f"""

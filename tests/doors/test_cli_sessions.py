@@ -12,7 +12,8 @@ import pytest
 
 from ostinato.errors import Draining, MessageStale, OstinatoError
 from ostinato.service.sessions import SessionService
-from tests.doors.command_line import CommandLine, Process, eventually
+from tests.doors.command_line import CommandLine, Process, eventually, use
+from tests.engine.stand_in import StandIn
 
 SESSION_KEYS = [
     "key", "running", "queued", "oldest_at", "max_concurrent", "throttled", "stopped_at", "sent_at",
@@ -331,3 +332,90 @@ def test_a_message_can_say_how_often_and_how_soon_it_is_tried(cli: CommandLine) 
     assert cli.ok("run", "show", "1", "--json").json["priority"] == 7
     wrong = cli("session", "send", "dm:1", "hi", "--task", "answer", "--retry", "often")
     assert (wrong.code, "retry cannot be 'often'" in wrong.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ([], "a message goes to a task or to an agent; give --task NAME or --agent"),
+        (["--task", "answer", "--agent"], "not to both; give either --task or --agent"),
+        (["--task", "answer", "--allowed-tool", "Read"], "--allowed-tool goes with --agent"),
+        (["--model", "opus"], "--model goes with --agent"),
+        (["--agent", "--context", "group"], "a message continues the conversation of its session"),
+        (["--agent", "--env", "TOKEN"], "--env cannot be 'TOKEN'; write --env NAME=VALUE"),
+        (["--agent", "--budget", "much"], "budget cannot be 'much'"),
+        (["--agent", "--run-timeout", "long"], "timeout"),
+        (["--agent", "--max-age", "old"], "max_age"),
+    ],
+)
+def test_who_gets_a_message_and_how_must_be_clear(cli: CommandLine, flags: list[str], told: str) -> None:
+    answer = cli("session", "send", "dm:1", "hi", *flags)
+    assert (answer.code, answer.out) == (2, "")
+    assert told in answer.err
+    assert cli.ok("session", "ls", "--json").json == []
+
+
+def test_the_text_for_an_agent_is_its_prompt_as_it_is(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cli.folder / "blog").mkdir()
+    cli.ok("project", "add", "blog", "blog")
+    flags = (
+        "--model", "opus", "--system", "Be brief.", "--permission-mode", "acceptEdits", "--env", "TOKEN=env:TOKEN",
+        "--allowed-tool", "Read", "--allowed-tool", "Bash(git *)", "--folder", "sub", "--max-age", "1h",
+        "--run-timeout", "none", "--budget", "per_run_usd=1,per_day_usd=5",
+    )  # fmt: skip
+    cli.ok("session", "send", "dm:1", '{"not": "json"}', "--agent", *flags)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"two\nlines\n")))
+    cli.ok("session", "send", "dm:2", "-", "--agent", "--project", "blog", "--folder", "sub", "--context", "isolated")
+    second, first = cli.ok("run", "ls", "--json").json
+    work = first["work"]
+    assert (work["prompt"], work["context"], work["model"]) == ('{"not": "json"}', "session:dm:1", "opus")
+    assert (work["system"], work["permission_mode"]) == ("Be brief.", "acceptEdits")
+    assert (work["allowed_tools"], work["env"]) == (["Read", "Bash(git *)"], {"TOKEN": "env:TOKEN"})
+    assert (work["folder"], first["project"], first["session"]) == (str(cli.folder / "sub"), None, "dm:1")
+    assert (second["work"]["prompt"], second["work"]["context"]) == ("two\nlines", "isolated")
+    assert (second["work"]["folder"], second["project"]) == ("sub", "blog")
+
+
+def test_what_is_not_said_is_as_the_settings_say(cli: CommandLine) -> None:
+    (cli.folder / "ostinato.toml").write_text('[sessions]\ndebounce = "1h"\n[sessions."dm:*"]\ncap = 1\ndrop = "new"\n')
+    assert [cli.ok("session", "send", "dm:1", text, "--agent").out for text in ("a", "b")] == ["1\n", "1\n"]
+    full = cli("session", "send", "dm:1", "c", "--agent", "--debounce", "0s")
+    assert (full.code, "is full (cap is 1)" in full.err) == (1, True)
+
+
+def test_a_waiting_sender_gets_the_answer_of_the_agent_and_nothing_else(cli: CommandLine, agents: StandIn) -> None:
+    flags = ("--agent", "--debounce", "0s", "--wait", "--timeout", "60s")
+    first = cli.ok("session", "send", "dm:1", "Hello", *flags)
+    assert first.out == "message 1: Hello\n"
+    assert first.err == "waiting for run 1 to end\nrun 1 succeeded\n"
+    assert cli.ok("session", "send", "dm:1", "And again", *flags).out == "message 2: And again\n"
+    run = cli.ok("session", "send", "dm:1", "Once more", *flags, "--json").json
+    assert (run["state"], run["result"]["text"]) == ("succeeded", "message 3: Once more")
+    failed = cli("session", "send", "dm:1", "play:error", *flags, "--retry", "0")
+    assert (failed.code, failed.out) == (1, "")
+    assert "run 4 failed: API Error: 500 overloaded" in failed.err
+    timed_out = cli("session", "send", "dm:1", "play:hang", "--agent", "--wait", "--timeout", "20ms")
+    assert (timed_out.code, timed_out.out) == (5, "")
+
+
+def test_the_timeout_of_a_run_is_not_that_of_the_wait(cli: CommandLine, agents: StandIn) -> None:
+    flags = ("--agent", "--wait", "--timeout", "60s", "--run-timeout", "200ms", "--retry", "0")
+    late = cli("session", "send", "dm:1", "play:hang", *flags)
+    assert (late.code, late.out) == (1, "")
+    assert "timed out after 200ms" in late.err
+
+
+def test_what_a_session_has_used_is_listed_and_shown(cli: CommandLine) -> None:
+    cli.ok("session", "send", "dm:1", "Summarise\nthe news", "--agent")
+    _send(cli, "dm:2", "hi")
+    assert "used:" not in cli.ok("session", "show", "dm:1").out
+    use(cli.folder, "dm:1", cost=1_250_000, tokens_in=4_000, tokens_out=50, turns=3, context_used=90_000)
+    shown = cli.ok("session", "show", "dm:1").out
+    assert "   used: $1.25, 4,000 tokens in, 50 out, 3 turns\n" in shown
+    assert "context: 90,000 tokens\n" in shown
+    assert "agent claude  Summarise the news" in shown
+    use(cli.folder, "dm:1", cost=1_500, context_window=200_000)
+    assert "context: 90,000 of 200,000 tokens, 45%\n" in cli.ok("session", "show", "dm:1").out
+    title, *rows = cli.ok("session", "ls").out.splitlines()
+    assert title.split()[-2:] == ["STOPPED", "COST"]
+    assert [row.split()[-1] for row in rows] == ["-", "$0.0015"]

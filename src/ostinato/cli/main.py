@@ -57,7 +57,11 @@ for _order, (_name, _target, _help) in enumerate(
         ("run", "run:app", "List, show, follow, cancel, retry and wait for runs."),
         ("exec", "execute:execute", _EXEC),
         ("project", "project:app", "Add, list and remove projects, and put schedules into them."),
-        ("session", "session.commands:app", "Send messages to sessions; list, show, stop and follow them."),
+        (
+            "session",
+            "session.commands:app",
+            "Send messages to sessions and chat in them; list, show, stop and follow them.",
+        ),
         ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
         ("why", "why:why", "Why a schedule did or did not run."),
         ("report", "report:report", "Report progress, or a heartbeat, from inside a run."),

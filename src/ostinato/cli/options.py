@@ -15,6 +15,7 @@ __all__ = [
     "NO_COMMON",
     "NO_ENGINE",
     "NO_MESSAGE",
+    "NO_QUEUE",
     "NO_TLS",
     "Causes",
     "Common",
@@ -24,8 +25,10 @@ __all__ = [
     "ListenHost",
     "ListenPort",
     "MessageFlags",
+    "Mode",
     "NodeName",
     "ProjectName",
+    "QueueFlags",
     "RunNumber",
     "ScheduleName",
     "SessionKey",
@@ -38,6 +41,9 @@ __all__ = [
 ]
 
 _COMMON = Group("Common", sort_key=10)
+_WAITING = Group(
+    "Waiting", help="Where [sessions] in ostinato.toml or the task say another default, that holds.", sort_key=2
+)
 
 Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 """What may begin with a dash: a command, a prompt, a body."""
@@ -53,6 +59,7 @@ Causes = Annotated[
     list[str] | None,
     Parameter(help="Only runs with this cause, such as timed_out or overlap; may be given again."),
 ]
+Mode = Literal["queue", "followup", "interrupt"] | None
 Limit = Annotated[int, Parameter(alias="-n", show_default=True, help="At most this many.")]
 Yes = Annotated[bool, Parameter(help="Do not ask for confirmation.")]
 Wait = Annotated[
@@ -109,14 +116,12 @@ class TlsFlags:
     """The file with its key. [env: OSTINATO_TLS_KEY]"""
 
 
-@Parameter(name="*")
+@Parameter(name="*", group=_WAITING)
 @dataclass(frozen=True)
-class MessageFlags:
-    """How a message waits in its session, and how its run is treated."""
+class QueueFlags:
+    """How a message waits in its session."""
 
-    lane: str | None = None
-    """The lane of its run. [default: the task's, or main]"""
-    mode: Literal["queue", "followup", "interrupt"] | None = None
+    mode: Mode = None
     """Wait for the turn; wait until nothing is under way and go alone; or stop and drop the others. [default: queue]"""
     max_concurrent: int | None = None
     """How many runs of the session may be under way at once, from now on. [default: as before, 1 at first]"""
@@ -130,13 +135,29 @@ class MessageFlags:
     """How long a burst may last, such as 5s. [default: ten times the debounce]"""
     message_id: str | None = None
     """An id; sending it to the session again does nothing, and prints the same run."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MessageFlags:
+    """How the run of a message is treated."""
+
+    lane: str | None = None
+    """The lane of its run. [default: the task's, or main]"""
     retry: str | None = None
     """How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: the task's, or 3]"""
     priority: int | None = None
     """Higher goes first in its lane. [default: the task's, or 0]"""
+    max_age: str | None = None
+    """It expires when it has waited longer than this, such as 1h. [default: the task's, or none]"""
+    run_timeout: str | None = None
+    """How long one attempt may take, such as 10m; 'none' for no limit. [default: the task's, or none; agents 30m]"""
+    budget: str | None = None
+    """What it may cost, such as per_run_usd=1,per_day_usd=5. [default: the task's, or none]"""
 
 
 NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
 NO_TLS = TlsFlags()
 NO_MESSAGE = MessageFlags()
+NO_QUEUE = QueueFlags()

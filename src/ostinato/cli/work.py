@@ -1,7 +1,7 @@
 """From flags to work, by the descriptions of its kinds. Pure; nothing is looked up.
 
-`work_of` makes it anew, for `schedule add` and `exec`; `edited_work` changes what a schedule has. `work_flags.py` has
-the flags.
+`work_of` makes it anew, for `schedule add` and `exec`; `edited_work` changes what a schedule has; `said_fields` are
+those of an agent that gets messages. `work_flags.py` has the flags.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ __all__ = [
     "edited_work",
     "json_or_text",
     "placed",
+    "said_fields",
     "whole",
     "work_env",
     "work_of",
@@ -48,7 +49,7 @@ def work_of(flags: WorkFlags) -> Work:
 
 def _made(kind: WorkKind, flags: WorkFlags) -> Work:
     """New work of a kind; InvalidInput if something is missing."""
-    said = _said(kind, flags)
+    said = said_fields(kind, _given(flags))
     for one in kind.fields:
         if one.is_required and one.name not in said:
             flag = kind.flag_of(one)
@@ -68,7 +69,7 @@ def edited_work(flags: WorkFlags, current: Work | Unreadable) -> Work | None:
     kind = chosen or installed_kinds()[current.kind]
     if kind.name != current.kind:
         return _made(kind, flags)
-    said = _said(kind, flags, current)
+    said = said_fields(kind, _given(flags), current)
     if kind.fresh and any(said.get(one.name, was) != was for one, was in _main(kind, current)):
         return _made(kind, flags)
     return kind.make(**{one.name: said.get(one.name, getattr(current, one.name)) for one in kind.fields})
@@ -105,13 +106,12 @@ def _typed(flag: str) -> str:
     return f"--{flag.replace('_', '-')}"
 
 
-def _said(kind: WorkKind, flags: WorkFlags, current: Work | None = None) -> dict[str, Any]:
+def said_fields(kind: WorkKind, given: Mapping[str, Any], current: Work | None = None) -> dict[str, Any]:
     """The fields of the work that were given. A flag that would be without effect is a mistake."""
     from ostinato.cli.work_flags import FLAGS
 
     known = FLAGS.get(kind.name, {})
     said: dict[str, Any] = {}
-    given = _given(flags)
     for name in given:
         if name not in known:
             kinds = [installed_kinds()[other] for other, flags_of in FLAGS.items() if name in flags_of]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,7 +13,7 @@ from ostinato.models.installed_kinds import installed_kinds
 from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.work_kinds import FieldForm, KindField, WorkKind
 
-__all__ = ["FLAGS", "NO_WORK", "WorkFlag", "WorkFlags", "dashed"]
+__all__ = ["FLAGS", "NO_WORK", "WorkFlag", "WorkFlags", "dashed", "with_flags"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,11 @@ def _groups() -> dict[str, Group]:
 
 def _made(cls: type[Any]) -> type[Any]:
     """The class with every flag once."""
-    groups = _groups()
-    flags = {name: flag for kind in FLAGS.values() for name, flag in kind.items()}
+    return with_flags(cls, {name: flag for kind in FLAGS.values() for name, flag in kind.items()}, _groups())
+
+
+def with_flags(cls: type[Any], flags: Mapping[str, WorkFlag], groups: Mapping[str, Group]) -> type[Any]:
+    """The class with these flags; the help shows each in its group."""
     found = [
         (name, Annotated[flag.type, Parameter(group=groups[name], help=flag.help)], field(default=None))
         for name, flag in flags.items()

@@ -1,4 +1,4 @@
-"""`ostinato session`: every verb of a session. Printing is in `view.py`."""
+"""`ostinato session`: every verb of a session but `chat.py`. Printing is in `view.py`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from ostinato.cli.console import emit, say, tell
 from ostinato.cli.open_database import OpenDatabase, opened
-from ostinato.cli.options import NO_COMMON, NO_MESSAGE, Common, Limit, MessageFlags, SessionKey, Wait, WaitTime
-from ostinato.cli.policy import retry_option
+from ostinato.cli.options import (
+    NO_COMMON,
+    NO_MESSAGE,
+    NO_QUEUE,
+    Common,
+    Limit,
+    MessageFlags,
+    QueueFlags,
+    SessionKey,
+    Wait,
+    WaitTime,
+)
 from ostinato.cli.run import tell_end
 from ostinato.cli.run_view import print_run
-from ostinato.cli.schedule.view import warn_of_unserved
-from ostinato.cli.session.view import print_event, print_session, print_sessions
+from ostinato.cli.session.answer import answer_lines, print_answer
+from ostinato.cli.session.chat import chat
+from ostinato.cli.session.message import NOBODY, RecipientFlags, message_options, recipient_of, warn_of_missing
+from ostinato.cli.session.view import print_event, print_session, print_sessions, stopped_line
 from ostinato.cli.work import json_or_text
 from ostinato.errors import InvalidInput
 
@@ -26,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = App(name="session", help="Send messages to sessions; list, show, stop and follow them.")
+app = App(name="session", help="Send messages to sessions and chat in them; list, show, stop and follow them.")
+app.command(chat)
 
 _LOOK_SECONDS = 0.25
 _PAGE = 1_000
@@ -38,31 +51,41 @@ def send(
     payload: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    task: str,
+    to: RecipientFlags = NOBODY,
+    project: str | None = None,
+    queue: QueueFlags = NO_QUEUE,
     flags: MessageFlags = NO_MESSAGE,
     wait: Wait = False,
     timeout: WaitTime = None,
     common: Common = NO_COMMON,
 ) -> int:
-    """Put a message into a session. Prints the number of the run that carries it.
+    """Put a message into a session, for a task or an agent.
+
+    Prints the number of the run that carries it; with --agent and --wait, the answer.
 
     Parameters
     ----------
     key
         The session, such as dm:42; the first message creates it.
     payload
-        What the task gets in its list 'payloads': JSON if it is valid JSON, otherwise text; '-' reads standard input.
-    task
-        The name of the task that gets it.
+        The prompt of an agent, or what a task gets: JSON if it is valid JSON, otherwise text. '-' reads standard input.
+    project
+        The project that its run belongs to, in whose folder an agent works; see 'ostinato project'.
     """
-    message = json_or_text(_from_stdin() if payload == "-" else payload)
+    recipient = recipient_of(to, project)
+    if recipient is None:
+        raise InvalidInput("a message goes to a task or to an agent", field="task", hint="give --task NAME or --agent")
+    text = _from_stdin() if payload == "-" else payload
+    message = text if recipient.task is None else json_or_text(text)
+    options = {name: value for name, value in asdict(queue).items() if value is not None} | message_options(flags)
+    prints_answer = wait and recipient.task is None
     with opened(common) as database:
-        id = database.ask(database.services.sessions.send(key, message, task=task, **_options(flags)))
-        warn_of_unserved(database, task)
-        if not common.json:
+        id = database.ask(database.services.sessions.send(key, message, **recipient._asdict(), **options))
+        warn_of_missing(database, recipient)
+        if not common.json and not prints_answer:
             emit(str(id))
         if wait:
-            return _ended(database, id, timeout, as_json=common.json)
+            return _ended(database, id, timeout, as_json=common.json, prints_answer=prints_answer)
         run = database.ask(database.services.runs.get(id))
         if common.json:
             print_run(database, run, as_json=True)
@@ -72,12 +95,6 @@ def send(
     return 0
 
 
-def _options(flags: MessageFlags) -> dict[str, Any]:
-    """What was given, and only that."""
-    given = {**asdict(flags), "retry": None, **retry_option(flags.retry)}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 def _from_stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode().removesuffix("\n")
@@ -85,12 +102,15 @@ def _from_stdin() -> str:
         raise InvalidInput(f"standard input is not text: {error}", field="payload", hint="send UTF-8") from error
 
 
-def _ended(database: OpenDatabase, id: int, timeout: str | None, *, as_json: bool) -> int:
+def _ended(database: OpenDatabase, id: int, timeout: str | None, *, as_json: bool, prints_answer: bool) -> int:
     """Wait as a sender does: that the message was dropped, cleared away or stopped is an error."""
     if not as_json:
         sys.stdout.flush()
         say(f"waiting for run {id} to end")
-    return tell_end(database, database.ask(database.services.sessions.wait(id, timeout=timeout)), as_json=as_json)
+    run = database.ask(database.services.sessions.wait(id, timeout=timeout))
+    if prints_answer and not as_json and run.state == "succeeded":
+        print_answer(run, answer_lines(run))
+    return tell_end(database, run, as_json=as_json)
 
 
 @app.command
@@ -137,10 +157,8 @@ def stop_all(key: SessionKey, /, *, common: Common = NO_COMMON) -> None:
 def _stop(common: Common, key: str, verb: Callable[[OpenDatabase], Stopped]) -> None:
     with opened(common) as database:
         stopped = verb(database)
-    counts = f"{stopped.cancelled} cancelled, {stopped.dropped} dropped"
-    is_idle = not stopped.cancelled and not stopped.dropped
-    text = f"nothing to stop in session {key!r}: {counts}" if is_idle else f"stopped: session {key!r}, {counts}"
-    tell({"key": key, "cancelled": stopped.cancelled, "dropped": stopped.dropped}, text, as_json=common.json)
+    answer = {"key": key, "cancelled": stopped.cancelled, "dropped": stopped.dropped}
+    tell(answer, stopped_line(key, stopped), as_json=common.json)
 
 
 @app.command

@@ -24,16 +24,16 @@ from ostinato.cli.console import (
 )
 from ostinato.cli.run_view import state_cell, state_style
 from ostinato.cli.times import brief, full, span
-from ostinato.cli.work_view import name_of
+from ostinato.cli.work_view import name_of, work_cell
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.event import Event
     from ostinato.models.run import Run
-    from ostinato.models.session import Session
+    from ostinato.models.session import Session, Stopped
 
-__all__ = ["print_event", "print_session", "print_sessions"]
+__all__ = ["context_line", "print_event", "print_session", "print_sessions", "stopped_line", "usage_line"]
 
 _MOST = 1_000
 _LATEST = 10
@@ -45,7 +45,7 @@ def print_sessions(database: OpenDatabase, sessions: Sequence[Session], *, as_js
     if as_json:
         emit_json(sessions)
         return
-    now = database.now
+    now, has_cost = database.now, any(session.cost_usd for session in sessions)
     rows: list[list[Cell]] = [
         [
             session.key,
@@ -54,17 +54,52 @@ def print_sessions(database: OpenDatabase, sessions: Sequence[Session], *, as_js
             _age(session.oldest_at, now),
             _age(session.sent_at, now),
             _age(session.stopped_at, now),
+            *([_dollars(session.cost_usd) if session.cost_usd else "-"] if has_cost else []),
             Styled("throttled", "yellow") if session.throttled else "",
         ]
         for session in sessions
     ]
-    titles = ("RUNNING", "QUEUED", "OLDEST", "SENT", "STOPPED", "")
+    titles = ("RUNNING", "QUEUED", "OLDEST", "SENT", "STOPPED", *(["COST"] if has_cost else []), "")
     table([Column("KEY", flexible=True), *(Column(title) for title in titles)], rows)
     say(counted(len(sessions), "session"), "dim")
 
 
 def _age(moment: datetime | None, now: datetime) -> str:
     return "-" if moment is None else span((now - moment).total_seconds())
+
+
+def _dollars(amount: float) -> str:
+    """Money as people write it; less than a cent is not nothing."""
+    return f"${amount:,.2f}" if amount >= 0.01 else f"${amount:.4f}"
+
+
+def usage_line(session: Session) -> str | None:
+    """What its runs have used so far; None if none of them told."""
+    used = [
+        _dollars(session.cost_usd) if session.cost_usd else "",
+        f"{session.tokens_in:,} tokens in, {session.tokens_out:,} out"
+        if session.tokens_in or session.tokens_out
+        else "",
+        counted(session.turns, "turn") if session.turns else "",
+    ]
+    return ", ".join(filter(None, used)) or None
+
+
+def context_line(session: Session) -> str | None:
+    """How full the context of its agent is, as that told last."""
+    if session.context_used is None:
+        return None
+    if not session.context_window:
+        return f"{session.context_used:,} tokens"
+    share = session.context_used / session.context_window
+    return f"{session.context_used:,} of {session.context_window:,} tokens, {share:.0%}"
+
+
+def stopped_line(key: str, stopped: Stopped) -> str:
+    """What a stop did."""
+    counts = f"{stopped.cancelled} cancelled, {stopped.dropped} dropped"
+    is_idle = not stopped.cancelled and not stopped.dropped
+    return f"nothing to stop in session {key!r}: {counts}" if is_idle else f"stopped: session {key!r}, {counts}"
 
 
 def print_session(database: OpenDatabase, session: Session, *, as_json: bool) -> None:
@@ -86,6 +121,8 @@ def print_session(database: OpenDatabase, session: Session, *, as_json: bool) ->
             ("running", f"{session.running} of at most {session.max_concurrent}"),
             ("queued", f"{session.queued}{oldest}"),
             ("throttled", Styled("one at a time: its context is nearly full", "yellow") if session.throttled else None),
+            ("used", usage_line(session)),
+            ("context", context_line(session)),
             ("last sent", f"{full(session.sent_at, zone)}, {_age(session.sent_at, now)} ago"),
             ("stopped", None if stopped is None else f"{full(stopped, zone)}: earlier messages do not start"),
         ]
@@ -102,18 +139,27 @@ def print_session(database: OpenDatabase, session: Session, *, as_json: bool) ->
 
 
 def _run_row(run: Run, now: datetime) -> list[Cell]:
-    from ostinato.models.work import Function
+    from ostinato.models.work import Agent
 
-    given = run.work.kwargs.get("payloads", run.work.kwargs) if isinstance(run.work, Function) else None
     since = run.started_at if run.state == "running" and run.started_at is not None else run.due_at
     return [
         str(run.id),
         state_cell(run.state),
         _age(since, now),
         run.lane,
-        name_of(run),
-        run.reason if run.state == "queued" and run.reason else json.dumps(given, ensure_ascii=False) if given else "",
+        f"agent {run.work.cli}" if isinstance(run.work, Agent) and run.schedule is None else name_of(run),
+        run.reason if run.state == "queued" and run.reason else _with(run),
     ]
+
+
+def _with(run: Run) -> str:
+    """What it works on: payloads, arguments or a prompt."""
+    from ostinato.models.work import Agent, Function
+
+    if isinstance(run.work, Agent):
+        return work_cell(run.work)
+    given = run.work.kwargs.get("payloads", run.work.kwargs) if isinstance(run.work, Function) else None
+    return json.dumps(given, ensure_ascii=False) if given else ""
 
 
 def _event_row(event: Event, zone: str, now: datetime) -> list[Cell]:
