@@ -17,7 +17,7 @@ from tests.engine.conftest import MakeApp, eventually, on_shared
 from tests.engine.stand_in import StandIn
 
 CAREFUL = Retry(covers="start")
-NOT_AGAIN = "not tried again, because the agent had begun (a retry that is asked for by name covers that too)"
+NOT_AGAIN = "not tried again, because the agent had begun; set retry to have it tried again even then"
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def ended(app: Ostinato, prompt: str, folder: str | None = None, **policy: Any) 
 
 def test_an_agent_that_had_begun_is_not_tried_again_by_default(agent_app: Ostinato, stand_in: StandIn) -> None:
     run = ended(agent_app, "play:late")
-    assert (run.state, run.attempt, run.cause) == (RunState.FAILED, 1, "agent_error")
+    assert (run.state, run.attempt, run.cause) == (RunState.FAILED, 1, "overloaded")
     assert (run.reason or "").endswith(NOT_AGAIN)
     assert len(stand_in.calls) == 1
 

@@ -132,6 +132,40 @@ def test_a_session_that_has_used_up_its_day_answers_no_more(agent_app: Ostinato,
     assert len(stand_in.calls) == 2
 
 
+def test_a_message_with_a_budget_joins_none_without(agent_app: Ostinato) -> None:
+    first = agent_app.sessions.send("dm:42", "a", agent=True)
+    second = agent_app.sessions.send("dm:42", "b", agent=True, budget=Budget(per_run_usd=0.1))
+    third = agent_app.sessions.send("dm:42", "c", agent=True, budget=Budget(per_run_usd=0.1))
+    assert first.id != second.id == third.id
+
+
+def test_a_run_may_cost_what_its_budget_says_over_all_its_attempts(agent_app: Ostinato, stand_in: StandIn) -> None:
+    sent = agent_app.sessions.send(
+        "dm:42", "play:error", agent=True, debounce=0, retry=5, budget=Budget(per_run_usd=0.6)
+    )
+    simulate(agent_app, lasting="10m")
+    run = sent.get()
+    assert (run.state, run.cause, run.totals["cost_usd"]) == (RunState.FAILED, Cause.BUDGET, 0.75)
+    allowed = [call["argv"][call["argv"].index("--max-budget-usd") + 1] for call in stand_in.calls]
+    assert allowed == ["0.6", "0.35", "0.1"]
+
+
+def test_a_message_that_waits_for_a_limit_expires_as_any_other(agent_app: Ostinato) -> None:
+    sent = agent_app.sessions.send("dm:42", "play:rate-limited", agent=True, debounce=0, max_age="1m")
+    simulate(agent_app, lasting="5m")
+    assert sent.get().state is RunState.EXPIRED
+    assert asked(agent_app, "Hello").state is RunState.SUCCEEDED
+
+
+def test_a_message_is_told_that_it_is_one(agent_app: Ostinato, stand_in: StandIn) -> None:
+    asked(agent_app, "Hello")
+    (argv,) = (call["argv"] for call in stand_in.calls)
+    said = argv[argv.index("--append-system-prompt") + 1]
+    assert "in the session dm:42" in said
+    assert "unattended" not in said
+    assert "report" not in said
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [

@@ -269,3 +269,21 @@ def test_a_request_cannot_be_watched(memory_app: Ostinato) -> None:
         memory_app.schedules.add("ping", "every 1h", Http("GET", "https://example.com"), silent="10m")
     with pytest.raises(InvalidInput, match="give a timeout instead"):
         memory_app.enqueue(Http("GET", "https://example.com"), silent="10m")
+
+
+def test_an_agent_that_never_spoke_had_not_begun_and_is_tried_again(
+    make_app: MakeApp, fake_clock: FakeClock, tmp_path: Path
+) -> None:
+    mute = tmp_path / "mute"
+    mute.write_text("#!/bin/sh\necho x >> begun\nexec sleep 600\n")
+    mute.chmod(0o755)
+    cli = AgentCli((str(mute),), output="stream-json", speaks_claude=True)
+    app = make_app("sqlite://:memory:", agents={"claude": cli})
+    app.projects.add("desk", tmp_path)
+    app.start()
+    run = app.enqueue(Agent("look"), project="desk", silent="10m")
+    eventually((tmp_path / "begun").exists)
+    fake_clock.advance("10m")
+    eventually(lambda: run.get().state is RunState.QUEUED)
+    assert (run.get().cause, run.get().attempt) == ("silent", 1)
+    run.cancel()

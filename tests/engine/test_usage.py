@@ -87,7 +87,7 @@ def test_each_attempt_settles_its_own_cost(app: Ostinato) -> None:
         run.count("cost_usd", 1)
         raise ValueError("no good")
 
-    app.schedules.add("job", "every 1h", job, tz="UTC", break_after=9, budget=Budget(per_run_usd=1, per_day_usd=5))
+    app.schedules.add("job", "every 1h", job, tz="UTC", break_after=9, budget=Budget(per_run_usd=4, per_day_usd=5))
     simulate(app, lasting="70m")
     (run,) = app.runs.list(schedule="job")
     assert (run.attempt, run.totals) == (4, {"cost_usd": 4})

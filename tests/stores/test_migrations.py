@@ -358,7 +358,7 @@ async def test_what_waits_for_a_named_conversation_moves_to_the_session_of_that_
         runs = (await store.runs.list_runs(RunFilter()))[::-1]
         assert [run.session for run in runs] == ["q", "q", "agent:claude/group/blog"]
         sessions = await store.sessions.list_sessions(None, False, 9)
-        assert [one.key for one in sessions] == ["agent:claude/group/blog", "q"]
+        assert [one.key for one in sessions] == ["agent:claude/group/blog", "agent:claude/session:q", "q"]
         first = await claim_one(store)
         assert first.id == runs[0].id
         done = await store.runs.finish_runs([finish(first)], claim())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ostinato.agent_clis import CLAUDE, AgentCli
 from ostinato.execution.executors.agent.command import (
+    BUILT_IN_PROMPT,
     Invocation,
     can_continue,
     invocation,
@@ -153,7 +154,7 @@ def test_claude_with_one_object_at_the_end_needs_no_verbose() -> None:
 
 
 def test_the_built_in_system_prompt_names_the_report_and_the_run() -> None:
-    text = system_text(None, VALUES, "Speak French.")
+    text = system_text(BUILT_IN_PROMPT, VALUES, "Speak French.")
     assert "/srv/.ostinato/run-7-report.md" in text
     assert "run 7 of the schedule nightly, due at Thursday, 2026-01-01 01:00:00 +01:00" in text
     assert "It is Thursday, 2026-01-01 01:00:02 +01:00 now, in the zone Europe/Berlin" in text
@@ -172,7 +173,7 @@ def test_without_a_report_the_lines_that_name_it_are_left_out() -> None:
         system_text("Be brief.\nWrite to {report}.\nRun {run}.", {**VALUES, "report": None}, None)
         == "Be brief.\nRun 7."
     )
-    assert "report" not in system_text(None, {**VALUES, "report": None}, None)
+    assert "report" not in system_text(BUILT_IN_PROMPT, {**VALUES, "report": None}, None)
 
 
 def test_what_the_gate_gave_stands_behind_the_prompt() -> None:

@@ -228,7 +228,7 @@ def test_a_retry_of_what_failed_before_it_began_is_not_for_work_that_had_begun(k
     finish = decided(kind, policy=CAREFUL)
     assert finish.state is RunState.FAILED
     assert finish.reason == (
-        "why; not tried again, because the work had begun (a retry that is asked for by name covers that too)"
+        "why; not tried again, because the work had begun; set retry to have it tried again even then"
     )
     assert decided(kind, policy=CAREFUL, begun=False).state is RunState.QUEUED
     assert decided(kind, begun=True).state is RunState.QUEUED
@@ -241,7 +241,10 @@ def test_without_attempts_left_nothing_is_said_of_what_a_retry_covers() -> None:
 
 def test_a_second_attempt_that_had_begun_is_the_last() -> None:
     finish = decided(OutcomeKind.FAILED, policy=CAREFUL, attempt=2)
-    assert (finish.state, (finish.reason or "").endswith("covers that too) (attempt 2)")) == (RunState.FAILED, True)
+    assert (finish.state, (finish.reason or "").endswith("tried again even then (attempt 2)")) == (
+        RunState.FAILED,
+        True,
+    )
 
 
 def test_a_snooze_is_no_failure_whatever_a_retry_covers() -> None:

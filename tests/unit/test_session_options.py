@@ -10,8 +10,8 @@ import pytest
 from ostinato.errors import InvalidInput
 from ostinato.models.session import Drop, Mode
 from ostinato.models.session_options import (
+    BUILT_IN_OPTIONS,
     NO_DEFAULTS,
-    WITHOUT_WORDS,
     SessionOptions,
     read_session_defaults,
     read_session_options,
@@ -19,15 +19,15 @@ from ostinato.models.session_options import (
 
 
 def test_what_nobody_says_is_the_default() -> None:
-    assert NO_DEFAULTS.of("dm:42") == WITHOUT_WORDS
-    assert WITHOUT_WORDS.debounce_max == timedelta(seconds=8)
+    assert NO_DEFAULTS.of("dm:42") == BUILT_IN_OPTIONS
+    assert BUILT_IN_OPTIONS.debounce_max == timedelta(seconds=8)
 
 
 def test_the_key_decides_before_the_task_and_the_task_before_all_sessions() -> None:
     defaults = read_session_defaults({"cap": 2, "mode": "followup", "drop": "new", "dm:*": {"mode": "interrupt"}})
     task = SessionOptions(mode=Mode.QUEUE, cap=3)
     assert defaults.of("dm:1", task) == SessionOptions(
-        Mode.INTERRUPT, None, 3, Drop.NEW, WITHOUT_WORDS.debounce, WITHOUT_WORDS.debounce_max
+        Mode.INTERRUPT, None, 3, Drop.NEW, BUILT_IN_OPTIONS.debounce, BUILT_IN_OPTIONS.debounce_max
     )
     assert defaults.of("doc:1", task).mode is Mode.QUEUE
     assert defaults.of("doc:1").mode is Mode.FOLLOWUP

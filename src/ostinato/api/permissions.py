@@ -28,14 +28,15 @@ here. The rest says what runs, how often again, how much at once, what it must p
 """
 
 
-def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None) -> None:
-    """NotAllowed, unless whoever gives this work and policy may. What was not shown to them cannot be given back."""
+def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None, field: str = "work") -> None:
+    """NotAllowed, unless whoever gives this work and policy may. What was not shown to them cannot be given back; it is
+    told by the name of the field."""
     deed = None if work is None else _power(work)
     if deed is not None:
         require(login, Role.ADMIN, deed)
     if policy is not None and "gate" in policy.model_fields_set:
         require(login, Role.ADMIN, "a gate")
-    _check_shown(work)
+    _check_shown(work, field)
 
 
 def check_replaced(login: Login, current: Schedule) -> None:
@@ -79,13 +80,13 @@ def _texts(value: Mapping[str, str] | str | None) -> Mapping[str, str]:
     return value if isinstance(value, Mapping) else {} if value is None else {"": value}
 
 
-def _check_shown(work: Work | None) -> None:
+def _check_shown(work: Work | None, field: str) -> None:
     """The stars of a hidden value would be stored in its place."""
     for one in () if work is None else kind_of(work).fields:
         for name, value in _texts(getattr(work, one.name)).items() if one.about.secret else ():
             if value == HIDDEN:
                 raise InvalidInput(
                     f"{name or one.name} is {HIDDEN}, which stands for a value that was not shown",
-                    field=f"work.{one.name}.{name}".removesuffix("."),
-                    hint="give the value again, or leave out work to keep it as it is",
+                    field=f"{field}.{one.name}.{name}".removesuffix("."),
+                    hint=f"give the value again, or leave out {field} to keep it as it is",
                 )

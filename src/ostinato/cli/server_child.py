@@ -41,7 +41,7 @@ from ostinato.clock import SystemClock
 from ostinato.errors import OstinatoError, WaitTimeout
 from ostinato.logs import get_logger, set_up
 from ostinato.models.ids import NodeId, RunId
-from ostinato.models.session_options import UNSAID, SessionOptions
+from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
 
 __all__ = ["main"]
@@ -170,7 +170,7 @@ class _EngineClient:
 
     def session_options_of(self, task: str) -> SessionOptions:
         known = self._tasks.get(task)
-        return UNSAID if known is None else known.session_options
+        return NO_OPTIONS if known is None else known.session_options
 
     def takes_payloads(self, task: str) -> bool | None:
         known = self._tasks.get(task)

@@ -234,12 +234,17 @@ class RunContext:
         """What this attempt has used up; None if it said nothing of that."""
         return {name: self.totals[name] for name in USAGE if name in self.totals} or None
 
+    @property
+    def spent_before(self) -> float:
+        """What the earlier attempts of this run cost, in dollars."""
+        return (self._earlier or {}).get("cost_usd", 0)
+
     def _summed(self) -> dict[str, float]:
         """The totals of the run: those of this attempt, and of what is used up the sum over all attempts."""
         own = dict(self.totals)
         for name, before in (self._earlier or {}).items():
             total = round(before + own.get(name, 0), 9)  # of 0.1 and 0.2 people expect 0.3
-            own[name] = total if math.isfinite(total) else own[name]
+            own[name] = total if math.isfinite(total) else before
         return own
 
     @property

@@ -32,6 +32,7 @@ from ostinato.models.installed_kinds import kind_of
 from ostinato.models.policy import Policy
 from ostinato.models.project import ProjectContext
 from ostinato.models.run import ClaimedRun
+from ostinato.models.session import SHARED_TURN
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Function, ProcessWork, Shell, Work
 from ostinato.models.work_kinds import WorkKind
@@ -181,6 +182,11 @@ class Preparation:
         budget = policy.budget
         if budget is None:
             return None
+        if budget.per_run_usd is not None and (spent := call.context.spent_before):
+            if spent >= budget.per_run_usd:
+                why = f"${spent:g} of ${budget.per_run_usd:g} that this run may cost are spent"
+                return _refused(claimed, why, is_final=True)
+            budget = replace(budget, per_run_usd=budget.per_run_usd - spent)
         amount: float | None = budget.per_run_usd
         owner = self._owner(claimed)
         if owner is not None:
@@ -197,7 +203,9 @@ class Preparation:
         """Whose budget it is: its schedule's, or that of the session it was sent to."""
         if claimed.schedule_id is not None:
             return claimed.schedule_id
-        return None if claimed.session is None else SessionBudget(claimed.session, self._zone)
+        if claimed.session is None or claimed.session.startswith(SHARED_TURN):
+            return None  # what shares the turn of an outer run has that one's budget above it
+        return SessionBudget(claimed.session, self._zone)
 
 
 def _refused(claimed: ClaimedRun, why: str, *, is_final: bool) -> Outcome:

@@ -18,7 +18,7 @@ from ostinato.listeners import Listeners
 from ostinato.logs import one_line
 from ostinato.models.ids import RunId
 from ostinato.models.policy import make_policy
-from ostinato.models.session_options import UNSAID, SessionOptions
+from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.models.work_kinds import check_task
 from ostinato.tuning import DEFAULT_TUNING
 
@@ -42,7 +42,7 @@ class TaskDefinition:
     context_parameter: ContextParameter | None
     requeue_on_drain: bool = False
     """Whether a run that its node cut off goes back to the queue as if that attempt had not been."""
-    session_options: SessionOptions = UNSAID
+    session_options: SessionOptions = NO_OPTIONS
     """How messages for it wait in their sessions."""
 
 
@@ -66,7 +66,7 @@ class Registry:
         isolation: Isolation = "none",
         *,
         requeue_on_drain: bool = False,
-        session_options: SessionOptions = UNSAID,
+        session_options: SessionOptions = NO_OPTIONS,
     ) -> TaskDefinition:
         """Register a function; the same function again is no error, another under a taken name is."""
         check_task(name, "give it another name: @app.task('mail')")
@@ -148,7 +148,7 @@ class Registry:
     def session_options_of(self, task: str) -> SessionOptions:
         """How messages for a task wait in their sessions; nothing if it is not known here."""
         definition = self.tasks.get(task)
-        return UNSAID if definition is None else definition.session_options
+        return NO_OPTIONS if definition is None else definition.session_options
 
     def task(self, name: str) -> TaskDefinition:
         """The task of this name; NotFound says which there are."""

@@ -76,6 +76,7 @@ def decide(
                 _count(finish, run, policy, finish.reason or "skipped")
         case _:
             assert_never(outcome.kind)
+    finish.begun = outcome.begun
     check_transition(RunState.RUNNING, finish.state)
     # With the schedule goes the row: of work that was not done, it must stay and say so.
     is_done = finish.state is RunState.SUCCEEDED
@@ -148,7 +149,7 @@ def _is_tried_again(finish: Finish, run: ClaimedRun, policy: Policy, outcome: Ou
     if policy.retry.covers is Covers.ALL or not outcome.begun:
         return True
     who = "the agent" if run.kind == "agent" else "the work"
-    why = f"not tried again, because {who} had begun (a retry that is asked for by name covers that too)"
+    why = f"not tried again, because {who} had begun; set retry to have it tried again even then"
     finish.reason = f"{finish.reason}; {why}" if finish.reason else why
     return False
 

@@ -366,7 +366,8 @@ class Runner:
         work = None if active.call is None else active.call.work
         recorded = outcome.recorded
         if active.stop is not None and not given_up and _obeyed(active, outcome):
-            outcome = replace(_stopped(active, ended=True), conversation=outcome.conversation)
+            said = outcome
+            outcome = replace(_stopped(active, ended=True), conversation=said.conversation, begun=said.begun)
         active.call = None  # it holds the way back to `active`: without the circle, both are freed at once
         if outcome.blame is Blame.NODE and outcome.kind is OutcomeKind.PUT_OFF:
             self._tell_starved(claimed, outcome)

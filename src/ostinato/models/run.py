@@ -280,6 +280,9 @@ class Finish:
     ready_at: Micros | None = None
     counted: bool = True
     """False for a try that does not count: a snooze, or a drain that cut it off."""
+    begun: bool = True
+    """Of a run that goes back to the queue: whether its work had begun. If not, it still waits for no longer than its
+    max age."""
     attempt_state: str | None = None
     """How the ended attempt is called in the list of attempts, for a run that goes back to the queue."""
     breaks: bool | None = None

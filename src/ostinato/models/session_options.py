@@ -1,6 +1,6 @@
 """How messages wait in their sessions: what is said by the settings, by a task, for keys of a pattern, and by a call.
 
-Whoever says nothing leaves it to the one before; `WITHOUT_WORDS` is what holds if nobody says anything.
+Whoever says nothing leaves it to the one before; `BUILT_IN_OPTIONS` is what holds if nobody says anything.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ostinato.models.policy_values import check_choice, check_whole
 from ostinato.models.session import Drop, Mode
 
 __all__ = [
+    "BUILT_IN_OPTIONS",
     "NO_DEFAULTS",
-    "UNSAID",
-    "WITHOUT_WORDS",
+    "NO_OPTIONS",
     "SessionDefaults",
     "SessionOptions",
     "read_session_defaults",
@@ -52,9 +52,9 @@ class SessionOptions:
 
 
 _DRAWN_OUT = 10
-UNSAID = SessionOptions()
+NO_OPTIONS = SessionOptions()
 """Of whom nothing is said."""
-WITHOUT_WORDS = SessionOptions(Mode.QUEUE, None, 10, Drop.OLD).then(
+BUILT_IN_OPTIONS = SessionOptions(Mode.QUEUE, None, 10, Drop.OLD).then(
     SessionOptions(debounce=timedelta(milliseconds=800))
 )
 """What holds for messages of which nobody says anything."""
@@ -64,14 +64,14 @@ WITHOUT_WORDS = SessionOptions(Mode.QUEUE, None, 10, Drop.OLD).then(
 class SessionDefaults:
     """`[sessions]` in the settings: what holds for all keys, and what holds for those of a pattern such as dm:*."""
 
-    everywhere: SessionOptions = UNSAID
+    everywhere: SessionOptions = NO_OPTIONS
     patterns: tuple[tuple[str, SessionOptions], ...] = ()
     """The least specific first."""
 
-    def of(self, key: str, task: SessionOptions = UNSAID) -> SessionOptions:
+    def of(self, key: str, task: SessionOptions = NO_OPTIONS) -> SessionOptions:
         """What holds for a message to this key, whose task says this, if its sender says nothing."""
         matching = [options for pattern, options in self.patterns if _matches(pattern, key)]
-        return reduce(SessionOptions.then, [self.everywhere, task, *matching], WITHOUT_WORDS)
+        return reduce(SessionOptions.then, [self.everywhere, task, *matching], BUILT_IN_OPTIONS)
 
 
 NO_DEFAULTS = SessionDefaults()

@@ -25,7 +25,7 @@ from ostinato.models.session import (
     Stopped,
     message_key,
 )
-from ostinato.models.session_options import UNSAID, SessionDefaults, SessionOptions, read_session_options
+from ostinato.models.session_options import NO_OPTIONS, SessionDefaults, SessionOptions, read_session_options
 from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
 from ostinato.service.audit import audited
@@ -129,7 +129,7 @@ class SessionService:
             )
         if task is None:
             work = _in_session(agent, session)
-            return _Recipient(work, prompt_work(work, payload), {}, UNSAID)
+            return _Recipient(work, prompt_work(work, payload), {}, NO_OPTIONS)
         name, policy = self._task(task)
         options = self._code.session_options_of(name)
         return _Recipient(Function(name), payloads_work(name, payload), policy, options)

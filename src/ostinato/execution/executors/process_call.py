@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 from ostinato.execution.executors.base import STOPPED, Call, ExecutorHost
@@ -53,7 +54,7 @@ class ProcessCall(ABC):
 
     async def _run(self) -> None:
         try:
-            outcome = STOPPED if self._is_stopping else await self._execute()
+            outcome = replace(STOPPED, begun=False) if self._is_stopping else await self._execute()
         except NotStarted as error:
             outcome = self._not_started(error)
         except asyncio.CancelledError:

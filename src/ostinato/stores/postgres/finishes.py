@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ostinato.models.ids import RunId
 from ostinato.models.run import Finish
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
 from ostinato.stores.postgres.writer import Answer
@@ -59,6 +59,7 @@ def _is_plain(finish: Finish) -> bool:
         and not finish.abandoned
         and not finish.given_up
         and finish.conversation is None
+        and finish.cause is not Cause.NODE_LOST
     )
 
 

@@ -51,11 +51,11 @@ WHERE f.attempt_state IS NOT NULL
 _REQUEUE = """
 UPDATE runs AS r SET state = 'queued', cause = f.cause, reason = f.reason, error = f.error, ready_at = f.ready_at,
                      attempt = r.attempt - CASE WHEN f.counted THEN 0 ELSE 1 END, started_at = NULL, node = NULL,
-                     cancel = NULL, expires_at = CASE WHEN f.attempt_state IS NOT NULL THEN NULL ELSE r.expires_at END,
+                     cancel = NULL, expires_at = CASE WHEN f.begun THEN NULL ELSE r.expires_at END,
                      totals = coalesce(f.totals, r.totals), progress = coalesce(f.progress, r.progress)
 FROM unnest(:ids::bigint[], :tokens::bigint[], :causes::text[], :reasons::text[], :errors::text[],
-            :ready::bigint[], :counted::boolean[], :attempt_states::text[], :totals::text[], :progress::text[])
-     f (run_id, run_token, cause, reason, error, ready_at, counted, attempt_state, totals, progress)
+            :ready::bigint[], :counted::boolean[], :begun::boolean[], :totals::text[], :progress::text[])
+     f (run_id, run_token, cause, reason, error, ready_at, counted, begun, totals, progress)
 WHERE r.id = f.run_id AND r.token = f.run_token AND r.state || '' = 'running' RETURNING id
 """
 # By the row as it was left, or, if that has gone on since, by its attempt: a rescue has another error.
@@ -166,7 +166,10 @@ def _tries(again: Sequence[Finish]) -> Values:
         "errors": [finish.error for finish in again],
         "ready": [finish.ready_at for finish in again],
         "counted": [finish.counted for finish in again],
-        "attempt_states": [finish.attempt_state for finish in again],  # what has started once waits as long as it takes
+        "attempt_states": [finish.attempt_state for finish in again],
+        "begun": [
+            finish.begun and finish.attempt_state is not None for finish in again
+        ],  # it waits as long as it takes
         "started": [finish.started_at for finish in again],
         "finished": [finish.finished_at for finish in again],
         "totals": [finish.totals for finish in again],

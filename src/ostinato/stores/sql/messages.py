@@ -36,38 +36,37 @@ from ostinato.stores.sql.connection import Answer, Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note, note_runs
 from ostinato.stores.sql.parts import Inserted, Parts
+from ostinato.stores.sql.turns import IN_TURN, WAITING
 
 __all__ = ["send_all"]
 
 C = TypeVar("C", bound=Connection)
 
-# By two indexes, as everywhere: what waits for its turn, and what has it.
-_WAITING = "session = :key AND state = 'queued' AND waiting = TRUE"
-_IN_TURN = "session = :key AND waiting = FALSE AND state IN ('queued', 'running')"
 _COLUMNS = "id, mode, trigger, ready_at, due_at, state, burst, later, token"
 _ACTIVE = f"""
-SELECT {_COLUMNS} FROM runs WHERE {_WAITING}
+SELECT {_COLUMNS} FROM runs WHERE {WAITING}
 UNION ALL
-SELECT {_COLUMNS} FROM runs WHERE {_IN_TURN}
+SELECT {_COLUMNS} FROM runs WHERE {IN_TURN}
 """
 _NEWEST = f"""
 SELECT {_COLUMNS} FROM runs WHERE id = (SELECT max(id) FROM (
-    SELECT max(id) AS id FROM runs WHERE {_WAITING} AND later = FALSE
+    SELECT max(id) AS id FROM runs WHERE {WAITING} AND later = FALSE
     UNION ALL
-    SELECT max(id) FROM runs WHERE {_IN_TURN} AND state = 'queued'
+    SELECT max(id) FROM runs WHERE {IN_TURN} AND state = 'queued'
 ) newest)
 """
 _CUTOFF = "SELECT (SELECT cutoff_at FROM sessions WHERE key = :key) AS cutoff_at"
 _LOOK = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_ACTIVE}) a ON true ORDER BY a.id"
 _LOOK_AT_NEWEST = f"SELECT c.cutoff_at, a.* FROM ({_CUTOFF}) c LEFT JOIN ({_NEWEST}) a ON true"
 _KNOWN = "SELECT id, cause, result FROM runs WHERE key = :key"
-# To the end of the work's text, if it begins as that of the message does: the same task, or the same agent.
+# To the end of the work's text, if it begins as that of the message does: the same task, or the same agent. Another
+# policy makes another run: a budget must hold for what it was given for.
 _JOIN = """
 UPDATE runs SET work = substr(work, 1, length(work) - length(:end::text)) || :between::text || :payload::text
                        || :end::text,
                 ready_at = :closes_at
 WHERE id = :id AND state = 'queued' AND burst AND substr(work, 1, length(:head::text)) = :head::text
-  AND project IS NOT DISTINCT FROM :project::text RETURNING id
+  AND project IS NOT DISTINCT FROM :project::text AND policy = :policy::text RETURNING id
 """
 
 
@@ -217,7 +216,7 @@ async def _join(db: Connection, message: Message, active: Sequence[_Active], now
     if not newest.burst or not message.joins(newest.mode, newest.ready_at, now):
         return None
     closes_at = message.closes_at(newest.due_at, now)
-    of_run = {"id": newest.id, "project": message.run.project, "closes_at": closes_at}
+    of_run = {"id": newest.id, "project": message.run.project, "policy": message.run.policy, "closes_at": closes_at}
     rows = await db.fetch(_JOIN, {**message.joinable._asdict(), **of_run})
     return newest.id if rows else None
 

@@ -20,20 +20,19 @@ from ostinato.stores.sql.events import note
 from ostinato.stores.sql.messages import send_all
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.throttle import hold_back_now, throttled_among, unthrottle_now
+from ostinato.stores.sql.turns import IN_TURN, WAITING
 
 __all__ = ["Sessions"]
 
 C = TypeVar("C", bound=Connection)
 
-# By two indexes, as everywhere: what waits for its turn, and what has it.
-_IN_TURN = "session = :key AND waiting = FALSE AND state IN ('queued', 'running')"
 _ACTIVE = f"""
-SELECT id FROM runs WHERE session = :key AND state = 'queued' AND waiting = TRUE
+SELECT id FROM runs WHERE {WAITING}
 UNION ALL
-SELECT id FROM runs WHERE {_IN_TURN}
+SELECT id FROM runs WHERE {IN_TURN}
 ORDER BY id
 """
-_OLDEST = f"SELECT min(id) FROM runs WHERE {_IN_TURN} AND cancel IS NULL"
+_OLDEST = f"SELECT min(id) FROM runs WHERE {IN_TURN} AND cancel IS NULL"
 _CUT_OFF = """
 INSERT INTO sessions AS s (key, cutoff_at, sent_at) VALUES (:key, :now, :now)
 ON CONFLICT (key) DO UPDATE SET

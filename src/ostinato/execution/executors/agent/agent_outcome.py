@@ -12,7 +12,7 @@ from ostinato.execution.executors.group import end_of
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.models.states import Cause
 
-__all__ = ["agent_outcome", "has_vanished"]
+__all__ = ["agent_outcome", "has_begun", "has_vanished"]
 
 _OVER_BUDGET = frozenset({"error_max_budget_usd", "budget_exhausted"})
 _OVER_TURNS = frozenset({"error_max_turns", "max_turns", "FatalTurnLimitedError"})
@@ -42,7 +42,7 @@ def agent_outcome(
             f"{agent} is not logged in ({said}): {login}; then enable the schedule",
             cause=cause,
             blame=Blame.SETUP,
-            begun=_has_begun(stream, cause),
+            begun=has_begun(stream, cause),
         )
     if stream.subtype in _OVER_BUDGET:
         limit = "" if allowance is None else f" of ${allowance:g}"
@@ -59,7 +59,7 @@ def agent_outcome(
         story,
         cause=cause or Cause.AGENT_ERROR,
         delay=waits_for(stream, now) if cause in (Cause.RATE_LIMITED, Cause.OVERLOADED) else None,
-        begun=_has_begun(stream, cause),
+        begun=has_begun(stream, cause),
     )
 
 
@@ -75,7 +75,7 @@ def _reason(agent: str, stream: AgentStream, status: int) -> tuple[str, str | No
     return said, _story("\n".join(stream.last_lines))
 
 
-def _has_begun(stream: AgentStream, cause: Cause | None) -> bool:
+def has_begun(stream: AgentStream, cause: Cause | None = None) -> bool:
     """Whether the model has said or done anything. Where nothing tells, it has: nothing may be done twice unasked."""
     if stream.spoke or stream.totals.get("tokens_out") or stream.totals.get("cost_usd"):
         return True

@@ -1,6 +1,6 @@
 """What an agent's command line is called with, pure: its arguments, its prompt and its system prompt.
 
-agent.py above starts what this says. Nothing here goes through a shell, and nothing is formatted: the placeholders of a
+executor.py starts what this says. Nothing here goes through a shell, and nothing is formatted: the placeholders of a
 template are replaced as text, once, so that a prompt full of braces stays what it is.
 """
 
@@ -16,7 +16,16 @@ import msgspec
 from ostinato.agent_clis import AgentCli
 from ostinato.models.work import Agent
 
-__all__ = ["BUILT_IN_PROMPT", "Invocation", "can_continue", "invocation", "knows_budget", "prompt_text", "system_text"]
+__all__ = [
+    "BUILT_IN_PROMPT",
+    "CHAT_PROMPT",
+    "Invocation",
+    "can_continue",
+    "invocation",
+    "knows_budget",
+    "prompt_text",
+    "system_text",
+]
 
 BUILT_IN_PROMPT = """\
 You run unattended, as run {run} of the schedule {schedule}, due at {due_local}: nobody can answer questions meanwhile.
@@ -24,6 +33,13 @@ It is {now_local} now, in the zone {zone}: times without a zone are meant in thi
 When you are done, write a short report in Markdown to the file {report}: what you did, what you found, what a person \
 should know. It is kept with the run, and the file is removed.
 """
+
+CHAT_PROMPT = """\
+You answer messages in the session {session}, as run {run}: what you say last is the answer that is sent back.
+Whoever wrote them cannot answer while you work; if you have to ask something, ask it in your answer.
+It is {now_local} now, in the zone {zone}: times without a zone are meant in this one.
+"""
+"""The same for a message to a session."""
 
 _PLACEHOLDER = re.compile(r"\{(prompt|conversation|model|report|system|budget)\}")
 _IN_SYSTEM = re.compile(r"\{(report|run|schedule|due_at|due_local|now_local|zone|session)\}")
@@ -51,9 +67,9 @@ def knows_budget(cli: AgentCli) -> bool:
     return cli.speaks_claude or any("{budget}" in token for token in cli.command)
 
 
-def system_text(template: str | None, values: Mapping[str, str | None], extra: str | None) -> str:
+def system_text(template: str, values: Mapping[str, str | None], extra: str | None) -> str:
     """The text for the system prompt. A line of the template that names something that is not there is left out."""
-    lines = (BUILT_IN_PROMPT if template is None else template).splitlines()
+    lines = template.splitlines()
     kept = [line for line in lines if all(values.get(name) is not None for name in _IN_SYSTEM.findall(line))]
     text = "\n".join(_IN_SYSTEM.sub(lambda found: values[found[1]] or "", line) for line in kept).strip()
     return "\n\n".join(part for part in (text, (extra or "").strip()) if part)

@@ -18,9 +18,11 @@ import msgspec
 from ostinato.agent_clis import AgentCli
 from ostinato.clock import Micros, from_micros
 from ostinato.config import Settings
-from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_vanished
+from ostinato.execution.executors.agent.agent_outcome import agent_outcome, has_begun, has_vanished
 from ostinato.execution.executors.agent.agent_stream import AgentStream
 from ostinato.execution.executors.agent.command import (
+    BUILT_IN_PROMPT,
+    CHAT_PROMPT,
     Invocation,
     can_continue,
     invocation,
@@ -38,7 +40,7 @@ from ostinato.execution.executors.report import ReportChannel
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind
 from ostinato.execution.output import storable
 from ostinato.execution.resources import starved
-from ostinato.models.states import Cause
+from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent
 from ostinato.timing.zones import local_text, local_time
 
@@ -141,6 +143,9 @@ class _AgentCall(ProcessCall):
     def _invocation(self, cli: AgentCli, report: ReportFile | None, resumed: str | None) -> Invocation:
         context, work = self._call.context, self._work
         begun_at = context.claimed.started_at
+        template = self._settings.agent_prompt
+        if template is None:
+            template = CHAT_PROMPT if context.claimed.trigger == Trigger.MESSAGE else BUILT_IN_PROMPT
         values = {
             "report": None if report is None else str(report.path),
             "run": str(context.id),
@@ -155,7 +160,7 @@ class _AgentCall(ProcessCall):
             cli,
             work,
             prompt=prompt_text(work.prompt, context.gate),
-            system=system_text(self._settings.agent_prompt, values, work.system),
+            system=system_text(template, values, work.system),
             report=values["report"],
             new=str(uuid4()),
             resumed=resumed,
@@ -218,7 +223,8 @@ class _AgentCall(ProcessCall):
             context.log(f"ostinato: the report of this attempt:\n{report}")
         # Only a result says that it had answered by then: of plain text, nobody knows whether it was all.
         if self._is_stopping and (outcome.kind is not OutcomeKind.RETURNED or stream.is_plain):
-            return replace(STOPPED, conversation=_conversation(ended))  # the next message goes on from there
+            # The next message goes on from there; and what had not begun may be tried again.
+            return replace(STOPPED, conversation=_conversation(ended), begun=has_begun(stream))
         left = None if outcome.blame is Blame.SETUP else _conversation(ended)
         if left is None and self._work.is_continued and outcome.kind is OutcomeKind.RETURNED:
             context.log(f"ostinato: {self._work.cli} did not name its conversation, so the next run begins a new one")

@@ -1,0 +1,11 @@
+"""Which runs of a session have their turn and which wait for it, as conditions. Each is found by an index of its own.
+
+Who gives the turns is each store's turns.py.
+"""
+
+from __future__ import annotations
+
+__all__ = ["IN_TURN", "WAITING"]
+
+WAITING = "session = :key AND state = 'queued' AND waiting = TRUE"
+IN_TURN = "session = :key AND waiting = FALSE AND state IN ('queued', 'running')"
