@@ -145,13 +145,15 @@ class MessageFlags:
     lane: str | None = None
     """The lane of its run. [default: the task's, or main]"""
     retry: str | None = None
-    """How many more attempts its run has, such as 5, or 5,base=1s,longest=1m. [default: the task's, or 3]"""
+    """How many more attempts it has, such as 5, or 5,base=1s. [default: the task's, or 3; agents 3,covers=start]"""
     priority: int | None = None
     """Higher goes first in its lane. [default: the task's, or 0]"""
     max_age: str | None = None
     """It expires when it has waited longer than this, such as 1h. [default: the task's, or none]"""
     run_timeout: str | None = None
     """How long one attempt may take, such as 10m; 'none' for no limit. [default: the task's, or none; agents 30m]"""
+    silent: str | None = None
+    """An attempt that prints and reports nothing for this long is ended, such as 10m. [default: the task's, or none]"""
     budget: str | None = None
     """What it may cost, such as per_run_usd=1,per_day_usd=5. [default: the task's, or none]"""
 

@@ -82,6 +82,7 @@ def message_options(flags: MessageFlags) -> dict[str, Any]:
     given = asdict(flags)
     options = {name: given[name] for name in ("lane", "priority") if given[name] is not None}
     options |= limit_option("max_age", flags.max_age) | limit_option("timeout", flags.run_timeout)
+    options |= limit_option("silent", flags.silent)
     options |= retry_option(flags.retry)
     return options if flags.budget is None else {**options, "budget": budget_option(flags.budget)}
 
