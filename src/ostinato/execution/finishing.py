@@ -40,9 +40,10 @@ def make_finish(
     if claimed.session is not None:
         # What shares the turn of an outer run was executed for the session of that.
         session = policy.session if claimed.session.startswith(SHARED_TURN) else claimed.session
-        used = {**(context.usage or {}), **outcome.context}
+        told = outcome.context or {}
+        used = {**(context.usage or {}), **told}
         finish.usage = SessionUsage(session, used) if used and session is not None else None
-        finish.throttled = is_full(**outcome.context)
+        finish.throttled = is_full(**told)
     return finish
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
@@ -71,7 +71,7 @@ class Outcome:
     """Whether the work had begun: of an attempt that failed before that, a try more does nothing twice."""
     conversation: str | None = None
     """The id of the conversation that it leaves behind."""
-    context: Mapping[str, int] = field(default_factory=dict)
+    context: Mapping[str, int] | None = None
     """How full the context of its agent is, as far as that told: `context_used` of `context_window` tokens."""
     recorded: Callable[[], None] | None = None
     """Called once the ledger has it: what was kept until then can go."""
