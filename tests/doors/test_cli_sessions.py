@@ -419,3 +419,9 @@ def test_what_a_session_has_used_is_listed_and_shown(cli: CommandLine) -> None:
     title, *rows = cli.ok("session", "ls").out.splitlines()
     assert title.split()[-2:] == ["STOPPED", "COST"]
     assert [row.split()[-1] for row in rows] == ["-", "$0.0015"]
+
+
+def test_how_long_to_wait_is_not_how_long_a_run_may_take(cli: CommandLine) -> None:
+    refused = cli("session", "send", "dm:42", "hi", "--agent", "--timeout", "3s")
+    assert refused.code == 2
+    assert "--timeout is how long --wait waits" in refused.err

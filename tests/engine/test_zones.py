@@ -83,7 +83,7 @@ def test_an_agent_is_told_the_time_as_its_user_has_it(make_app: MakeApp, fake_cl
     drain(app)
     (call,) = stand_in.calls
     system = call["argv"][call["argv"].index("--append-system-prompt") + 1]
-    assert "of the schedule a, due at Friday, 2026-01-02 09:00:00 +09:00:" in system
+    assert "Your schedule is a, and this run of it was due at Friday, 2026-01-02 09:00:00 +09:00" in system
     assert "It is Friday, 2026-01-02 09:00:04 +09:00 now, in the zone Asia/Tokyo:" in system
     assert call["environment"]["OSTINATO_TZ"] == "Asia/Tokyo"
 

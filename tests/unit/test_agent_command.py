@@ -156,7 +156,7 @@ def test_claude_with_one_object_at_the_end_needs_no_verbose() -> None:
 def test_the_built_in_system_prompt_names_the_report_and_the_run() -> None:
     text = system_text(BUILT_IN_PROMPT, VALUES, "Speak French.")
     assert "/srv/.ostinato/run-7-report.md" in text
-    assert "run 7 of the schedule nightly, due at Thursday, 2026-01-01 01:00:00 +01:00" in text
+    assert "Your schedule is nightly, and this run of it was due at Thursday, 2026-01-01 01:00:00 +01:00" in text
     assert "It is Thursday, 2026-01-01 01:00:02 +01:00 now, in the zone Europe/Berlin" in text
     assert text.endswith("\n\nSpeak French.")
     assert "{" not in text

@@ -29,6 +29,7 @@ def execute(
     work: WorkFlags = NO_WORK,
     project: str | None = None,
     timeout: str | None = None,
+    silent: str | None = None,
     gate: Text = None,
     gate_timeout: str | None = None,
     budget: str | None = None,
@@ -43,6 +44,8 @@ def execute(
         The project in whose folder it runs. [default: none, it runs in the current folder]
     timeout
         How long it may take, such as 1h; 'none' for no limit. [default: shell 5m, agent 30m, http 1m, task none]
+    silent
+        End it if it prints and reports nothing for this long, such as 10m. [default: none]
     gate
         A command before it, whose last line {"wake": false} skips it; or a JSON array.
     gate_timeout
@@ -55,7 +58,8 @@ def execute(
     keep_streams()
     home = None if project == NOTHING else project
     what = _here(work_of(work), home)
-    options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **gate_option(gate, gate_timeout)}
+    options: dict[str, Any] = {"retry": 0, **limit_option("timeout", timeout), **limit_option("silent", silent)}
+    options |= gate_option(gate, gate_timeout)
     if budget is not None:
         options["budget"] = budget_option(budget)
     with opened(common) as database:

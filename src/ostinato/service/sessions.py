@@ -125,7 +125,7 @@ class SessionService:
             raise InvalidInput(
                 "a message goes to a task or to an agent",
                 field="task",
-                hint="give one of them: task=reply, or agent=Agent(model='opus')",
+                hint="give one of them, and not both",
             )
         if task is None:
             work = _in_session(agent, session)

@@ -72,6 +72,9 @@ def send(
     project
         The project that its run belongs to, in whose folder an agent works; see 'ostinato project'.
     """
+    if timeout is not None and not wait:
+        hint = "add --wait, or give --run-timeout for how long its run may take"
+        raise InvalidInput("--timeout is how long --wait waits", field="timeout", hint=hint)
     recipient = recipient_of(to, project)
     if recipient is None:
         raise InvalidInput("a message goes to a task or to an agent", field="task", hint="give --task NAME or --agent")

@@ -28,7 +28,8 @@ __all__ = [
 ]
 
 BUILT_IN_PROMPT = """\
-You run unattended, as run {run} of the schedule {schedule}, due at {due_local}: nobody can answer questions meanwhile.
+You run unattended, as run {run}: nobody can answer questions meanwhile.
+Your schedule is {schedule}, and this run of it was due at {due_local}.
 It is {now_local} now, in the zone {zone}: times without a zone are meant in this one.
 When you are done, write a short report in Markdown to the file {report}: what you did, what you found, what a person \
 should know. It is kept with the run, and the file is removed.

@@ -149,7 +149,7 @@ class _AgentCall(ProcessCall):
         values = {
             "report": None if report is None else str(report.path),
             "run": str(context.id),
-            "schedule": context.schedule or "(none)",
+            "schedule": context.schedule,
             "due_at": context.due_at.isoformat().replace("+00:00", "Z"),
             "due_local": _told(context.due_at, context.zone),
             "now_local": None if begun_at is None else _told(from_micros(begun_at), context.zone),
