@@ -16,7 +16,7 @@ from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.states import Cause
 from ostinato.stores.base import RunStore
 from ostinato.testing.store_suite.bound_runs import foreground
-from tests.engine.conftest import eventually
+from tests.engine.conftest import MakeApp, eventually, on_shared
 
 PATIENCE = 60
 Around = Callable[..., Awaitable[Any]]
@@ -130,3 +130,127 @@ def test_a_wait_that_is_cancelled_leaves_the_turn_to_the_next(memory_app: Ostina
     assert (run.state, run.reason) == (RunState.CANCELLED, "its process was stopped before its turn came")
     memory_app.runs.cancel(before.id)
     assert execute(memory_app).state is RunState.SUCCEEDED
+
+
+# What nobody here knows of.
+
+
+async def only_the_test_beats(engine: Engine) -> None:
+    await engine.watchdog.stop("lease", "waker", "rescuer")
+
+
+async def beat(engine: Engine) -> None:
+    await engine.lease.renew()
+    await engine.reconciler.rest()
+
+
+def done_as(app: Ostinato, method: str, around: Around) -> None:
+    """Let whoever executes runs see the database so."""
+
+    async def change(engine: Engine) -> None:
+        engine.direct._runs = Runs(engine.store.runs, method, around)
+
+    app.with_engine(change)
+
+
+def lose_the_answer(app: Ostinato) -> Run:
+    """Start the app, and queue a run there whose id it never gets."""
+    app.start()
+    app.with_engine(only_the_test_beats)
+    done_as(app, "queue_bound", Once(StoreUnavailable("the answer was lost"), after=True))
+    with pytest.raises(StoreUnavailable, match="the answer was lost"):
+        execute(app)
+    (run,) = in_session(app)
+    assert run.state is RunState.QUEUED
+    return run
+
+
+@on_shared
+def test_a_run_that_was_queued_and_its_node_never_heard_of_is_ended_at_the_second_beat(
+    shared_db: str, make_app: MakeApp
+) -> None:
+    app = make_app(shared_db)
+    lost = lose_the_answer(app)
+    app.with_engine(beat)
+    assert app.runs.get(lost.id).state is RunState.QUEUED, "its answer may be under way"
+    app.with_engine(beat)
+    run = app.runs.get(lost.id)
+    assert (run.state, run.cause, run.reason) == (
+        RunState.FAILED,
+        Cause.NODE_LOST,
+        "its node never learned that it was queued there: it never started",
+    )
+    assert execute(app).state is RunState.SUCCEEDED
+
+
+def test_what_cannot_be_ended_at_one_beat_is_at_the_next(memory_app: Ostinato) -> None:
+    lost = lose_the_answer(memory_app)
+
+    async def fail_once(engine: Engine) -> None:
+        error = StoreUnavailable("the database is away")
+        engine.reconciler._runs = Runs(engine.store.runs, "cancel_runs", Once(error))
+
+    memory_app.with_engine(fail_once)
+    for state in (RunState.QUEUED, RunState.QUEUED, RunState.FAILED):
+        memory_app.with_engine(beat)
+        assert memory_app.runs.get(lost.id).state is state
+
+
+@on_shared
+def test_a_node_that_stops_ends_what_it_never_heard_of(shared_db: str, make_app: MakeApp) -> None:
+    app, other = make_app(shared_db), make_app(shared_db, name="other")
+    lost = lose_the_answer(app)
+    app.stop(grace=0)
+    assert other.runs.get(lost.id).state is RunState.FAILED
+
+
+def test_what_waits_here_and_what_is_just_being_queued_stay(memory_app: Ostinato, beside: Beside) -> None:
+    before = busy(memory_app)
+    memory_app.with_engine(only_the_test_beats)
+    waiting = beside(lambda: execute(memory_app))
+    eventually(lambda: len(in_session(memory_app)) == 2)
+    for _ in range(3):
+        memory_app.with_engine(beat)
+
+    async def beat_meanwhile(call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+        bound = await call(*args, **options)
+        for _ in range(3):
+            await memory_app.aio.with_engine(beat)
+        return bound
+
+    done_as(memory_app, "queue_bound", beat_meanwhile)
+    queued = beside(lambda: execute(memory_app))
+    eventually(lambda: len(in_session(memory_app)) == 3)
+    memory_app.runs.cancel(before.id)
+    assert [each.result(PATIENCE).state for each in (waiting, queued)] == [RunState.SUCCEEDED] * 2
+
+
+def test_a_start_that_nobody_waits_for_any_more_is_nobody_elses(memory_app: Ostinato) -> None:
+    async def leave(engine: Engine) -> None:
+        await only_the_test_beats(engine)
+        begun = asyncio.Event()
+
+        async def start_slowly(call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+            await call(*args)
+            begun.set()
+            await asyncio.Event().wait()
+
+        async def fail(*_: Any) -> None:
+            raise StoreUnavailable("the database is away")
+
+        slow = Runs(engine.store.runs, "start_bound", start_slowly)
+        engine.direct._runs = Runs(slow, "cancel_runs", fail)
+        id = await engine.direct.queue(foreground(session="q"), wait=True)
+        waiting = asyncio.create_task(engine.direct.take_turn(id, (), lambda: None, partial(asyncio.sleep, 0)))
+        await asyncio.wait_for(begun.wait(), PATIENCE)
+        waiting.cancel()
+        await asyncio.wait_for(asyncio.wait({waiting}), PATIENCE)
+        for _ in range(2):
+            await beat(engine)
+        while engine.recorder.pending:
+            await engine.recorder.flush()
+
+    memory_app.start()
+    memory_app.with_engine(leave)
+    (run,) = in_session(memory_app)
+    assert (run.state, run.reason) == (RunState.CANCELLED, "nobody waited for it any more when it was to start")

@@ -57,8 +57,7 @@ class DirectRuns:
         self._reconciler = reconciler
         self._rescuer = rescuer
         self._announcer = announcer
-        self._waiting: dict[RunId, Micros] = {}
-        """Those that are queued here, and until when."""
+        self._waiting = reconciler.waiting
         self._is_closed = False
         self.rescues = False
         """Whether a run that waits here looks for lost nodes meanwhile: where no other service does."""
@@ -80,7 +79,11 @@ class DirectRuns:
 
         Whoever gets its id goes on with `take_turn` at once.
         """
-        bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait)
+        self._reconciler.starting += 1
+        try:
+            bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait)
+        finally:
+            self._reconciler.starting -= 1
         if bound.id is None:
             raise Conflict(
                 f"session {run.session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
@@ -137,7 +140,8 @@ class DirectRuns:
             async with asyncio.timeout(_LAST_WRITE):
                 await self.stop(id, ending)
         except (StoreError, TimeoutError) as failure:
-            log.warning("run %s waits for nobody and could not be ended yet: %s", id, one_line(failure))
+            self._reconciler.abandoned.add(id)
+            log.warning("nobody waits for run %s any more, and it could not be ended yet: %s", id, one_line(failure))
 
     async def _try(self, id: RunId, node: NodeId, outer: Sequence[RunId]) -> bool | None:
         """Whether it has begun; None if it goes on waiting."""

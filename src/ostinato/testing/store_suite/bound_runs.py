@@ -183,6 +183,17 @@ async def test_one_whose_node_has_vanished_is_known_too(store: Store) -> None:
     assert (ids(stale.runs), list(stale.bound)) == ([run.id], [])
 
 
+async def test_a_beat_tells_a_node_what_is_queued_for_it(store: Store) -> None:
+    assert (await store.nodes.renew(beat(HERE))).bound == ()
+    first, second = [await queued(store) for _ in range(2)]
+    await store.runs.queue_bound(foreground(), NodeId("elsewhere"), NOW)
+    found = await store.nodes.renew(beat(HERE))
+    assert (sorted(found.bound), found.owned) == ([first, second], ())
+    await started(store, first)
+    found = await store.nodes.renew(beat(HERE))
+    assert (list(found.bound), [run.id for run in found.owned]) == ([second], [first])
+
+
 async def test_one_that_goes_back_to_the_queue_is_anybodys(store: Store) -> None:
     run = await started(store, await queued(store))
     again = finish(run, RunState.QUEUED, ready_at=NOW, cause=Cause.SNOOZED, reason="not yet", counted=False)
