@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ from ostinato.errors import StoreError, StoreUnavailable
 from ostinato.models.states import Cause
 from ostinato.stores.base import RunStore
 from ostinato.testing.store_suite.bound_runs import foreground
-from tests.engine.conftest import MakeApp, eventually, on_shared
+from tests.engine.conftest import Beside, MakeApp, eventually, on_shared
 
 PATIENCE = 60
 Around = Callable[..., Awaitable[Any]]
@@ -49,16 +48,6 @@ class Once:
         if self._errors:
             raise self._errors.pop()
         return answer
-
-
-@pytest.fixture
-def beside() -> Iterator[Callable[[Callable[[], Any]], Future[Any]]]:
-    """Calls on other threads; all have ended when the test has."""
-    with ThreadPoolExecutor() as pool:
-        yield pool.submit
-
-
-Beside = Callable[[Callable[[], Any]], "Future[Any]"]
 
 
 def in_session(app: Ostinato, session: str = "q") -> list[Run]:
@@ -230,8 +219,8 @@ def test_a_start_that_nobody_waits_for_any_more_is_nobody_elses(memory_app: Osti
         await only_the_test_beats(engine)
         begun = asyncio.Event()
 
-        async def start_slowly(call: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-            await call(*args)
+        async def start_slowly(call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+            await call(*args, **options)
             begun.set()
             await asyncio.Event().wait()
 

@@ -16,6 +16,7 @@ from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.rescuer import Rescuer
 from ostinato.errors import Conflict, StoreError, StoreUnavailable
 from ostinato.execution.runner import Runner
+from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import NEVER_STARTED, ClaimedRun, Ending, NewRun
@@ -46,6 +47,7 @@ class DirectRuns:
         fence: Fence,
         reconciler: Reconciler,
         rescuer: Rescuer,
+        throttle: Throttle,
         announcer: Announcer,
     ) -> None:
         self._runs = runs
@@ -56,6 +58,7 @@ class DirectRuns:
         self._fence = fence
         self._reconciler = reconciler
         self._rescuer = rescuer
+        self._throttle = throttle
         self._announcer = announcer
         self._waiting = reconciler.waiting
         self._is_closed = False
@@ -79,14 +82,17 @@ class DirectRuns:
 
         Whoever gets its id goes on with `take_turn` at once.
         """
+        session = run.session
+        assert session is not None
         self._reconciler.starting += 1
         try:
-            bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait)
+            is_full = not wait and bool(self._throttle.look(session))
+            bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait, is_full=is_full)
         finally:
             self._reconciler.starting -= 1
         if bound.id is None:
             raise Conflict(
-                f"session {run.session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
+                f"session {session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
             )
         self._waiting[bound.id] = _NEVER if run.expires_at is None else run.expires_at
         return bound.id
@@ -156,8 +162,13 @@ class DirectRuns:
                 await self.stop(id, _LEFT)
             return None
         await self._fence.wait()
-        claimed = await self._begin(lambda: self._runs.start_bound(id, node, self._clock.now()), node, outer)
-        return None if claimed is None else True
+        assert run.session is not None
+        is_full = self._throttle.look(run.session)
+
+        async def begin() -> ClaimedRun | None:
+            return await self._runs.start_bound(id, node, self._clock.now(), is_full=is_full)
+
+        return None if await self._begin(begin, node, outer) is None else True
 
     async def _begin(
         self, start: Callable[[], Awaitable[ClaimedRun | None]], node: NodeId, outer: Sequence[RunId]

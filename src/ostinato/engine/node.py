@@ -91,7 +91,16 @@ class Engine:
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
         )
         self.direct = DirectRuns(
-            store.runs, self.runner, clock, lambda: self.id, lease, self.fence, self.reconciler, self.rescuer, announcer
+            store.runs,
+            self.runner,
+            clock,
+            lambda: self.id,
+            lease,
+            self.fence,
+            self.reconciler,
+            self.rescuer,
+            registry.throttle,
+            announcer,
         )
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
