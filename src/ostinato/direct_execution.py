@@ -69,8 +69,7 @@ class DirectExecution:
             self._known(await self._engine.direct.start(run, outer))
         else:
             id = await self._engine.direct.queue(run, wait=self._wait)
-            self._known(id)
-            if not await self._engine.direct.take_turn(id, outer, self._waits):
+            if not await self._engine.direct.take_turn(id, outer, lambda: self._known(id), self._waits):
                 return await self._runs.get(id)
         assert self._id is not None
         self._told.begun(self._id)

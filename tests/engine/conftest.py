@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -106,6 +107,16 @@ def gate() -> Iterator[Gate]:
     made = Gate()
     yield made
     made.open()
+
+
+Beside = Callable[[Callable[[], Any]], "Future[Any]"]
+
+
+@pytest.fixture
+def beside() -> Iterator[Beside]:
+    """Calls on other threads; all have ended when the test has."""
+    with ThreadPoolExecutor() as pool:
+        yield pool.submit
 
 
 def engine_of(app: Ostinato) -> Engine:

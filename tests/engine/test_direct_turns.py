@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from ostinato.models.states import Cause
 from ostinato.testing import FakeClock
 from tests.conftest import tuned
 from tests.engine import process_tasks
-from tests.engine.conftest import Gate, MakeApp, engine_of, eventually, on_shared
+from tests.engine.conftest import Beside, Gate, MakeApp, engine_of, eventually, on_shared
 from tests.engine.stand_in import StandIn
 from tests.processes import lives
 
@@ -37,16 +36,6 @@ DEAF = [
 @pytest.fixture
 def db() -> str:
     return "sqlite://:memory:"
-
-
-@pytest.fixture
-def beside() -> Iterator[Callable[[Callable[[], Run]], Future[Run]]]:
-    """Calls on other threads; all have ended when the test has."""
-    with ThreadPoolExecutor() as pool:
-        yield pool.submit
-
-
-Beside = Callable[[Callable[[], Run]], "Future[Run]"]
 
 
 def in_session(app: Ostinato, session: str = "q") -> list[Run]:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ostinato import Ostinato
-from ostinato.errors import InvalidInput
+from ostinato.errors import Conflict, InvalidInput
 from ostinato.testing import drain, settle
-from tests.engine.conftest import PATIENCE, Gate, MakeApp, eventually, on_shared
+from tests.engine.conftest import PATIENCE, Beside, Gate, MakeApp, eventually, on_shared
 
 KEY = "group:1"
 
@@ -197,6 +197,67 @@ def test_calls_in_a_session_are_held_back_too(db: str, make_app: MakeApp, gate: 
     gate.open()
     app.wait_idle(timeout=PATIENCE)
     assert gate.most == 1
+
+
+@on_shared
+def test_what_is_executed_in_a_full_session_goes_one_at_a_time_too(
+    shared_db: str, make_app: MakeApp, gate: Gate, beside: Beside
+) -> None:
+    app = make_app(shared_db)
+    window = Window()
+    app.sessions.throttle(window)
+    app.task("reply")(lambda payloads: None)
+    app.task("job")(lambda: gate.passed("done"))
+    app.start()
+    send(app, "three at once")
+    app.wait_idle(timeout=PATIENCE)
+    window.asked.clear()
+    executed = [beside(lambda: app.execute("job", session=KEY)) for _ in range(3)]
+    gate.entered()
+    eventually(lambda: app.sessions.get(KEY).queued == 2)
+    running_stays(app, 1)
+    assert app.sessions.get(KEY).throttled
+    assert window.asked
+    gate.open()
+    assert [each.result(PATIENCE).result for each in executed] == ["done"] * 3
+    assert gate.most == 1
+
+
+def test_what_is_executed_in_a_session_with_room_again_goes_beside_others(
+    db: str, make_app: MakeApp, gate: Gate, beside: Beside
+) -> None:
+    app = make_app(db)
+    window = Window()
+    app.sessions.throttle(window)
+    app.task("reply")(lambda payloads: None)
+    app.task("job")(lambda: gate.passed("done"))
+    app.start()
+    send(app, "three at once")
+    app.wait_idle(timeout=PATIENCE)
+    assert app.sessions.get(KEY).throttled
+    window.tokens = 10.0
+    executed = [beside(lambda: app.execute("job", session=KEY)) for _ in range(3)]
+    gate.entered(3)
+    assert not app.sessions.get(KEY).throttled
+    gate.open()
+    assert [each.result(PATIENCE).result for each in executed] == ["done"] * 3
+
+
+def test_what_must_not_wait_is_busy_in_a_full_session_in_which_something_is_under_way(
+    db: str, make_app: MakeApp, gate: Gate
+) -> None:
+    app = make_app(db)
+    full = iter([False])  # when the first starts
+    app.sessions.throttle(lambda key: (10.0 if next(full, True) is False else 90.0, 100.0))
+    app.task("reply")(lambda payloads: gate.wait())
+    app.task("job")(lambda: None)
+    app.start()
+    send(app, "a")
+    gate.entered()
+    with pytest.raises(Conflict, match="is busy"):
+        app.execute("job", session=KEY, wait=False)
+    gate.open()
+    app.wait_idle(timeout=PATIENCE)
 
 
 def test_what_was_held_back_can_be_stopped(db: str, make_app: MakeApp, gate: Gate) -> None:

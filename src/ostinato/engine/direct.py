@@ -16,6 +16,7 @@ from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.rescuer import Rescuer
 from ostinato.errors import Conflict, StoreError, StoreUnavailable
 from ostinato.execution.runner import Runner
+from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.run import NEVER_STARTED, ClaimedRun, Ending, NewRun
@@ -27,6 +28,8 @@ __all__ = ["DirectRuns"]
 log = get_logger("ostinato.engine")
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.005, 0.1
+_LAST_WRITE = 4.0
+"""Seconds that the database has to take the end of a run for which nobody waits any more."""
 _NEVER = 1 << 62
 _LEFT = Ending(Cause.CANCELLED, "its process was stopped before its turn came")
 
@@ -44,6 +47,7 @@ class DirectRuns:
         fence: Fence,
         reconciler: Reconciler,
         rescuer: Rescuer,
+        throttle: Throttle,
         announcer: Announcer,
     ) -> None:
         self._runs = runs
@@ -54,9 +58,9 @@ class DirectRuns:
         self._fence = fence
         self._reconciler = reconciler
         self._rescuer = rescuer
+        self._throttle = throttle
         self._announcer = announcer
-        self._waiting: dict[RunId, Micros] = {}
-        """Those that are queued here, and until when."""
+        self._waiting = reconciler.waiting
         self._is_closed = False
         self.rescues = False
         """Whether a run that waits here looks for lost nodes meanwhile: where no other service does."""
@@ -74,41 +78,76 @@ class DirectRuns:
         return claimed.id
 
     async def queue(self, run: NewRun, *, wait: bool) -> RunId:
-        """Put a run into the queue of its session; a Conflict if it would have to wait there and must not."""
-        bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait)
+        """Put a run into the queue of its session; a Conflict if it would have to wait there and must not.
+
+        Whoever gets its id goes on with `take_turn` at once.
+        """
+        session = run.session
+        assert session is not None
+        self._reconciler.starting += 1
+        try:
+            is_full = not wait and bool(self._throttle.look(session))
+            bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait, is_full=is_full)
+        finally:
+            self._reconciler.starting -= 1
         if bound.id is None:
             raise Conflict(
-                f"session {run.session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
+                f"session {session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
             )
         self._waiting[bound.id] = _NEVER if run.expires_at is None else run.expires_at
         return bound.id
 
-    async def take_turn(self, id: RunId, outer: Sequence[RunId], waits: Callable[[], Awaitable[None]]) -> bool:
+    async def take_turn(
+        self,
+        id: RunId,
+        outer: Sequence[RunId],
+        queued: Callable[[], None],
+        waits: Callable[[], Awaitable[None]],
+    ) -> bool:
         """Start such a run when its turn has come; False if it has ended before, or others have it now.
 
-        `waits` is called once, if it has to wait.
+        `queued` is called first; `waits` once, if it has to wait. Whatever goes wrong, nobody waits behind it for ever.
         """
-        node, pause, rescued_at = self._node(), 0.0, self._clock.steady()
-        is_away = False
         try:
-            while True:
-                try:
-                    if (is_begun := await self._try(id, node, outer)) is not None:
-                        return is_begun
-                    if self.rescues and self._clock.steady() - rescued_at >= self._lease // 3:
-                        rescued_at = self._clock.steady()
-                        await self._rescuer.rescue()
-                    is_away = False
-                except StoreUnavailable as error:
-                    if not is_away:
-                        log.warning("run %s waits for its turn, and for the database: %s", id, one_line(error))
-                    is_away = True
-                if not pause:
-                    await waits()
-                pause = min(max(pause * 2, _FIRST_LOOK), _LONGEST_LOOK)
-                await asyncio.sleep(pause)
+            queued()
+            return await self._wait_for_turn(id, outer, waits)
+        except BaseException as error:
+            await self._give_up(id, error)
+            raise
         finally:
             del self._waiting[id]
+
+    async def _wait_for_turn(self, id: RunId, outer: Sequence[RunId], waits: Callable[[], Awaitable[None]]) -> bool:
+        node, pause, rescued_at = self._node(), _FIRST_LOOK, self._clock.steady()
+        is_away = is_told = False
+        while True:
+            try:
+                if (is_begun := await self._try(id, node, outer)) is not None:
+                    return is_begun
+                if not is_told:
+                    await waits()
+                    is_told = True
+                if self.rescues and self._clock.steady() - rescued_at >= self._lease // 3:
+                    rescued_at = self._clock.steady()
+                    await self._rescuer.rescue()
+                is_away = False
+            except StoreUnavailable as error:
+                if not is_away:
+                    log.warning("run %s waits for its turn, and for the database: %s", id, one_line(error))
+                is_away = True
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_LOOK)
+
+    async def _give_up(self, id: RunId, error: BaseException) -> None:
+        """Nobody waits for its turn any more: end it, so that others get theirs."""
+        is_stopped = isinstance(error, asyncio.CancelledError)
+        ending = _LEFT if is_stopped else Ending(Cause.CANCELLED, f"it never started: {one_line(error)}")
+        try:
+            async with asyncio.timeout(_LAST_WRITE):
+                await self.stop(id, ending)
+        except (StoreError, TimeoutError) as failure:
+            self._reconciler.abandoned.add(id)
+            log.warning("nobody waits for run %s any more, and it could not be ended yet: %s", id, one_line(failure))
 
     async def _try(self, id: RunId, node: NodeId, outer: Sequence[RunId]) -> bool | None:
         """Whether it has begun; None if it goes on waiting."""
@@ -123,8 +162,13 @@ class DirectRuns:
                 await self.stop(id, _LEFT)
             return None
         await self._fence.wait()
-        claimed = await self._begin(lambda: self._runs.start_bound(id, node, self._clock.now()), node, outer)
-        return None if claimed is None else True
+        assert run.session is not None
+        is_full = self._throttle.look(run.session)
+
+        async def begin() -> ClaimedRun | None:
+            return await self._runs.start_bound(id, node, self._clock.now(), is_full=is_full)
+
+        return None if await self._begin(begin, node, outer) is None else True
 
     async def _begin(
         self, start: Callable[[], Awaitable[ClaimedRun | None]], node: NodeId, outer: Sequence[RunId]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ostinato.clock import SECOND, Clock, Micros, Signal, uptime
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
-from ostinato.stores.base import NodeStore, OwnedRun, Renewed
+from ostinato.stores.base import NodeStore, Renewed
 
 __all__ = ["Lease", "new_node_id"]
 
@@ -38,7 +38,7 @@ class Lease:
         joined: Callable[[], None],
         jumped: Callable[[Micros], None],
         asked: Callable[[bool], object],
-        compare: Callable[[Sequence[OwnedRun]], object],
+        compare: Callable[[Renewed], object],
         renewed: Callable[[Micros], None],
         jump_seconds: float,
     ) -> None:
@@ -52,7 +52,7 @@ class Lease:
         self._asked = asked
         """Called with every beat: whether the node shall take no more work."""
         self._compare = compare
-        """Called with every beat: what the node runs, as the database has it."""
+        """Called with every beat: what runs on the node and is queued for it, as the database has it."""
         self._renewed = renewed
         """Called after every beat that succeeded: when, by `clock.uptime`, it was sent."""
         self._least_jump = round(jump_seconds * SECOND)
@@ -80,7 +80,7 @@ class Lease:
             sent_at = uptime()
         self._asked(renewed.drain)
         self._renewed(sent_at)
-        self._compare(renewed.owned)
+        self._compare(renewed)
         if self.is_lost:
             self.is_lost = False
             self._joined()

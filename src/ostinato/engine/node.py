@@ -85,13 +85,22 @@ class Engine:
         )
         self.monitor = LoopMonitor()
         self.ticker = self._new_ticker()
-        self.reconciler = Reconciler(clock, self.runner, self.dispatcher, self.recorder)
+        self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder)
         self.lease = self._new_lease(lease)
         self.rescuer = Rescuer(
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
         )
         self.direct = DirectRuns(
-            store.runs, self.runner, clock, lambda: self.id, lease, self.fence, self.reconciler, self.rescuer, announcer
+            store.runs,
+            self.runner,
+            clock,
+            lambda: self.id,
+            lease,
+            self.fence,
+            self.reconciler,
+            self.rescuer,
+            registry.throttle,
+            announcer,
         )
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
@@ -482,6 +491,7 @@ class Engine:
         """Nothing runs here any more: what the ledger still says that runs here, nobody has heard of."""
         for _ in range(2):
             await self.lease.renew()
+        await self.reconciler.rest()
         while self.recorder.pending:
             await self.recorder.flush(claim=False)
 

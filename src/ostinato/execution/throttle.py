@@ -1,8 +1,8 @@
 """The adaptive throttle: above 60 % of a session's window it goes one at a time. A callback says how full that is, or
 else the agent itself, when its run has ended (finishing.py).
 
-It is asked where runs start, before they start (engine/admission.py), and when one has ended, before the next turn is
-given (engine/recorder.py). It touches nothing that runs.
+It is asked where runs start, before they start (engine/admission.py, engine/direct.py), and when one has ended, before
+the next turn is given (engine/recorder.py). It touches nothing that runs.
 """
 
 from __future__ import annotations

@@ -78,6 +78,8 @@ class Renewed:
     """Somebody asks it to take no more work."""
     owned: Sequence[OwnedRun] = ()
     """What runs on it, as the database has it."""
+    bound: Sequence[RunId] = ()
+    """What is queued for it alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,14 +136,22 @@ class RunStore(Protocol):
         is active already is an error."""
         ...
 
-    async def queue_bound(self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True) -> Bound:
+    async def queue_bound(
+        self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True, is_full: bool = False
+    ) -> Bound:
         """Queue a run in its session that this node starts itself when its turn comes, and no claim takes. With `wait`
-        False nothing is queued if it would not be its turn at once."""
+        False nothing is queued if it would not be its turn at once, in a session that may be full."""
         ...
 
-    async def start_bound(self, id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+    async def start_bound(
+        self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None
+    ) -> ClaimedRun | None:
         """Start such a run if it is its turn, whatever lanes say; ask again as often as need be. One that has waited
-        longer than its max age is ended. None if it is not started: its row says why."""
+        longer than its max age is ended. None if it is not started: its row says why.
+
+        A session that is full goes one at a time from now on: beside something else that is under way, or behind an
+        older run, it waits again. One that `is_full` no longer goes as many at a time as it allows.
+        """
         ...
 
     async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:

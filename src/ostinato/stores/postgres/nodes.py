@@ -32,9 +32,9 @@ WITH renewed AS (
     INSERT INTO nodes AS n ({BEAT_COLUMNS}, writer) VALUES ({BEAT_VALUES}, :writer)
     ON CONFLICT (id) DO UPDATE SET {RENEWED}, writer = excluded.writer
     WHERE n.lost_at IS NULL AND n.pid = excluded.pid AND n.started_at = excluded.started_at
-    RETURNING n.id, n.drain
+    RETURNING n.id, n.drain, ARRAY(SELECT id FROM runs WHERE state = 'queued' AND node = n.id) AS bound
 )
-SELECT n.drain, r.id, r.token, r.ready_at, r.schedule_id, r.session
+SELECT n.drain, n.bound, r.id, r.token, r.ready_at, r.schedule_id, r.session
 FROM renewed n LEFT JOIN runs r ON r.node = n.id AND r.state = 'running'
 """
 _ASK_DRAIN = """
@@ -60,8 +60,11 @@ class PostgresNodes(NodeReads):
     async def renew(self, beat: NodeBeat) -> Renewed:
         values = {**beat_values(beat), "writer": self._database.server.writer_key}
         rows = await self._database.beats.run(lambda db: db.fetch(_RENEW, values))
-        owned = tuple(OwnedRun(*run) for _, *run in rows if run[0] is not None)
-        return Renewed(held=bool(rows), drain=bool(rows and rows[0][0]), owned=owned)
+        if not rows:
+            return Renewed(held=False)
+        drain, bound, *_ = rows[0]
+        owned = tuple(OwnedRun(*run) for _, _, *run in rows if run[0] is not None)
+        return Renewed(held=True, drain=bool(drain), owned=owned, bound=tuple(bound))
 
     async def leave(self, id: NodeId) -> None:
         await self._database.beats.run(lambda db: db.run(LEAVE, {"id": id}))

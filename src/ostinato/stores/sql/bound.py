@@ -6,6 +6,7 @@ arrivals.py, and each store's claims.py, which leaves them out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 from ostinato.clock import Micros
@@ -20,6 +21,7 @@ from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.events import note_runs
 from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.throttle import throttle_now, unthrottle_now
 
 __all__ = ["LOST", "queue_bound", "start_bound"]
 
@@ -51,11 +53,13 @@ WHERE r.id = :id AND r.state = 'running' AND r.node = :node
 """
 
 
-async def queue_bound(db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Micros, *, wait: bool) -> Bound:
+async def queue_bound(
+    db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Micros, *, wait: bool, is_full: bool
+) -> Bound:
     """Put a run into the queue of its session for this node alone; if it must not `wait`, only if it would not."""
     session = run.session
     assert session is not None
-    if not wait and (before := await _before(db, session, run)) is not None:
+    if not wait and (before := await _before(db, session, run, is_full=is_full)) is not None:
         return Bound(None, before)
     id = await parts.insert_new(db, run)
     await db.run(_BIND, {"id": id, "node": node})
@@ -66,25 +70,31 @@ async def queue_bound(db: C, parts: Parts[C], run: NewRun, node: NodeId, now: Mi
     return Bound(id)
 
 
-async def _before(db: Connection, session: str, run: NewRun) -> RunId | None:
-    """The run for whose end this one would have to wait."""
+async def _before(db: Connection, session: str, run: NewRun, *, is_full: bool) -> RunId | None:
+    """The run for whose end this one would have to wait, if its session is full or is not."""
     key = {"key": session}
     in_turn = await db.fetch(_IN_TURN, key)
     waiting = await db.fetch_value(_WAITING, key)
     rows = await db.fetch(_MOST, key)
-    is_full = len(in_turn) >= (rows[0][0] if rows else 1)
+    has_room = len(in_turn) < (rows[0][0] if rows and not is_full else 1)
     is_alone = any(goes_alone(*one) for one in [(run.mode, run.kind, run.work), *(one for _, *one in in_turn)])
-    if waiting is None and not is_full and not (in_turn and is_alone):
+    if waiting is None and has_room and not (in_turn and is_alone):
         return None
     return RunId(in_turn[0][0] if in_turn else waiting)
 
 
-async def start_bound(db: C, parts: Parts[C], id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+async def start_bound(
+    db: C, parts: Parts[C], id: RunId, node: NodeId, now: Micros, sessions: Sequence[str], is_full: bool | None
+) -> ClaimedRun | None:
     """Start it, as a claim does, if it is its turn. Whoever asks again, because the answer was lost, gets it again."""
     values = {"id": id, "node": node, "now": now}
     if await db.fetch(_EXPIRED, values):
         await end_queued(db, parts, [id], WAITED_TOO_LONG, now)
         return None
+    for session in sessions if is_full else ():
+        await throttle_now(db, session)
+    if is_full is False:
+        await unthrottle_now(db, parts, sessions)
     if await db.fetch(_START, values):
         await note_runs(db, EventKind.STARTED, [id], now)
     rows = await db.fetch(_STARTED, values)

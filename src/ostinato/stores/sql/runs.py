@@ -124,16 +124,23 @@ class Runs(ABC, Generic[C]):
 
         return await self._database.write(start)
 
-    async def queue_bound(self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True) -> Bound:
+    async def queue_bound(
+        self, run: NewRun, node: NodeId, now: Micros, *, wait: bool = True, is_full: bool = False
+    ) -> Bound:
         assert run.session is not None
         return await self._database.write(
-            lambda db: queue_bound(db, self._parts, run, node, now, wait=wait), sessions=[run.session]
+            lambda db: queue_bound(db, self._parts, run, node, now, wait=wait, is_full=is_full), sessions=[run.session]
         )
 
-    async def start_bound(self, id: RunId, node: NodeId, now: Micros) -> ClaimedRun | None:
+    async def start_bound(
+        self, id: RunId, node: NodeId, now: Micros, *, is_full: bool | None = None
+    ) -> ClaimedRun | None:
         sessions = await self._sessions_of([id])
         return await self._database.write(
-            lambda db: start_bound(db, self._parts, id, node, now), once=False, sessions=sessions
+            lambda db: start_bound(db, self._parts, id, node, now, sessions, is_full),
+            wakes=is_full is False,
+            once=False,
+            sessions=sessions,
         )
 
     async def repeat_run(self, id: RunId, now: Micros, turn: str | None = None) -> RunId | None:

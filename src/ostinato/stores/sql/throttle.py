@@ -1,7 +1,8 @@
 """Sessions whose window is full, or no longer, inside the caller's transaction, which has locked them.
 
 A node says so when it is about to start runs of them. Only claims do not ask for these locks: a queued run that has its
-turn may be claimed between two statements, so each write looks at the state once more. Called by sessions.py.
+turn may be claimed between two statements, so each write looks at the state once more. Called by sessions.py, and by
+bound.py for what a node starts without a claim.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
 from ostinato.stores.sql.parts import Parts
 
-__all__ = ["hold_back_now", "throttled_among", "unthrottle_now"]
+__all__ = ["hold_back_now", "throttle_now", "throttled_among", "unthrottle_now"]
 
 C = TypeVar("C", bound=Connection)
 
@@ -67,18 +68,32 @@ async def unthrottle_now(db: C, parts: Parts[C], sessions: Sequence[str]) -> Non
 
 async def hold_back_now(db: C, parts: Parts[C], claimed: Sequence[ClaimedRun], now: Micros) -> list[RunId]:
     """Let the sessions of these runs go one at a time; answers which of the runs may start."""
-    sessions = {"keys": sorted({run.session for run in claimed if run.session is not None})}
-    await db.run(_THROTTLE, sessions)
-    in_turn = [_InTurn(*row) for row in await db.fetch(_IN_TURN, sessions)]
-    unstarted = {(run.id, run.token) for run in claimed}
+    sessions = {run.session for run in claimed if run.session is not None}
+    ours, next_up = await _keep_one(db, sessions, {(run.id, run.token) for run in claimed})
+    if held := [run for run in ours if run.id not in next_up]:
+        await _unclaim(db, parts, held, now)
+    return [run.id for run in ours if run.id in next_up]
+
+
+async def throttle_now(db: Connection, session: str) -> None:
+    """Let a session go one at a time: of what has its turn and has not started, only that keeps it which is next."""
+    await _keep_one(db, {session}, set())
+
+
+async def _keep_one(
+    db: Connection, sessions: set[str], unstarted: set[tuple[RunId, int]]
+) -> tuple[list[_InTurn], set[RunId]]:
+    """Throttle these sessions, and take back the turns that they can no longer give; answers those of the claimed and
+    unstarted runs that are still so, and which runs keep their turn."""
+    keys = {"keys": sorted(sessions)}
+    await db.run(_THROTTLE, keys)
+    in_turn = [_InTurn(*row) for row in await db.fetch(_IN_TURN, keys)]
     ours = [run for run in in_turn if run.state == RunState.RUNNING and (run.id, run.token) in unstarted]
     next_up = _next_up(in_turn, ours)
     queued = [run.id for run in in_turn if run.state == RunState.QUEUED and run.id not in next_up]
     if queued:
         await db.run(_TAKE_BACK, {"ids": queued})
-    if held := [run for run in ours if run.id not in next_up]:
-        await _unclaim(db, parts, held, now)
-    return [run.id for run in ours if run.id in next_up]
+    return ours, next_up
 
 
 def _next_up(in_turn: Sequence[_InTurn], unstarted: Sequence[_InTurn]) -> set[RunId]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ostinato.clock import Micros
-from ostinato.models.ids import NodeId
+from ostinato.models.ids import NodeId, RunId
 from ostinato.models.node import NodeBeat
 from ostinato.stores.base import OwnedRun, Renewed
 from ostinato.stores.sql.connection import Connection
@@ -19,6 +19,7 @@ WHERE lost_at IS NULL AND nodes.pid = excluded.pid AND nodes.started_at = exclud
 RETURNING drain
 """
 _OWNED = "SELECT id, token, ready_at, schedule_id, session FROM runs WHERE state = 'running' AND node = :id"
+_BOUND = "SELECT id FROM runs WHERE state = 'queued' AND node = :id"
 _ASK_DRAIN = "UPDATE nodes SET drain = :wanted WHERE id = :id AND lost_at IS NULL RETURNING id"
 
 
@@ -35,7 +36,8 @@ class SqliteNodes(NodeReads):
             if not rows:
                 return Renewed(held=False)
             owned = tuple(OwnedRun(*row) for row in await db.fetch(_OWNED, values))
-            return Renewed(held=True, drain=bool(rows[0][0]), owned=owned)
+            bound = tuple(RunId(id) for (id,) in await db.fetch(_BOUND, values))
+            return Renewed(held=True, drain=bool(rows[0][0]), owned=owned, bound=bound)
 
         report_foreign()
         return await self._database.write(renew)

@@ -117,6 +117,50 @@ async def test_what_must_not_wait_is_queued_where_there_is_room(store: Store) ->
     assert full.id is None
 
 
+async def test_in_a_full_session_it_waits_again_beside_what_is_under_way(store: Store) -> None:
+    await send(store, "under way", max_concurrent=3)
+    under_way = await claim_one(store)
+    first, second = [await queued(store) for _ in range(2)]
+    for id in (first, second):
+        assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is None
+        assert (await row(store, id)).waiting
+    assert (await session(store)).throttled
+    await store.runs.finish_runs([finish(under_way)])
+    assert await store.runs.start_bound(second, HERE, NOW, is_full=True) is None
+    run = await store.runs.start_bound(first, HERE, NOW, is_full=True)
+    assert run is not None
+    assert await store.runs.start_bound(first, HERE, NOW, is_full=True) == run, "its answer was lost"
+    await store.runs.finish_runs([finish(run)])
+    assert await store.runs.start_bound(second, HERE, NOW, is_full=True) is not None
+
+
+async def test_in_a_full_session_it_waits_behind_an_older_run_that_has_its_turn(store: Store) -> None:
+    await send(store, "older", max_concurrent=3)
+    id = await queued(store)
+    assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is None
+    assert (await row(store, id)).waiting
+    await store.runs.finish_runs([finish(await claim_one(store))])
+    assert await store.runs.start_bound(id, HERE, NOW, is_full=True) is not None
+
+
+async def test_a_start_in_a_session_that_is_full_no_longer_lets_others_go_beside_it(store: Store) -> None:
+    await send(store, "three at once", max_concurrent=3)
+    first = await claim_one(store)
+    assert await store.sessions.hold_back([first], NOW) == [first.id]
+    ids = [await queued(store) for _ in range(2)]
+    await store.runs.finish_runs([finish(first)])
+    assert await store.runs.start_bound(ids[1], HERE, NOW) is None
+    for id in ids:
+        assert await store.runs.start_bound(id, HERE, NOW, is_full=False) is not None
+    assert not (await session(store)).throttled
+
+
+async def test_what_must_not_wait_is_not_queued_beside_others_in_a_full_session(store: Store) -> None:
+    sent = await send(store, "under way", max_concurrent=3)
+    assert await store.runs.queue_bound(foreground(), HERE, NOW, wait=False, is_full=True) == Bound(None, sent.id)
+    assert (await store.runs.queue_bound(foreground(), HERE, NOW, wait=False)).id is not None
+
+
 async def test_one_that_is_cancelled_while_it_waits_never_starts(store: Store) -> None:
     await send(store)
     id = await queued(store)
@@ -181,6 +225,17 @@ async def test_one_whose_node_has_vanished_is_known_too(store: Store) -> None:
     run = await started(store, id)
     stale = await store.runs.stale_runs([], NOW)
     assert (ids(stale.runs), list(stale.bound)) == ([run.id], [])
+
+
+async def test_a_beat_tells_a_node_what_is_queued_for_it(store: Store) -> None:
+    assert (await store.nodes.renew(beat(HERE))).bound == ()
+    first, second = [await queued(store) for _ in range(2)]
+    await store.runs.queue_bound(foreground(), NodeId("elsewhere"), NOW)
+    found = await store.nodes.renew(beat(HERE))
+    assert (sorted(found.bound), found.owned) == ([first, second], ())
+    await started(store, first)
+    found = await store.nodes.renew(beat(HERE))
+    assert (list(found.bound), [run.id for run in found.owned]) == ([second], [first])
 
 
 async def test_one_that_goes_back_to_the_queue_is_anybodys(store: Store) -> None:
