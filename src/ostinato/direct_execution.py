@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ostinato.engine.node import Engine
-from ostinato.errors import NotFound, StoreError, StoreUnavailable
+from ostinato.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.session import in_shared_turn
 from ostinato.models.states import Cause, RunState
+from ostinato.models.work import Unreadable, Work, load_work
 from ostinato.service.runs import RunService
 
 __all__ = ["DirectExecution", "Told"]
@@ -62,6 +63,7 @@ class DirectExecution:
     async def execute(self) -> Run:
         """Answer how it ended. One that goes back to the queue (a snooze, say) is answered as it is: others do it."""
         around = await self._outer_runs()
+        self._check_conversation(around)
         outer = [run.id for run in around]
         run = in_shared_turn(self._run, [(run.id, run.session) for run in around])
         self._engine.attend()
@@ -112,6 +114,17 @@ class DirectExecution:
             return ()
         return [run for run in (inner, *others) if run is not None and run.state is RunState.RUNNING]
 
+    def _check_conversation(self, around: Sequence[Run]) -> None:
+        """A Conflict, if one of the runs around it is the very conversation that it would continue: two would go on
+        with it at once, and to wait for that would be for ever."""
+        asked = _conversation(load_work(self._run.work), self._run.project)
+        for run in around:
+            if asked is not None and _conversation(run.work, run.project) == asked:
+                raise Conflict(
+                    f"run {run.id} is this conversation itself, and asks for another run of it: use another context "
+                    "there, or send a message, which waits for its turn"
+                )
+
     async def _find(self, id: RunId) -> Run | None:
         try:
             return await self._runs.get(id)
@@ -138,6 +151,10 @@ class DirectExecution:
             if told is not None:
                 await told  # whoever reads slowly is waited for, and the run goes on meanwhile
         return await self._runs.get(id)
+
+
+def _conversation(work: Work | Unreadable, project: str | None) -> str | None:
+    return None if isinstance(work, Unreadable) else work.conversation(project)
 
 
 async def _unrecorded(engine: Engine) -> NoReturn:
