@@ -416,6 +416,7 @@ class Engine:
         lost = self.runner.abandon()
         log.error("node %s lost its lease; gave up %s to other nodes", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database
+        self.fence.lost()
         self.id = self.dispatcher.node = new_node_id()
         self.statistics.begin()
 
