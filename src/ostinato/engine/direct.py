@@ -10,12 +10,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ostinato.clock import Clock, Micros
+from ostinato.clock import Clock
 from ostinato.engine.announcer import Announcer
 from ostinato.engine.fence import Fence
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.rescuer import Rescuer
 from ostinato.errors import Conflict, StoreError, StoreUnavailable
+from ostinato.execution.context import current_context
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
@@ -44,7 +45,6 @@ class DirectRuns:
         runner: Runner,
         clock: Clock,
         node: Callable[[], NodeId],
-        lease: Micros,
         fence: Fence,
         reconciler: Reconciler,
         rescuer: Rescuer,
@@ -55,7 +55,6 @@ class DirectRuns:
         self._runner = runner
         self._clock = clock
         self._node = node
-        self._lease = lease
         self._fence = fence
         self._reconciler = reconciler
         self._rescuer = rescuer
@@ -129,7 +128,7 @@ class DirectRuns:
                 if not is_told:
                     await waits()
                     is_told = True
-                if self.rescues and self._clock.steady() - rescued_at >= self._lease // 3:
+                if self.rescues and self._clock.steady() - rescued_at >= self._rescuer.interval:
                     rescued_at = self._clock.steady()
                     await self._rescuer.rescue()
                 is_away = False
@@ -187,7 +186,10 @@ class DirectRuns:
             if node != self._node():
                 raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
             claimed.outer = outer
-            self._runner.start(self._runner.load(claimed))
+            loaded = self._runner.load(claimed)
+            if (inside := current_context.get(None)) is not None:
+                loaded.context.belong_to(inside)
+            self._runner.start(loaded)
             self._announcer.started((claimed,))
         return claimed
 
