@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
 from ostinato import Ostinato, Run, RunState, Shell
+from ostinato.clock import to_micros
 from ostinato.engine.node import Engine
 from ostinato.errors import StoreError, StoreUnavailable
+from ostinato.models.ids import NodeId
 from ostinato.models.states import Cause
-from ostinato.stores.base import RunStore
+from ostinato.stores.base import NodeStore, RunStore
 from ostinato.testing.store_suite.bound_runs import foreground
+from ostinato.testing.store_suite.builders import new_run
 from tests.engine.conftest import Beside, MakeApp, eventually, on_shared
 
 PATIENCE = 60
@@ -243,3 +247,71 @@ def test_a_start_that_nobody_waits_for_any_more_is_nobody_elses(memory_app: Osti
     memory_app.with_engine(leave)
     (run,) = in_session(memory_app)
     assert (run.state, run.reason) == (RunState.CANCELLED, "nobody waited for it any more when it was to start")
+
+
+def test_under_a_new_name_nothing_is_queued_or_started_before_others_know_it(app: Ostinato) -> None:
+    async def lose_its_name(engine: Engine) -> None:
+        await only_the_test_beats(engine)
+        (node,) = await engine.store.nodes.list_nodes(engine.clock.now())
+        await engine.store.runs.stale_runs([(engine.id, to_micros(node.seen_at))], engine.clock.now())
+        engine._lost()  # as the beat says that cannot bring the new name
+
+    async def runs_once_it_is_known(engine: Engine) -> None:
+        calls = [engine.direct.queue(foreground(session="q"), wait=True), engine.direct.start(new_run(task="job"))]
+        asked = [asyncio.create_task(call) for call in calls]
+        await asyncio.wait_for(engine.lease.signal.wait(), PATIENCE)  # somebody waits for a beat
+        assert await engine.store.runs.count_active(engine.clock.now()) == 0
+        await beat(engine)
+        for id in await asyncio.wait_for(asyncio.gather(*asked), PATIENCE):
+            run = await engine.store.runs.get_run(id)
+            assert run is not None
+            assert run.node == engine.id
+
+    app.task("job")(lambda: None)
+    app.start()
+    app.with_engine(lose_its_name)
+    app.with_engine(runs_once_it_is_known)
+
+
+class Leaving:
+    """The nodes of a database; tells when one leaves."""
+
+    def __init__(self, nodes: NodeStore) -> None:
+        self._nodes = nodes
+        self.left = asyncio.Event()
+
+    async def leave(self, id: NodeId) -> None:
+        self.left.set()
+        await self._nodes.leave(id)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._nodes, name)
+
+
+@on_shared
+def test_a_node_that_stops_waits_for_what_is_just_being_started(shared_db: str, make_app: MakeApp) -> None:
+    app, other = make_app(shared_db), make_app(shared_db, name="other")
+    had_left: list[bool] = []
+
+    async def stop_meanwhile(engine: Engine) -> None:
+        nodes = engine.store.nodes = Leaving(engine.store.nodes)  # type: ignore[misc]
+        stopping: list[asyncio.Task[None]] = []
+
+        async def start_slowly(call: Callable[..., Awaitable[Any]], *args: Any, **options: Any) -> Any:
+            run = await call(*args, **options)
+            stopping.append(asyncio.create_task(engine.stop(grace=0)))
+            with suppress(TimeoutError):  # as long as an answer may take: a node that waits for it is still there
+                await asyncio.wait_for(nodes.left.wait(), 0.5)
+            had_left.append(nodes.left.is_set())
+            return run
+
+        engine.direct._runs = Runs(engine.store.runs, "start_bound", start_slowly)
+        id = await engine.direct.queue(foreground(session="q", task="job"), wait=True)
+        assert await engine.direct.take_turn(id, (), lambda: None, partial(asyncio.sleep, 0))
+        await asyncio.wait_for(stopping[0], PATIENCE)
+
+    app.task("job")(lambda: None)
+    app.start()
+    app.with_engine(stop_meanwhile)
+    (run,) = in_session(other)
+    assert (had_left, run.ended) == ([False], True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -287,3 +288,36 @@ def test_an_agent_that_never_spoke_had_not_begun_and_is_tried_again(
     eventually(lambda: run.get().state is RunState.QUEUED)
     assert (run.get().cause, run.get().attempt) == ("silent", 1)
     run.cancel()
+
+
+@pytest.mark.parametrize("say", ["log", "heartbeat"])
+def test_what_is_heard_of_a_run_that_it_executes_counts_too(
+    memory_app: Ostinato, fake_clock: FakeClock, say: str
+) -> None:
+    app, begun, says = memory_app, threading.Event(), threading.Semaphore(0)
+
+    @app.task("inner")
+    def inner(run: RunContext) -> str:
+        begun.set()
+        for _ in range(3):
+            assert says.acquire(timeout=60)
+            run.log("at work") if say == "log" else run.heartbeat()
+        return "done"
+
+    @app.task("middle")
+    def middle() -> str:
+        return str(app.execute("inner", session="q").result)
+
+    @app.task("outer", silent="10m", retry=0)
+    def outer() -> str:
+        return str(app.execute("middle").result)
+
+    app.start()
+    run = outer.enqueue()
+    assert begun.wait(60)
+    for _ in range(2):
+        outlives(app, fake_clock, run.id, "9m")
+        says.release()
+        heard(app, fake_clock, run.id)
+    says.release()
+    assert run.wait(timeout=60).result == "done"

@@ -45,8 +45,8 @@ class Admission:
         self._cancelled: dict[RunId, Ending] = {}
         """What was to be stopped while the store was asked about it."""
 
-    def full_sessions(self, runs: Sequence[ClaimedRun]) -> Collection[str]:
-        """Ask once for each session of these runs; answers the full ones, whose runs must be held."""
+    def look_at_sessions(self, runs: Sequence[ClaimedRun]) -> Collection[str]:
+        """Ask once for each session of these runs, and remember those with room; answers the full ones: hold theirs."""
         if self._throttle.usage is None:
             return ()
         full: set[str] = set()

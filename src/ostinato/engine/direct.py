@@ -7,14 +7,16 @@ turn has come. direct_execution.py follows them to their end; the rescuer ends w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from ostinato.clock import Clock, Micros
+from ostinato.clock import Clock
 from ostinato.engine.announcer import Announcer
 from ostinato.engine.fence import Fence
 from ostinato.engine.reconciler import Reconciler
 from ostinato.engine.rescuer import Rescuer
 from ostinato.errors import Conflict, StoreError, StoreUnavailable
+from ostinato.execution.context import current_context
 from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
@@ -43,7 +45,6 @@ class DirectRuns:
         runner: Runner,
         clock: Clock,
         node: Callable[[], NodeId],
-        lease: Micros,
         fence: Fence,
         reconciler: Reconciler,
         rescuer: Rescuer,
@@ -54,13 +55,15 @@ class DirectRuns:
         self._runner = runner
         self._clock = clock
         self._node = node
-        self._lease = lease
         self._fence = fence
         self._reconciler = reconciler
         self._rescuer = rescuer
         self._throttle = throttle
         self._announcer = announcer
         self._waiting = reconciler.waiting
+        self._answered = asyncio.Event()
+        """Set while the ledger is asked nothing."""
+        self._answered.set()
         self._is_closed = False
         self.rescues = False
         """Whether a run that waits here looks for lost nodes meanwhile: where no other service does."""
@@ -84,12 +87,10 @@ class DirectRuns:
         """
         session = run.session
         assert session is not None
-        self._reconciler.starting += 1
-        try:
-            is_full = not wait and bool(self._throttle.look(session))
+        await self._fence.wait()  # of a node that is in nobody's list yet, a rescuer would end it at once
+        is_full = not wait and bool(self._throttle.look(session))
+        with self._asking():
             bound = await self._runs.queue_bound(run, self._node(), self._clock.now(), wait=wait, is_full=is_full)
-        finally:
-            self._reconciler.starting -= 1
         if bound.id is None:
             raise Conflict(
                 f"session {session!r} is busy: run {bound.before} has its turn; wait for its end, or stop it"
@@ -127,7 +128,7 @@ class DirectRuns:
                 if not is_told:
                     await waits()
                     is_told = True
-                if self.rescues and self._clock.steady() - rescued_at >= self._lease // 3:
+                if self.rescues and self._clock.steady() - rescued_at >= self._rescuer.interval:
                     rescued_at = self._clock.steady()
                     await self._rescuer.rescue()
                 is_away = False
@@ -162,6 +163,9 @@ class DirectRuns:
                 await self.stop(id, _LEFT)
             return None
         await self._fence.wait()
+        if self._is_closed and not outer:
+            await self.stop(id, _LEFT)
+            return None
         assert run.session is not None
         is_full = self._throttle.look(run.session)
 
@@ -174,8 +178,7 @@ class DirectRuns:
         self, start: Callable[[], Awaitable[ClaimedRun | None]], node: NodeId, outer: Sequence[RunId]
     ) -> ClaimedRun | None:
         """Start it in the ledger and then here, unless others have taken over meanwhile."""
-        self._reconciler.starting += 1
-        try:
+        with self._asking():
             claimed = await start()
             if claimed is None:
                 return None
@@ -183,11 +186,24 @@ class DirectRuns:
             if node != self._node():
                 raise Conflict(f"run {claimed.id} was not started: this node lost its lease, and others took over")
             claimed.outer = outer
-            self._runner.start(self._runner.load(claimed))
+            loaded = self._runner.load(claimed)
+            if (inside := current_context.get(None)) is not None:
+                loaded.context.belong_to(inside)
+            self._runner.start(loaded)
             self._announcer.started((claimed,))
+        return claimed
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """While the ledger is asked to queue or start a run: until its answer, nobody here knows what it has done."""
+        self._reconciler.starting += 1
+        self._answered.clear()
+        try:
+            yield
         finally:
             self._reconciler.starting -= 1
-        return claimed
+            if not self._reconciler.starting:
+                self._answered.set()
 
     async def stop(self, id: RunId, ending: Ending) -> None:
         """Tell a run to stop that is under way here, or end it while it waits."""
@@ -195,11 +211,13 @@ class DirectRuns:
             await self._runs.cancel_runs([id], ending, self._clock.now())
 
     async def close(self, seconds: float) -> None:
-        """This process stops: what waits here will not be started. The database has so many seconds to take that."""
+        """This process stops: what waits here will not be started, and what is just being started is under way
+        afterwards. The database has so many seconds for that."""
         self._is_closed = True
-        if self._waiting:
-            try:
-                async with asyncio.timeout(seconds):
+        try:
+            async with asyncio.timeout(seconds):
+                if self._waiting:
                     await self._runs.cancel_runs(list(self._waiting), _LEFT, self._clock.now())
-            except (StoreError, TimeoutError) as error:
-                log.warning("what waits for its turn here could not be ended: others will do it (%s)", one_line(error))
+                await self._answered.wait()
+        except (StoreError, TimeoutError) as error:
+            log.warning("what waits for its turn here could not be ended: others will do it (%s)", one_line(error))

@@ -170,7 +170,7 @@ class Dispatcher:
         now = self._clock.now()
         may_start = not claimed.runs or self._may_start()
         cancelled, self._cancelled = self._cancelled, {}
-        full = self._admission.full_sessions(claimed.runs)
+        full = self._admission.look_at_sessions(claimed.runs)
         late: list[Micros] = []
         for run in claimed.runs:
             if run.id in cancelled:

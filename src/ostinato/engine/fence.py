@@ -47,6 +47,10 @@ class Fence:
         self._is_closed = True
         self._start_until = 0
 
+    def lost(self) -> None:
+        """The node goes on under a new name: nothing starts under it before a beat has brought it to the others."""
+        self._start_until = 0
+
     def admits(self) -> bool:
         """Whether work may start now. If not, a beat is asked for, and `restored` follows when it has succeeded."""
         if uptime() < self._start_until:

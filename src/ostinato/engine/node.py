@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -46,6 +46,8 @@ __all__ = ["Engine"]
 
 log = get_logger("ostinato.engine")
 
+_FOR_EXECUTED = frozenset({"recorder", "reporter", "budgets", "lease", "fence", "waker"})
+"""The services that a run needs which is executed on an engine that does nothing else."""
 _LAST_WRITE = 4.0
 """Seconds that the last write has, though the grace is over: running work may have used it up."""
 _FORCED_WRITE = 2.0
@@ -95,7 +97,6 @@ class Engine:
             self.runner,
             clock,
             lambda: self.id,
-            lease,
             self.fence,
             self.reconciler,
             self.rescuer,
@@ -170,21 +171,7 @@ class Engine:
         """Take part: from here on this node ticks, claims and executes."""
         await self.prepare()
         self.monitor.start()
-        # The recorder first, so that nothing can end before somebody writes it down.
-        for name, service in (
-            ("recorder", self.recorder.run),
-            ("reporter", self.recorder.report),
-            ("budgets", self.budgets.run),
-            ("lease", self.lease.run),
-            ("fence", self.fence.run),
-            ("rescuer", self.rescuer.run),
-            ("ticker", self.ticker.run),
-            ("dispatcher", self.dispatcher.run),
-            ("waker", self.waker.run),
-            ("pruner", self.pruner.run),
-            ("replanner", self.replanner.run),
-            ("quarantine", self.quarantine.run),
-        ):
+        for name, service in self._services().items():
             self.watchdog.start(name, service)
         self.is_started = True
         tasks, slots = counted(len(self.registry.tasks), "task"), counted(self.settings.slots, "slot")
@@ -195,15 +182,26 @@ class Engine:
         if self.watchdog.services:
             return
         self.direct.rescues = True
-        for name, service in (
-            ("recorder", self.recorder.run),
-            ("reporter", self.recorder.report),
-            ("budgets", self.budgets.run),
-            ("lease", self.lease.run),
-            ("fence", self.fence.run),
-            ("waker", self.waker.run),
-        ):
-            self.watchdog.start(name, service)
+        for name, service in self._services().items():
+            if name in _FOR_EXECUTED:
+                self.watchdog.start(name, service)
+
+    def _services(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """By name; the recorder first, so that nothing can end before somebody writes it down."""
+        return {
+            "recorder": self.recorder.run,
+            "reporter": self.recorder.report,
+            "budgets": self.budgets.run,
+            "lease": self.lease.run,
+            "fence": self.fence.run,
+            "rescuer": self.rescuer.run,
+            "ticker": self.ticker.run,
+            "dispatcher": self.dispatcher.run,
+            "waker": self.waker.run,
+            "pruner": self.pruner.run,
+            "replanner": self.replanner.run,
+            "quarantine": self.quarantine.run,
+        }
 
     async def stop(self, grace: float | None = None) -> None:
         """Drain: claim nothing more, let running work end within the grace, cut off the rest, write it, and leave.
@@ -416,6 +414,7 @@ class Engine:
         lost = self.runner.abandon()
         log.error("node %s lost its lease; gave up %s to other nodes", self.id, counted(len(lost) + held, "run"))
         self.dispatcher.is_open = False  # until the new name is in the database
+        self.fence.lost()
         self.id = self.dispatcher.node = new_node_id()
         self.statistics.begin()
 

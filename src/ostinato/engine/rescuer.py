@@ -56,6 +56,7 @@ class Rescuer:
         self._runs = store.runs
         self._clock = clock
         self._lease = lease
+        self.interval: Micros = lease // 3
         self._own_id = own_id
         self._look = look
         self._heard: dict[NodeId, tuple[Micros, Micros]] = {}
@@ -70,7 +71,7 @@ class Rescuer:
             await self.explain_unknown()
             # Whoever queued a run or set a due time may have died before it could tell: nothing waits longer than this.
             self._look()
-            await self._clock.wait(self.signal, self._clock.now() + self._lease // 3)
+            await self._clock.wait(self.signal, self._clock.now() + self.interval)
 
     async def rescue(self) -> int:
         """Requeue or fail what ran on lost nodes; answers how many runs."""

@@ -76,6 +76,7 @@ class RunContext:
         "_earlier",
         "_is_dirty",
         "_make_output",
+        "_outer",
         "_output",
         "_progress",
         "_steady",
@@ -112,6 +113,7 @@ class RunContext:
         """Whether the work looked and saw that it should stop: then its return is not a success."""
         self._output: CappedText | None = None
         self._steady: Callable[[], Micros] | None = None
+        self._outer: RunContext | None = None
 
     @classmethod
     def detached(cls) -> RunContext:
@@ -203,12 +205,16 @@ class RunContext:
 
     def heartbeat(self) -> None:
         """Say that it is still at work, and nothing else: for the policy `silent`."""
+        self._be_heard()
+
+    def _be_heard(self) -> None:
         if self._steady is not None:
             self.heard_at = self._steady()
+        if self._outer is not None:
+            self._outer.heartbeat()
 
     def _mark(self) -> None:
-        if self._steady is not None:
-            self.heard_at = self._steady()
+        self._be_heard()
         if not self._is_dirty:
             self._is_dirty = True
             self._changed(self)
@@ -256,6 +262,10 @@ class RunContext:
         """From now on, remember in `heard_at` when the work last gave a sign of life."""
         self._steady = steady
         self.heard_at = steady()
+
+    def belong_to(self, outer: RunContext) -> None:
+        """The work of that run executes this one: whatever is heard of this is a sign of life of both."""
+        self._outer = outer
 
     def remark(self, text: str) -> None:
         """Add a line of ours to the output, below one that the work has begun and not ended."""

@@ -74,4 +74,5 @@ def _call(loop: asyncio.AbstractEventLoop, callback: Callable[..., object], *arg
 
 
 nested_runs = NestedRuns()
-"""Those of this process."""
+"""Those of this process. Nobody can pass it in: the outer run may be of another app than the inner one, with an engine
+and a loop of its own, and all that both have in common is the process."""

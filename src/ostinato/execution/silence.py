@@ -1,7 +1,7 @@
 """Watches that running work says something from time to time: the policy `silent`.
 
 The runner makes a watch when such work begins, and ends the attempt when it strikes. What counts as a sign of life,
-the context hears: output, counters, progress, reports and heartbeats.
+the context hears: output, counters, progress, reports and heartbeats, its own and those of the runs that it executes.
 """
 
 from __future__ import annotations
