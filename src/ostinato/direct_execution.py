@@ -22,7 +22,7 @@ from ostinato.models.states import Cause, RunState
 from ostinato.models.work import Unreadable, Work, load_work
 from ostinato.service.runs import RunService
 
-__all__ = ["DirectExecution", "Told"]
+__all__ = ["DirectExecution", "ExecutionCallbacks"]
 
 log = get_logger("ostinato.engine")
 
@@ -32,7 +32,7 @@ _PUT_OFF = Ending(Cause.CANCELLED, "it could not be executed now, and the run th
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ExecutionCallbacks:
     """What whoever waits for a run is told of it on the way."""
 
     queued: Callable[[RunId], None] = lambda _: None
@@ -48,12 +48,19 @@ class DirectExecution:
     """One run, on an engine of this process."""
 
     def __init__(
-        self, engine: Engine, runs: RunService, run: NewRun, told: Told, *, wait: bool, outer: OuterRun | None
+        self,
+        engine: Engine,
+        runs: RunService,
+        run: NewRun,
+        callbacks: ExecutionCallbacks,
+        *,
+        wait: bool,
+        outer: OuterRun | None,
     ) -> None:
         self._engine = engine
         self._runs = runs
         self._run = run
-        self._told = told
+        self._callbacks = callbacks
         self._wait = wait
         self._outer = outer
         self._id: RunId | None = None
@@ -74,7 +81,7 @@ class DirectExecution:
             if not await self._engine.direct.take_turn(id, outer, lambda: self._known(id), self._waits):
                 return await self._runs.get(id)
         assert self._id is not None
-        self._told.begun(self._id)
+        self._callbacks.begun(self._id)
         ended = await self._followed(self._id)
         if ended.state is RunState.QUEUED and run is not self._run:
             # Later, somebody else may have the turn that it shared.
@@ -91,7 +98,7 @@ class DirectExecution:
 
     def _known(self, id: RunId) -> None:
         self._id = id
-        self._told.queued(id)
+        self._callbacks.queued(id)
         if self._ending is not None:
             self._tell(id, self._ending)
 
@@ -133,7 +140,7 @@ class DirectExecution:
 
     async def _waits(self) -> None:
         assert self._id is not None
-        self._told.waits(await self._runs.look(self._id))
+        self._callbacks.waits(await self._runs.look(self._id))
 
     async def _followed(self, id: RunId) -> Run:
         following = asyncio.ensure_future(self._follow(id))
@@ -147,7 +154,7 @@ class DirectExecution:
 
     async def _follow(self, id: RunId) -> Run:
         async for line in self._runs.follow(id, only_running=True):
-            told = self._told.printed(line)
+            told = self._callbacks.printed(line)
             if told is not None:
                 await told  # whoever reads slowly is waited for, and the run goes on meanwhile
         return await self._runs.get(id)

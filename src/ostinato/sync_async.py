@@ -27,7 +27,7 @@ from ostinato.service.schedules.service import ScheduleService
 from ostinato.service.sessions import SessionService
 from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
-from ostinato.wiring import Container, Told
+from ostinato.wiring import Container, ExecutionCallbacks
 
 __all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
 
@@ -222,7 +222,7 @@ async def _execute(
     Inside of a run, it ends with that run. `printed` gets its lines as they come, on the engine's event loop.
     """
     draft = await container.services.runs.draft(work, project=project, **policy)
-    return await container.execute(draft, Told(printed=printed), wait=wait)
+    return await container.execute(draft, ExecutionCallbacks(printed=printed), wait=wait)
 
 
 async def _wait_idle(container: Container, timeout: Duration | None = None) -> None:

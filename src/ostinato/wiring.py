@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ostinato.clock import Clock
 from ostinato.config import Settings
-from ostinato.direct_execution import DirectExecution, Told
+from ostinato.direct_execution import DirectExecution, ExecutionCallbacks
 from ostinato.engine.node import Engine
 from ostinato.errors import InvalidInput, StoreError
 from ostinato.execution.context import current_context
@@ -26,8 +26,8 @@ from ostinato.tuning import DEFAULT_TUNING, Tuning
 __all__ = [
     "NO_ENGINE",
     "Container",
+    "ExecutionCallbacks",
     "RemoteEngine",
-    "Told",
     "has_subreaper",
     "interpreter",
     "open_container",
@@ -38,7 +38,7 @@ __all__ = [
 NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is started in this process"}
 """The health of a process without one."""
 
-_UNTOLD = Told()
+_NO_CALLBACKS = ExecutionCallbacks()
 _UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")
 
 
@@ -106,7 +106,12 @@ class Container:
         return Engine(self.store, self.registry, self.clock, self.settings)
 
     async def execute(
-        self, run: NewRun, told: Told = _UNTOLD, *, wait: bool = True, outer: OuterRun | None = None
+        self,
+        run: NewRun,
+        callbacks: ExecutionCallbacks = _NO_CALLBACKS,
+        *,
+        wait: bool = True,
+        outer: OuterRun | None = None,
     ) -> Run:
         """Execute a run in this process and follow it to its end. In a session it waits for its turn first, or is a
         Conflict if it must not `wait`.
@@ -122,7 +127,7 @@ class Container:
             await engine.prepare(takes_work=False)
         else:
             engine = self.engine
-        execution = DirectExecution(engine, self.services.runs, run, told, wait=wait, outer=outer)
+        execution = DirectExecution(engine, self.services.runs, run, callbacks, wait=wait, outer=outer)
         task = asyncio.get_running_loop().create_task(_executed(execution, engine if is_own else None))
         self._executions.add(task)
         task.add_done_callback(self._executions.discard)

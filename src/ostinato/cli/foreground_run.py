@@ -44,9 +44,9 @@ class ForegroundRun:
 
     async def execute(self, container: Container, draft: NewRun, *, wait: bool, outer: OuterRun | None) -> Run:
         """Execute it on an engine of its own, which does nothing else."""
-        from ostinato.wiring import Told
+        from ostinato.wiring import ExecutionCallbacks
 
-        told = Told(
+        callbacks = ExecutionCallbacks(
             queued=partial(self._queued, container),
             waits=self._waits,
             begun=self._begun,
@@ -61,7 +61,7 @@ class ForegroundRun:
         signal_reader().listen(tuple(numbers), partial(self._signalled, container, loop))
         try:
             await engine.prepare(takes_work=False)
-            return await container.execute(draft, told, wait=wait, outer=outer)
+            return await container.execute(draft, callbacks, wait=wait, outer=outer)
         finally:
             container.engine = None
             await engine.stop(grace=0)
