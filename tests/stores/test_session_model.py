@@ -149,10 +149,16 @@ class Sessions(RuleBasedStateMachine):
     @precondition(lambda self: self.post.bound(self.node_name))
     @rule(data=st.data())
     def start_bound(self, data: st.DataObject) -> None:
-        self._start_bound(self._draw(data, self.post.bound(self.node_name)))
+        entry = self._draw(data, self.post.bound(self.node_name))
+        self._start_bound(entry, data.draw(st.sampled_from([None, None, True, False])))
 
-    def _start_bound(self, entry: Entry) -> None:
-        run = self.do(self.store.runs.start_bound(self.ids[entry.number], NodeId(self.node_name), self.now))
+    def _start_bound(self, entry: Entry, is_full: bool | None = None) -> None:
+        if is_full:
+            self.post.hold_back([], [entry.letter.session], self.now)
+        elif is_full is False:
+            self.post.unthrottle([entry.letter.session])
+        id, node = self.ids[entry.number], NodeId(self.node_name)
+        run = self.do(self.store.runs.start_bound(id, node, self.now, is_full=is_full))
         assert (run is not None) == entry.has_turn
         if run is not None:
             self._start(run)
