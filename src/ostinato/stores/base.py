@@ -2,7 +2,7 @@
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
 they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
-quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
+notifications.py, quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
+from ostinato.stores.notifications import NotificationCounts, NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import Bound, Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Stale, StateCount
 from ostinato.stores.schedules import RECORDED_AHEAD, Due, ScheduleStore
@@ -36,12 +37,16 @@ __all__ = [
     "Finished",
     "LaneStore",
     "NodeStore",
+    "NotificationCounts",
+    "NotificationStore",
     "OwnedRun",
+    "Parcel",
     "ProjectStore",
     "Renewed",
     "RunCounts",
     "RunStore",
     "ScheduleStore",
+    "Settled",
     "Stale",
     "StateCount",
     "Store",
@@ -218,6 +223,9 @@ class Store(Protocol):
 
     @property
     def access(self) -> AccessStore: ...
+
+    @property
+    def notifications(self) -> NotificationStore: ...
 
     @property
     def upkeep(self) -> UpkeepStore: ...

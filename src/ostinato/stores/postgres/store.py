@@ -12,6 +12,7 @@ from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.notifications import Notifications
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sql.sessions import Sessions
 from ostinato.tuning import DEFAULT_TUNING, Tuning
@@ -33,6 +34,7 @@ class PostgresStore:
         self.sessions = Sessions(self._database, PARTS)
         self.nodes = PostgresNodes(self._database)
         self.access = Access(self._database)
+        self.notifications = Notifications(self._database)
         self.upkeep = PostgresUpkeep(self._database)
         self.quarantine = PostgresQuarantine(self._database, PARTS)
 

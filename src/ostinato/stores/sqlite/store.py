@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ostinato.stores.sql.access import Access
 from ostinato.stores.sql.lanes import Lanes
+from ostinato.stores.sql.notifications import Notifications
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sql.sessions import Sessions
 from ostinato.stores.sqlite.database import Database
@@ -31,6 +32,7 @@ class SqliteStore:
         self.sessions = Sessions(self._database, PARTS)
         self.nodes = SqliteNodes(self._database)
         self.access = Access(self._database)
+        self.notifications = Notifications(self._database)
         self.upkeep = SqliteUpkeep(self._database)
         self.quarantine = SqliteQuarantine(self._database, PARTS)
 

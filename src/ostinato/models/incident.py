@@ -1,0 +1,140 @@
+"""Incidents: open from the first failure of a subject and a cause until it recovers, so that people hear of it once.
+
+A notice is what the engine hands to the store with whatever it records; `stores/sql/telling.py` makes incidents and
+deliveries of it, in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import IncidentId, RunId, ScheduleId
+from ostinato.models.notification import NoticeKind
+
+__all__ = [
+    "FAILINGS",
+    "LATE",
+    "REOPENS_WITHIN",
+    "SWITCHED_OFF",
+    "Incident",
+    "IncidentChange",
+    "IncidentFilter",
+    "IncidentState",
+    "Interests",
+    "Notice",
+]
+
+REOPENS_WITHIN: Micros = 3_600 * SECOND
+"""What fails again so soon after it recovered is the same incident."""
+
+FAILINGS = frozenset({NoticeKind.FAILED, NoticeKind.BROKEN, NoticeKind.MISSED, NoticeKind.LATE})
+"""The kinds of notices that open an incident."""
+
+SWITCHED_OFF = "broken"
+"""The cause of the incident of a schedule that was switched off."""
+LATE = "late"
+"""The cause of the incident of a schedule that has not succeeded in time."""
+
+
+@dataclass(slots=True)
+class Notice:
+    """One thing that may be told. Not frozen, as NewRun: it is made by the thousand."""
+
+    kind: NoticeKind
+    subject: str
+    """The schedule; of a run without one its task, or its kind of work."""
+    at: Micros
+    cause: str | None = None
+    """One incident for each; of a failing it is always there."""
+    reason: str | None = None
+    run: RunId | None = None
+    schedule: str | None = None
+    schedule_id: ScheduleId | None = None
+    project: str | None = None
+    count: int = 1
+    """How many due times or errors it stands for."""
+    due_at: Micros | None = None
+    notify: Sequence[str] = ()
+    """What the policy says of who is told."""
+    closes: bool = False
+    """Whether it ends the open incidents of its subject."""
+
+
+class IncidentState(StrEnum):
+    """What people filter incidents by."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One cause of trouble with one subject."""
+
+    id: IncidentId
+    subject: str
+    cause: str
+    kind: NoticeKind
+    """What opened it."""
+    state: IncidentState
+    opened_at: datetime
+    last_at: datetime
+    closed_at: datetime | None
+    count: int
+    """How many failures it stands for."""
+    reopened: int
+    """How often it came back soon after it had recovered."""
+    reason: str | None
+    """Of the last failure."""
+    first_run: RunId | None
+    last_run: RunId | None
+    schedule: str | None
+    project: str | None
+    closed_reason: str | None = None
+    acked_at: datetime | None = None
+    acked_by: str | None = None
+    """Somebody has seen to it: nothing more is told of it until it recovers."""
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentChange:
+    """An incident was opened or closed by what was recorded."""
+
+    id: IncidentId
+    opened: bool
+    subject: str
+    cause: str
+    kind: NoticeKind
+    reason: str | None
+    count: int
+    at: Micros
+    schedule: str | None = None
+    run: RunId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentFilter:
+    """Which incidents to list: those that are open first, then the newest."""
+
+    state: IncidentState | None = None
+    subject: str | None = None
+    project: str | None = None
+    before_id: IncidentId | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Interests:
+    """What an engine has to know to tell successes apart that matter to nobody, and when there is something to send."""
+
+    kinds: frozenset[NoticeKind] = frozenset()
+    """What rules want."""
+    open: frozenset[str] = frozenset()
+    """Subjects that have an open incident: a success closes it."""
+    next_at: Micros | None = None
+    """When the first delivery, or the first summary, is due."""

@@ -1,0 +1,228 @@
+"""Deliveries: what is owed to channels, claimed by one node each, and what became of it. Called by notifications.py."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ostinato.clock import SECOND, Micros, from_micros
+from ostinato.models.ids import NodeId
+from ostinato.models.notification import (
+    JOINED_FROM,
+    MESSAGES_A_MINUTE,
+    UNJOINED,
+    Delivery,
+    DeliveryFilter,
+    DeliveryState,
+    NoticeKind,
+)
+from ostinato.stores.notifications import NotificationCounts, Parcel, Settled
+from ostinato.stores.sql.channels import list_channels
+from ostinato.stores.sql.connection import Connection, Values, given, where
+
+__all__ = [
+    "add_delivery",
+    "claim_deliveries",
+    "counts",
+    "list_deliveries",
+    "load_delivery",
+    "new_key",
+    "postpone_deliveries",
+    "settle_delivery",
+]
+
+COLUMNS = """
+d.id, d.key, d.at, d.channel, d.kind, d.subject, d.state, d.ready_at, d.attempts, d.incident_id, d.run_id, d.schedule,
+d.data, d.message, d.node, d.sent_at, d.error
+"""
+_CONDITIONS = {
+    "channel": "d.channel = :channel",
+    "state": "d.state = :state",
+    "incident": "d.incident_id = :incident",
+    "before_id": "d.id < :before_id",
+}
+_ADD = """
+INSERT INTO deliveries (key, at, channel, kind, subject, ready_at, data)
+VALUES (:key, :now, :channel, :kind, :subject, :now, :data) RETURNING id
+"""
+_POSTPONE = (
+    "UPDATE deliveries SET ready_at = :until WHERE channel = :channel AND state = 'pending' AND ready_at < :until"
+)
+_COUNT_INCIDENTS = "SELECT kind, count(*) FROM incidents WHERE closed_at IS NULL GROUP BY kind"
+_COUNT_DELIVERIES = """
+SELECT channel, state, count(*) FROM deliveries WHERE state IN ('pending', 'sending') GROUP BY channel, state
+"""
+
+
+# A process that is gone may have sent what it had: it is sent again, as it was.
+_TAKE_OVER = """
+UPDATE deliveries SET node = :node
+WHERE state = 'sending' AND channel <> ALL (:busy::text[])
+  AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = deliveries.node AND lost_at IS NULL)
+RETURNING message
+"""
+_READY = """
+SELECT DISTINCT d.channel FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
+WHERE d.state = 'pending' AND d.ready_at <= :now AND coalesce(c.retry_at, 0) <= :now
+  AND d.channel <> ALL (:busy::text[])
+ORDER BY d.channel
+"""
+# Whoever comes second to a channel waits here, and then sees what the first one took.
+_LOCK = "SELECT name FROM channels WHERE name = :channel FOR NO KEY UPDATE"
+_TAKEN = "SELECT 1 FROM deliveries WHERE channel = :channel AND state = 'sending' LIMIT 1"
+# What was tried least goes first: one that its server never takes is in nobody's way.
+_NEXT = """
+SELECT id, key, kind FROM deliveries WHERE channel = :channel AND state = 'pending' AND ready_at <= :now
+ORDER BY attempts, id LIMIT :most
+"""
+_SENT = """
+SELECT count(DISTINCT message) FROM deliveries
+WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind NOT IN ('answer', 'test', 'digest')
+"""
+_TAKE = """
+UPDATE deliveries SET state = 'sending', node = :node, message = :message
+WHERE id = ANY (:ids::bigint[]) AND state = 'pending'
+"""
+_OF_MESSAGES = (
+    f"SELECT {COLUMNS} FROM deliveries d WHERE d.message = ANY (:keys::text[]) AND d.state = 'sending' ORDER BY d.id"
+)
+_SETTLE = """
+UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL,
+                      message = CASE WHEN :state::text = 'sent' THEN message ELSE NULL END
+WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
+"""
+_CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
+_CHANNEL_FAILED = """
+UPDATE channels SET retry_at = coalesce(:retry_at::bigint, retry_at), failures = failures + 1, error = :error
+WHERE name = :channel
+"""
+_MINUTE: Micros = 60 * SECOND
+
+
+def new_key() -> str:
+    """What a message is known by, in every try."""
+    return secrets.token_hex(6)
+
+
+async def list_deliveries(db: Connection, wanted: DeliveryFilter) -> list[Delivery]:
+    """The newest of a filter."""
+    clauses, values = given(wanted, _CONDITIONS)
+    query = f"SELECT {COLUMNS} FROM deliveries d {where(clauses)} ORDER BY d.id DESC LIMIT {int(wanted.limit)}"
+    return [load_delivery(row) for row in await db.fetch(query, values)]
+
+
+async def add_delivery(
+    db: Connection, channel: str, kind: str, subject: str, data: Mapping[str, Any], now: Micros
+) -> Delivery:
+    """One that nothing recorded asks for."""
+    said = msgspec.json.encode(data).decode()
+    values = {"key": new_key(), "now": now, "channel": channel, "kind": kind, "subject": subject, "data": said}
+    id = await db.fetch_value(_ADD, values)
+    return load_delivery((await db.fetch(f"SELECT {COLUMNS} FROM deliveries d WHERE d.id = :id", {"id": id}))[0])
+
+
+async def claim_deliveries(db: Connection, node: NodeId, now: Micros, busy: Sequence[str], most: int) -> list[Parcel]:
+    """One parcel of each channel that has something to be sent and is not busy."""
+    taken_over = {key for (key,) in await db.fetch(_TAKE_OVER, {"node": node, "busy": busy})}
+    keys = set(taken_over)
+    for (channel,) in await db.fetch(_READY, {"now": now, "busy": busy}):
+        if (key := await _take(db, node, channel, now, most)) is not None:
+            keys.add(key)
+    if not keys:
+        return []
+    rows = await db.fetch(_OF_MESSAGES, {"keys": sorted(keys)})
+    parcels: dict[str, list[Delivery]] = {}
+    for delivery in map(load_delivery, rows):
+        parcels.setdefault(delivery.message or delivery.key, []).append(delivery)
+    names = sorted({found[0].channel for found in parcels.values()})
+    channels = {channel.name: channel for channel in await list_channels(db, names)}
+    return [
+        Parcel(channels.get(found[0].channel), found[0].channel, key, found, resent=key in taken_over)
+        for key, found in parcels.items()
+    ]
+
+
+async def _take(db: Connection, node: NodeId, channel: str, now: Micros, most: int) -> str | None:
+    """Mark what goes to a channel as one message; answers its key, None if nothing does now."""
+    wanted: Values = {"channel": channel, "now": now, "most": most, "since": now - _MINUTE}
+    await db.fetch(_LOCK, wanted)
+    if await db.fetch(_TAKEN, wanted):
+        return None
+    found = await db.fetch(_NEXT, wanted)
+    alone = next((one for one in found if one[2] in UNJOINED), None)
+    if alone is not None:
+        found = [alone]
+    elif found and await db.fetch_value(_SENT, wanted) >= MESSAGES_A_MINUTE:
+        return None
+    elif len(found) < JOINED_FROM:
+        found = found[:1]
+    if not found:
+        return None
+    key = str(found[0][1])
+    await db.run(_TAKE, {"node": node, "message": key, "ids": [id for id, _, _ in found]})
+    return key
+
+
+async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> bool:
+    """What became of a parcel, if this node still has it."""
+    state = DeliveryState.SENT if settled.error is None else DeliveryState.FAILED
+    if settled.dropped:
+        state = DeliveryState.DROPPED
+    elif settled.retry_at is not None:
+        state = DeliveryState.PENDING
+    values = {
+        "ids": settled.deliveries,
+        "node": node,
+        "state": state,
+        "tried": 0 if settled.dropped else 1,
+        "sent_at": settled.at if state is DeliveryState.SENT else None,
+        "error": settled.error,
+    }
+    if not await db.fetch(_SETTLE, values):
+        return False
+    told = {"channel": settled.channel, "at": settled.at, "error": settled.error, "retry_at": settled.retry_at}
+    if state is DeliveryState.SENT:
+        await db.run(_CHANNEL_SENT, told)
+    elif not settled.dropped:
+        await db.run(_CHANNEL_FAILED, told)
+    return True
+
+
+async def postpone_deliveries(db: Connection, channel: str, until: Micros) -> None:
+    """Hold back what is pending."""
+    await db.run(_POSTPONE, {"channel": channel, "until": until})
+
+
+async def counts(db: Connection) -> NotificationCounts:
+    """For metrics."""
+    open: list[Any] = await db.fetch(_COUNT_INCIDENTS)
+    owed = {(channel, state): count for channel, state, count in await db.fetch(_COUNT_DELIVERIES)}
+    return NotificationCounts(dict(open), owed)
+
+
+def load_delivery(row: Sequence[Any]) -> Delivery:
+    """From COLUMNS."""
+    id, key, at, channel, kind, subject, state, ready_at, attempts, incident, run, schedule, data, *rest = row
+    message, node, sent_at, error = rest
+    return Delivery(
+        id=id,
+        key=key,
+        at=from_micros(at),
+        channel=channel,
+        kind=NoticeKind(kind),
+        subject=subject,
+        state=DeliveryState(state),
+        ready_at=from_micros(ready_at),
+        attempts=attempts,
+        incident=incident,
+        run=run,
+        schedule=schedule,
+        data=msgspec.json.decode(data),
+        message=message,
+        node=node,
+        sent_at=None if sent_at is None else from_micros(sent_at),
+        error=error,
+    )

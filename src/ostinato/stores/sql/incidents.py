@@ -1,0 +1,143 @@
+"""Incidents as people read and change them, and what an engine has to know of them. Called by notifications.py.
+
+How they are opened and closed by what is recorded is in telling.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ostinato.clock import Micros, from_micros
+from ostinato.models.ids import IncidentId, RunId
+from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, IncidentState, Interests
+from ostinato.models.notification import NoticeKind, known_kinds
+from ostinato.stores.sql.connection import Connection, given, where
+
+__all__ = [
+    "CHANGE_COLUMNS",
+    "ack_incident",
+    "close_incidents",
+    "get_incident",
+    "incident_runs",
+    "interests",
+    "list_incidents",
+    "load_change",
+]
+
+_COLUMNS = """
+i.id, i.subject, i.cause, i.kind, i.opened_at, i.last_at, i.closed_at, i.count, i.reopened, i.reason, i.first_run,
+i.last_run, i.schedule, i.project, i.closed_reason, i.acked_at, i.acked_by, i.note
+"""
+CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
+"""What of a row is an IncidentChange."""
+_CONDITIONS = {
+    "subject": "i.subject = :subject",
+    "project": "i.project = :project",
+    "before_id": "i.id < :before_id",
+}
+_STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
+_ACK = """
+UPDATE incidents SET acked_at = :now, acked_by = :who, note = coalesce(:note::text, note)
+WHERE id = :id AND closed_at IS NULL RETURNING id
+"""
+_CLOSE = f"""
+UPDATE incidents SET closed_at = :now, closed_reason = :reason
+WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
+RETURNING {CHANGE_COLUMNS}
+"""
+# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause.
+_RUNS = """
+SELECT r.id FROM incidents i
+JOIN runs r ON r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
+LEFT JOIN schedules s ON s.id = r.schedule_id
+WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
+  AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
+ORDER BY r.id DESC LIMIT :limit
+"""
+_INTERESTS = """
+SELECT (SELECT min(at) FROM (
+            SELECT min(CASE WHEN d.ready_at < coalesce(c.retry_at, 0) THEN c.retry_at ELSE d.ready_at END) AS at
+            FROM deliveries d LEFT JOIN channels c ON c.name = d.channel WHERE d.state IN ('pending', 'sending')
+            UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next)
+"""
+
+
+async def list_incidents(db: Connection, wanted: IncidentFilter) -> list[Incident]:
+    """Those that are open first, then the newest."""
+    clauses, values = given(wanted, _CONDITIONS)
+    if wanted.state is not None:
+        clauses.append(_STATES[wanted.state])
+    query = f"""
+        SELECT {_COLUMNS} FROM incidents i {where(clauses)}
+        ORDER BY (i.closed_at IS NULL) DESC, i.id DESC LIMIT {int(wanted.limit)}"""
+    return [_load(row) for row in await db.fetch(query, values)]
+
+
+async def get_incident(db: Connection, id: IncidentId) -> Incident | None:
+    """The one of this number."""
+    rows = await db.fetch(f"SELECT {_COLUMNS} FROM incidents i WHERE i.id = :id", {"id": id})
+    return _load(rows[0]) if rows else None
+
+
+async def ack_incident(db: Connection, id: IncidentId, who: str, note: str | None, now: Micros) -> bool:
+    """Whether there is such an open incident."""
+    return bool(await db.fetch(_ACK, {"id": id, "who": who, "note": note, "now": now}))
+
+
+async def close_incidents(
+    db: Connection, subject: str, now: Micros, reason: str, causes: Sequence[str] | None = None
+) -> list[IncidentChange]:
+    """Without telling anybody: a person has seen to it."""
+    every = causes is None
+    values = {"subject": subject, "now": now, "reason": reason, "every": every, "causes": causes or []}
+    return [load_change(row, False, now) for row in await db.fetch(_CLOSE, values)]
+
+
+async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunId]:
+    """What it stands for, the newest first."""
+    return [RunId(run) for (run,) in await db.fetch(_RUNS, {"id": id, "limit": limit})]
+
+
+async def interests(db: Connection) -> Interests:
+    """What rules want, who has an open incident, and when there is something to do."""
+    kinds = {kind for (kinds,) in await db.fetch("SELECT DISTINCT kinds FROM rules") for kind in kinds.split(",")}
+    subjects = await db.fetch("SELECT DISTINCT subject FROM incidents WHERE closed_at IS NULL")
+    return Interests(
+        known_kinds(kinds),
+        frozenset(subject for (subject,) in subjects),
+        await db.fetch_value(_INTERESTS),
+    )
+
+
+def load_change(row: Sequence[Any], opened: bool, at: Micros) -> IncidentChange:
+    """From CHANGE_COLUMNS."""
+    id, subject, cause, kind, reason, count, schedule, run = row
+    return IncidentChange(id, opened, subject, cause, NoticeKind(kind), reason, count, at, schedule, run)
+
+
+def _load(row: Sequence[Any]) -> Incident:
+    """From _COLUMNS."""
+    id, subject, cause, kind, opened_at, last_at, closed_at, count, reopened, reason, first, last, *rest = row
+    schedule, project, closed_reason, acked_at, acked_by, note = rest
+    return Incident(
+        id=id,
+        subject=subject,
+        cause=cause,
+        kind=NoticeKind(kind),
+        state=IncidentState.OPEN if closed_at is None else IncidentState.CLOSED,
+        opened_at=from_micros(opened_at),
+        last_at=from_micros(last_at),
+        closed_at=None if closed_at is None else from_micros(closed_at),
+        count=count,
+        reopened=reopened,
+        reason=reason,
+        first_run=first,
+        last_run=last,
+        schedule=schedule,
+        project=project,
+        closed_reason=closed_reason,
+        acked_at=None if acked_at is None else from_micros(acked_at),
+        acked_by=acked_by,
+        note=note,
+    )
