@@ -18,8 +18,10 @@ from ostinato.models.ids import RunId
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import PolicyOptions
 from ostinato.models.run import Run
+from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
 from ostinato.service.nodes import NodeService
+from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
 from ostinato.service.schedules.drafts import WorkLike
@@ -29,7 +31,20 @@ from ostinato.service.why import Why
 from ostinato.tasks import MessageHandle, RunHandle
 from ostinato.wiring import Container, ExecutionCallbacks
 
-__all__ = ["Async", "Lanes", "Nodes", "Projects", "Resources", "Runs", "Schedules", "Sessions", "Sync", "SyncAsync"]
+__all__ = [
+    "Async",
+    "Incidents",
+    "Lanes",
+    "Nodes",
+    "Notifications",
+    "Projects",
+    "Resources",
+    "Runs",
+    "Schedules",
+    "Sessions",
+    "Sync",
+    "SyncAsync",
+]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -163,6 +178,30 @@ class Nodes(SyncAsync[NodeService, F]):
     resume = _verb(NodeService.resume)
 
 
+class Notifications(SyncAsync[NotificationService, F]):
+    """Channels, the rules of what they are told, and what became of each delivery."""
+
+    add = _verb(NotificationService.add)
+    get = _verb(NotificationService.get)
+    list = _verb(NotificationService.list)
+    test = _verb(NotificationService.test)
+    remove = _verb(NotificationService.remove)
+    add_rule = _verb(NotificationService.add_rule)
+    rules = _verb(NotificationService.rules)
+    remove_rule = _verb(NotificationService.remove_rule)
+    log = _verb(NotificationService.log)
+
+
+class Incidents(SyncAsync[IncidentService, F]):
+    """Incidents."""
+
+    list = _verb(IncidentService.list)
+    get = _verb(IncidentService.get)
+    look = _verb(IncidentService.look)
+    ack = _verb(IncidentService.ack)
+    rerun = _verb(IncidentService.rerun)
+
+
 class Sessions(SyncAsync[SessionService, F]):
     """Sessions. `send` gives sync code a handle on the run, and coroutines its number."""
 
@@ -249,6 +288,8 @@ class Resources(SyncAsync[Container, F]):
         self.lanes = Lanes(form, host, lambda container: container.services.lanes)
         self.sessions = Sessions(form, host, throttle)
         self.nodes = Nodes(form, host, lambda container: container.services.nodes)
+        self.notifications = Notifications(form, host, lambda container: container.services.notifications)
+        self.incidents = Incidents(form, host, lambda container: container.services.incidents)
 
     enqueue = _Verb(_enqueue, lambda resources, id: RunHandle(id, resources.runs))
     execute = _verb(_execute)

@@ -16,6 +16,7 @@ from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
 from ostinato.models.ids import NodeId
+from ostinato.models.notification import Delivery, NoticeKind
 from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
 from ostinato.service.schedules.drafts import Code
@@ -75,7 +76,16 @@ class Container:
         limits, tuning = settings.login_limits, settings.tuning
         listeners = registry.listeners
         self.services = Services(
-            store, clock, settings.tz, code, self._is_draining, limits, tuning, listeners, settings.sessions
+            store,
+            clock,
+            settings.tz,
+            code,
+            self._is_draining,
+            limits,
+            tuning,
+            listeners,
+            settings.sessions,
+            self.send_test,
         )
 
     def _is_draining(self) -> bool:
@@ -143,6 +153,10 @@ class Container:
             execution.stop(_UNAWAITED)
             task.add_done_callback(_retrieved)
             raise
+
+    async def send_test(self, channel: str) -> Delivery:
+        """Owe a channel a test message."""
+        return await self.store.notifications.add_delivery(channel, NoticeKind.TEST, channel, {}, self.clock.now())
 
     async def close(self) -> None:
         for task in self._executions:

@@ -12,10 +12,10 @@ from ostinato.engine.node import Engine
 from ostinato.engine.quarantine import PAUSE, WHOLE
 from ostinato.models.live import Position
 from ostinato.models.run import RunFilter
-from ostinato.service.services import Services
 from ostinato.stores.quarantine import Seen
 from ostinato.stores.rules import KEYS, UNREADABLE
 from ostinato.testing import FakeClock, drain
+from ostinato.wiring import Container
 from tests.stores.places import raw, switch_checks_off
 
 HUGE = 2**63 - 1
@@ -181,19 +181,8 @@ def hostile(kind: str) -> list[str]:
 async def look_at_everything(engine: Engine) -> None:
     """Every list that people have, and every step of the engine."""
     store, now = engine.store, engine.clock.now()
-    settings = engine.settings
-    registry, tuning = engine.registry, settings.tuning
-    services = Services(
-        store,
-        engine.clock,
-        "UTC",
-        registry,
-        lambda: False,
-        settings.login_limits,
-        tuning,
-        registry.listeners,
-        settings.sessions,
-    )
+    registry = engine.registry
+    services = Container(store, engine.clock, engine.settings, registry).services
     await services.runs.list(limit=100)
     await store.runs.list_runs(RunFilter(brief=True))
     await store.runs.changes_since(Position(0, 0, 0, changed_at=0, finished_at=0), 100)

@@ -125,6 +125,9 @@ class IncidentFilter:
     subject: str | None = None
     project: str | None = None
     before_id: IncidentId | None = None
+    """Behind this one in that order."""
+    before_open: bool = True
+    """Whether that one is open."""
     limit: int = 50
 
 

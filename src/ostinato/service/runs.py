@@ -28,6 +28,7 @@ from ostinato.plurals import counted
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
+from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
@@ -89,6 +90,7 @@ class RunService:
         clock: Clock,
         lanes: LaneService,
         projects: ProjectService,
+        notifications: NotificationService,
         code: Code,
         draining: Callable[[], bool],
         listeners: Listeners,
@@ -98,6 +100,7 @@ class RunService:
         self._clock = clock
         self._lanes = lanes
         self._projects = projects
+        self._notifications = notifications
         self._code = code
         self._draining = draining
         self._waiting = Waiting(store, clock)
@@ -108,7 +111,10 @@ class RunService:
     ) -> Sequence[RunId]:
         """One run for each call, all in one transaction. For a key that is already active, its run is returned."""
         works = [Function(spec.task, list(args), dict(kwargs)) for args, kwargs in calls]
-        return await self._enqueue(spec, works, await self._lanes.settle(policy_for_enqueue(spec.options)))
+        policy = await self._lanes.settle(policy_for_enqueue(spec.options))
+        if policy.notify:
+            await self._check_notify(policy, self._code.options_of(spec.task))
+        return await self._enqueue(spec, works, policy)
 
     @audited("run.enqueue", about=lambda _, id: id)
     async def enqueue_work(
@@ -126,7 +132,8 @@ class RunService:
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
         spec = EnqueueSpec(found.needs or "", policy, key, delay, at)
-        (id,) = await self._enqueue(spec, [found], await self._policy(found, {**options, **policy}, project), project)
+        settled = await self._policy(found, options, policy, project)
+        (id,) = await self._enqueue(spec, [found], settled, project)
         return id
 
     @audited("run.exec", about=lambda _, run: counted_as(run.task, None, run.kind))
@@ -134,15 +141,28 @@ class RunService:
         """The run that `enqueue_work` would queue, for whoever executes it here, once, when its turn has come."""
         _check_budget(policy)
         found, options = resolve_work(work, self._code)
-        settled = await self._policy(found, {**options, **policy, "retry": 0}, project)
+        settled = await self._policy(found, options, {**policy, "retry": 0}, project)
         (run,) = _new_runs(EnqueueSpec(found.needs or ""), [found], settled, project, self._clock.now())
         run = replace(run, trigger=Trigger.MANUAL)
         return run if run.session is None else replace(run, waiting=True, mode=Mode.QUEUE)
 
-    async def _policy(self, work: Work, options: Mapping[str, Any], project: str | None) -> Policy:
+    async def _policy(
+        self, work: Work, declared: Mapping[str, Any], given: Mapping[str, Any], project: str | None
+    ) -> Policy:
+        """What was given, on top of what is declared with its task."""
         if project is not None:
             await self._projects.get(project)
-        return with_turn(await self._lanes.settle(policy_for_enqueue(options, work)), work, project)
+        policy = await self._lanes.settle(policy_for_enqueue({**declared, **given}, work))
+        if policy.notify:
+            await self._check_notify(policy, declared)
+        return with_turn(policy, work, project)
+
+    async def _check_notify(self, policy: Policy, declared: Mapping[str, Any]) -> None:
+        """Whoever names a channel that does not exist is told; what a task declares in code is only warned of."""
+        if policy.notify == make_policy(declared).notify:
+            await self._notifications.warn(policy.notify)
+        else:
+            await self._notifications.check(policy.notify)
 
     async def _enqueue(
         self, spec: EnqueueSpec, works: Sequence[Work], policy: Policy, project: str | None = None

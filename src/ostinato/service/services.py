@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from ostinato.clock import Clock
 from ostinato.listeners import Listeners
 from ostinato.models.access import LoginLimits
+from ostinato.models.notification import Delivery
 from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.idempotency import IdempotencyService
+from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.hub import LiveHub
 from ostinato.service.nodes import NodeService
+from ostinato.service.notifications import NotificationService
 from ostinato.service.overview import OverviewService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
@@ -45,15 +48,17 @@ class Services:
         tuning: Tuning,
         listeners: Listeners,
         sessions: SessionDefaults,
+        send_test: Callable[[str], Awaitable[Delivery]],
     ) -> None:
         self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
+        self.notifications = NotificationService(store, clock, zone, self.projects, send_test)
+        places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds
-        self.schedules = ScheduleService(
-            store, clock, zone, self.lanes, self.projects, code, removal_seconds, listeners
-        )
-        self.runs = RunService(store, clock, self.lanes, self.projects, code, draining, listeners)
-        self.sessions = SessionService(store, clock, self.lanes, self.projects, self.runs, code, draining, sessions)
+        self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
+        self.runs = RunService(store, clock, *places, code, draining, listeners)
+        self.incidents = IncidentService(store, clock, self.projects, self.runs)
+        self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)

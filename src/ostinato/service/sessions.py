@@ -30,6 +30,7 @@ from ostinato.models.states import Cause, Trigger
 from ostinato.models.work import Agent, Function, JoinableWork, Work, payloads_work, prompt_work
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
+from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import check_limit
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
@@ -58,6 +59,7 @@ class SessionService:
         clock: Clock,
         lanes: LaneService,
         projects: ProjectService,
+        notifications: NotificationService,
         runs: RunService,
         code: Code,
         draining: Callable[[], bool],
@@ -67,6 +69,7 @@ class SessionService:
         self._clock = clock
         self._lanes = lanes
         self._projects = projects
+        self._notifications = notifications
         self._runs = runs
         self._code = code
         self._draining = draining
@@ -115,6 +118,8 @@ class SessionService:
         options = _settled(self._defaults.of(session, to.options).then(asked))
         given = {**to.policy, **policy, **({} if lane is None else {"lane": lane}), "session": None}
         settled = await self._lanes.settle(policy_for_enqueue(given, to.work))
+        if settled.notify and "notify" in policy:
+            await self._notifications.check(settled.notify)
         run = _run(session, to, settled, now, message_id, project)
         message = Message(run, sent_at=now, joinable=to.joinable, **options)
         (sent,) = await self._store.sessions.send([message], now)

@@ -72,6 +72,10 @@ class NotificationStore(Protocol):
         """All of them by name, or those of these names."""
         ...
 
+    async def channel_users(self, name: str, limit: int) -> list[str]:
+        """The first schedules, by name, whose policy names this channel."""
+        ...
+
     async def put_rule(self, draft: RuleDraft, now: Micros) -> tuple[RuleId, bool]:
         """Add a rule, or replace the one of the same channel and project; and whether it is new."""
         ...
@@ -99,7 +103,7 @@ class NotificationStore(Protocol):
         ...
 
     async def incident_runs(self, id: IncidentId, limit: int) -> list[RunId]:
-        """The ended runs that it stands for, the newest first."""
+        """The ended runs that it stands for, the newest first; not those that a person ran again."""
         ...
 
     async def list_deliveries(self, wanted: DeliveryFilter) -> list[Delivery]: ...

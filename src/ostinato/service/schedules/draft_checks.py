@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 
 from ostinato.clock import Micros
-from ostinato.errors import ChecksFailed, TimingError
+from ostinato.errors import ChecksFailed, InvalidInput, TimingError
 from ostinato.logs import get_logger
-from ostinato.models.policy import load_policy, policy_text
+from ostinato.models.policy import Policy, load_policy, policy_text
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.service.lanes import LaneService
+from ostinato.service.notifications import NotificationService
 from ostinato.service.projects import ProjectService
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, make_draft
 from ostinato.stores.base import Store
@@ -30,11 +31,20 @@ _BREATH = 50
 class DraftChecks:
     """Checks drafts against what there is."""
 
-    def __init__(self, store: Store, zone: str, lanes: LaneService, projects: ProjectService, code: Code) -> None:
+    def __init__(
+        self,
+        store: Store,
+        zone: str,
+        lanes: LaneService,
+        projects: ProjectService,
+        notifications: NotificationService,
+        code: Code,
+    ) -> None:
         self._store = store
         self._zone = zone
         self._lanes = lanes
         self._projects = projects
+        self._notifications = notifications
         self._code = code
 
     async def batches(self, specs: Iterable[ScheduleSpec], now: Micros) -> AsyncIterator[list[ScheduleDraft]]:
@@ -58,7 +68,8 @@ class DraftChecks:
             yield batch
 
     async def _checked(self, draft: ScheduleDraft, spec: ScheduleSpec) -> ScheduleDraft | None:
-        """Put the draft into a lane that exists; a new one must have a due time, and pass its checks.
+        """Put the draft into a lane that exists; its channels must exist, and a new one must have a due time, and pass
+        its checks.
 
         None when there is nothing to store: a schedule of the code whose only time has passed.
         """
@@ -67,6 +78,8 @@ class DraftChecks:
             settled = await self._lanes.settle(policy)
             if settled is not policy:
                 draft = replace(draft, policy=policy_text(settled))
+        if policy.notify:
+            await self._check_notify(draft.name, policy, spec)
         if draft.next_at is not None and not policy.checks:
             return draft
         known = await self._store.schedules.get_schedule(draft.name)
@@ -89,3 +102,15 @@ class DraftChecks:
             elif failures:
                 raise ChecksFailed(draft.name, failures)
         return draft
+
+    async def _check_notify(self, name: str, policy: Policy, spec: ScheduleSpec) -> None:
+        """What code declares is stored, whoever is told of it; a person can be asked again."""
+        if spec.owner == "code":
+            await self._notifications.warn(policy.notify)
+            return
+        try:
+            await self._notifications.check(policy.notify)
+        except InvalidInput:
+            # Who changes something else of it does not name the channel.
+            known = await self._store.schedules.get_schedule(name)
+            await self._notifications.check(policy.notify, () if known is None else known.policy.notify)

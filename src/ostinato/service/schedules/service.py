@@ -29,6 +29,7 @@ from ostinato.models.work import Unreadable
 from ostinato.service.audit import audited
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
+from ostinato.service.notifications import NotificationService
 from ostinato.service.pages import check_limit
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import fresh
@@ -66,6 +67,7 @@ class ScheduleService:
         zone: str,
         lanes: LaneService,
         projects: ProjectService,
+        notifications: NotificationService,
         code: Code,
         removal_seconds: float,
         listeners: Listeners,
@@ -77,7 +79,7 @@ class ScheduleService:
         self._lanes = lanes
         self._projects = projects
         self._code = code
-        self._drafts = DraftChecks(store, zone, lanes, projects, code)
+        self._drafts = DraftChecks(store, zone, lanes, projects, notifications, code)
         self._removal = Removal(store, clock, code, removal_seconds)
 
     @audited("schedule.add")

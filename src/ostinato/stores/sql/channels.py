@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from ostinato.clock import Micros
 from ostinato.models.ids import NodeId, RuleId
 from ostinato.models.notification import Channel, ChannelDraft, Rule, RuleDraft, known_kinds
 from ostinato.stores.sql.connection import Connection
 
 __all__ = [
+    "channel_users",
     "drop_lease",
     "list_channels",
     "list_rules",
@@ -35,6 +38,7 @@ WHERE name = :name RETURNING name
 """
 _LIST = f"SELECT {_COLUMNS} FROM channels ORDER BY name"
 _NAMED = f"SELECT {_COLUMNS} FROM channels WHERE name = ANY (:names::text[]) ORDER BY name"
+_MAY_NAME = "SELECT name, policy FROM schedules WHERE policy LIKE :pattern ORDER BY name"
 _REMOVE = "DELETE FROM channels WHERE name = :name RETURNING name"
 _DROP = """
 UPDATE deliveries SET state = 'dropped', error = 'its channel was removed'
@@ -83,6 +87,26 @@ async def list_channels(db: Connection, names: Sequence[str] | None = None) -> l
     """All, or those of these names."""
     rows = await db.fetch(_LIST) if names is None else await db.fetch(_NAMED, {"names": names})
     return [Channel(*row) for row in rows]
+
+
+async def channel_users(db: Connection, name: str, limit: int) -> list[str]:
+    """The schedules that name it, by their names."""
+    rows = await db.fetch(_MAY_NAME, {"pattern": f'%"notify":%"{name}%'})
+    return [schedule for schedule, policy in rows if name in _named(policy)][:limit]
+
+
+class _Notify(msgspec.Struct):
+    """What is read of a policy."""
+
+    notify: list[str] = []
+
+
+def _named(policy: str) -> set[str]:
+    """The channels that a stored policy names; none if it cannot be read."""
+    try:
+        return {entry.partition("=")[0] for entry in msgspec.json.decode(policy, type=_Notify).notify}
+    except msgspec.DecodeError:
+        return set()
 
 
 async def put_rule(db: Connection, draft: RuleDraft, now: Micros) -> tuple[RuleId, bool]:

@@ -34,7 +34,10 @@ CHANGE_COLUMNS = "id, subject, cause, kind, reason, count, schedule, last_run"
 _CONDITIONS = {
     "subject": "i.subject = :subject",
     "project": "i.project = :project",
-    "before_id": "i.id < :before_id",
+}
+_BEHIND = {
+    True: "(i.closed_at IS NOT NULL OR i.id < :before_id)",
+    False: "i.closed_at IS NOT NULL AND i.id < :before_id",
 }
 _STATES = {IncidentState.OPEN: "i.closed_at IS NULL", IncidentState.CLOSED: "i.closed_at IS NOT NULL"}
 _ACK = """
@@ -46,13 +49,15 @@ UPDATE incidents SET closed_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
-# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause.
+# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause. What
+# a person ran again stands for a run that is here already.
 _RUNS = """
 SELECT r.id FROM incidents i
 JOIN runs r ON r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
 LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
+  AND (r.trigger <> 'manual' OR r.id = i.first_run)
 ORDER BY r.id DESC LIMIT :limit
 """
 _INTERESTS = """
@@ -68,6 +73,9 @@ async def list_incidents(db: Connection, wanted: IncidentFilter) -> list[Inciden
     clauses, values = given(wanted, _CONDITIONS)
     if wanted.state is not None:
         clauses.append(_STATES[wanted.state])
+    if wanted.before_id is not None:
+        clauses.append(_BEHIND[wanted.before_open])
+        values["before_id"] = wanted.before_id
     query = f"""
         SELECT {_COLUMNS} FROM incidents i {where(clauses)}
         ORDER BY (i.closed_at IS NULL) DESC, i.id DESC LIMIT {int(wanted.limit)}"""

@@ -26,6 +26,7 @@ class Notifications:
         self._database = database
 
     list_channels = reading(channels.list_channels)
+    channel_users = reading(channels.channel_users)
     list_rules = reading(channels.list_rules)
     interests = reading(incidents.interests)
     list_incidents = reading(incidents.list_incidents)

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import SWITCHED_OFF
 from ostinato.models.pause import ends_pause
 from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
@@ -31,6 +32,7 @@ from ostinato.stores.sql import schedule_pages
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
+from ostinato.stores.sql.incidents import close_incidents
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
 from ostinato.stores.sql.replans import replan_now
@@ -70,7 +72,7 @@ _LOCK = "SELECT version FROM schedules WHERE id = :id FOR NO KEY UPDATE"
 _CHANGE = """
 UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note, anchor_at = :anchor_at,
                      next_at = :next_at, remaining = :remaining, failures = 0, version = version + 1, updated_at = :now
-WHERE id = :id AND version = :version RETURNING id
+WHERE id = :id AND version = :version RETURNING name
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
 _PAUSE = """
@@ -166,9 +168,12 @@ class Schedules(Generic[C]):
             await db.run(_LOCK, values)
             paused = await find_paused(db, "s.id = :id AND s.version = :version", values)
             await end_pauses(db, self._parts, paused, now)
-            if not await db.fetch(_CHANGE, values):
+            changed = await db.fetch(_CHANGE, values)
+            if not changed:
                 return False
             await wait_for_finish(db, id, now)
+            if change.enabled:
+                await close_incidents(db, changed[0][0], now, "it was enabled", [SWITCHED_OFF])
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
                 await self._give_up_turns(db, await db.fetch(_TAKE_BACK, values))
@@ -177,13 +182,13 @@ class Schedules(Generic[C]):
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
     async def remove_schedule(
-        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
+        self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
         values: Values = {"id": id, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
 
         async def remove(db: C) -> bool:
             # A run that is put in meanwhile is seen by the next statement, or finds no schedule.
-            found = await db.fetch("SELECT version FROM schedules WHERE id = :id FOR UPDATE", values)
+            found = await db.fetch("SELECT version, name FROM schedules WHERE id = :id FOR UPDATE", values)
             if not found or version not in (None, found[0][0]):
                 return False
             if spared is not None and await db.fetch(_OTHERS_RUN, values):
@@ -193,6 +198,7 @@ class Schedules(Generic[C]):
             await db.run(_DETACH, values)
             await mark_removed(db, id)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
+            await close_incidents(db, found[0][1], now, "its schedule was removed")
             await self._give_up_turns(db, sessions)
             return True
 
@@ -248,6 +254,9 @@ class Schedules(Generic[C]):
             if changed:
                 columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
                 await db.run(_UPDATE, {**columns, "now": now})
+                was_broken = {one.name for one in known if one.broken is not None}
+                for mended in (one.name for one in changed if one.broken is None and one.name in was_broken):
+                    await close_incidents(db, mended, now, "its timing was changed", [SWITCHED_OFF])
             if left:
                 for (name,) in await db.fetch(_INSERT, {**_new(list(left.values())), "now": now}):
                     del left[name]
