@@ -188,6 +188,14 @@ def warn(text: str) -> None:
     say(f"warning: {text}", "yellow")
 
 
+def read_stdin(field: str) -> str:
+    """All of standard input, for a value that was given as '-'."""
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"standard input is not text: {error}", field=field, hint="send UTF-8") from error
+
+
 def confirmed(question: str, consequence: str) -> bool:
     """Ask before something is lost; where nobody can answer, --yes is needed."""
     if not sys.stdin.isatty():

@@ -63,6 +63,12 @@ for _order, (_name, _target, _help) in enumerate(
             "Send messages to sessions and chat in them; list, show, stop and follow them.",
         ),
         ("lane", "lane:app", "List, set, pause, resume and clear lanes."),
+        (
+            "notify",
+            "notify:app",
+            "Channels: who is told, of what, and what became of it. Add, list, test and remove them, and their rules.",
+        ),
+        ("incident", "incident:app", "What is wrong: list and show incidents, see to them, run again what failed."),
         ("why", "why:why", "Why a schedule did or did not run."),
         ("report", "report:report", "Report progress, or a heartbeat, from inside a run."),
         ("timing", "timing:timing", "Explain a timing and show its next times."),

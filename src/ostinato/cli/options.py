@@ -18,6 +18,7 @@ __all__ = [
     "NO_QUEUE",
     "NO_TLS",
     "Causes",
+    "ChannelName",
     "Common",
     "EngineFlags",
     "LaneName",
@@ -50,6 +51,7 @@ Text = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
 Texts = Annotated[list[str] | None, Parameter(allow_leading_hyphen=True)]
 
 ScheduleName = Annotated[str, Parameter(help="The schedule.")]
+ChannelName = Annotated[str, Parameter(help="The channel.")]
 LaneName = Annotated[str, Parameter(help="The lane.")]
 ProjectName = Annotated[str, Parameter(help="The project.")]
 RunNumber = Annotated[int, Parameter(help="The number of the run.")]

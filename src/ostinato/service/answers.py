@@ -17,10 +17,12 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
+from ostinato.models.incident import Incident as IncidentModel
 from ostinato.models.installed_kinds import added_kinds, installed_kinds
 from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
+from ostinato.models.notification import Delivery
 from ostinato.models.output import OutputLine
 from ostinato.models.policy import Policy, policy_json
 from ostinato.models.quarantine import BadRow, Quarantined
@@ -28,6 +30,7 @@ from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work_kinds import FieldForm, WorkKind, line_of
+from ostinato.service.incidents import IncidentDetail as IncidentDetailModel
 from ostinato.service.tasks import TaskUse
 from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
@@ -39,6 +42,8 @@ __all__ = [
     "Cleared",
     "FunctionWork",
     "HttpWork",
+    "IncidentDetail",
+    "IncidentPage",
     "Kind",
     "KindField",
     "KindList",
@@ -66,6 +71,7 @@ __all__ = [
     "added_work",
     "answer_of",
     "camel",
+    "incident_answer",
     "kind_answers",
     "line_answer",
     "node_answer",
@@ -398,6 +404,28 @@ class Node(Answer):
 def node_answer(node: NodeModel) -> Node:
     """A node."""
     return Node.of(node, draining=node.drain or node.state == "draining")
+
+
+@answer_of(IncidentModel)
+class IncidentDetail(Answer):
+    """An incident, what was told of it to whom, and the runs that it stands for."""
+
+    deliveries: Sequence[Delivery]
+    """The newest first."""
+    runs: Sequence[int]
+    """Those that would be run again, the newest first."""
+
+
+def incident_answer(detail: IncidentDetailModel) -> IncidentDetail:
+    """An incident with all that is known of it."""
+    return IncidentDetail.of(detail.incident, deliveries=detail.deliveries, runs=detail.runs)
+
+
+class IncidentPage(Page[IncidentModel]):
+    """One page of the list of incidents: those that are open first, then the newest."""
+
+    open: int
+    """How many are open in all."""
 
 
 class Cleared(Answer):

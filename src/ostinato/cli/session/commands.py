@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from ostinato.cli.console import emit, say, tell
+from ostinato.cli.console import emit, read_stdin, say, tell
 from ostinato.cli.open_database import OpenDatabase, opened
 from ostinato.cli.options import (
     NO_COMMON,
@@ -78,7 +78,7 @@ def send(
     recipient = recipient_of(to, project)
     if recipient is None:
         raise InvalidInput("a message goes to a task or to an agent", field="task", hint="give --task NAME or --agent")
-    text = _from_stdin() if payload == "-" else payload
+    text = read_stdin("payload") if payload == "-" else payload
     message = text if recipient.task is None else json_or_text(text)
     options = {name: value for name, value in asdict(queue).items() if value is not None} | message_options(flags)
     prints_answer = wait and recipient.task is None
@@ -96,13 +96,6 @@ def send(
             hint = "" if run.ended else f"; 'ostinato run wait {id}' waits for it"
             say(f"run {id} of session {key!r} is {run.state}{hint}")
     return 0
-
-
-def _from_stdin() -> str:
-    try:
-        return sys.stdin.buffer.read().decode().removesuffix("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"standard input is not text: {error}", field="payload", hint="send UTF-8") from error
 
 
 def _ended(database: OpenDatabase, id: int, timeout: str | None, *, as_json: bool, prints_answer: bool) -> int:

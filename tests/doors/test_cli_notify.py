@@ -1,0 +1,121 @@
+"""`ostinato notify`: what each verb does, prints and exits with."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from tests.doors.command_line import CommandLine
+
+URL = "json://user:secret@example.org/token"
+CHANNEL_KEYS = [
+    "name",
+    "url",
+    "note",
+    "quiet",
+    "digest",
+    "zone",
+    "cool_down",
+    "created_at",
+    "sent_at",
+    "failures",
+    "error",
+    "retry_at",
+]
+RULE_KEYS = ["id", "channel", "on", "project", "digest", "zone", "digest_at", "created_at"]
+
+
+class Piped(io.TextIOWrapper):
+    """What is written into standard input."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(io.BytesIO(text.encode()))
+
+
+def test_a_channel_is_added_changed_shown_and_removed_without_its_secret(cli: CommandLine) -> None:
+    added = cli.ok("notify", "add", "phone", URL, "--quiet", "22:00-07:00", "--note", "Ann's")
+    assert added.err == "added: channel 'phone', json://example.org/***; 'ostinato notify test phone' sends a test\n"
+    assert cli.ok("notify", "add", "phone", "--digest", "daily 08:00").err.startswith("changed: channel 'phone'")
+    listed = cli.ok("notify", "ls")
+    assert listed.out.splitlines()[0].split() == ["NAME", "URL", "LAST", "SENT", "STATE", "NOTE"]
+    assert listed.out.splitlines()[1].split() == ["phone", "json://example.org/***", "never", "unused", "Ann's"]
+    shown = cli.ok("notify", "show", "phone").out
+    assert "quiet: 22:00-07:00 (UTC)" in shown
+    assert "digest: daily 08:00 (UTC)" in shown
+    assert "rules: none" in shown
+    answers = [cli.ok("notify", *verb, "--json") for verb in (["ls"], ["show", "phone"], ["add", "phone", URL])]
+    assert "secret" not in "".join([shown, listed.out, *(one.out for one in answers)])
+    (channel,), *others = (one.json for one in answers)
+    assert all(sorted(one) == sorted(CHANNEL_KEYS) for one in (channel, *others))
+    assert cli.ok("notify", "rm", "phone").err == "removed: channel 'phone'\n"
+    assert cli("notify", "rm", "phone").code == 3
+    assert cli.ok("notify", "ls").err == "no channels: add one with 'ostinato notify add NAME URL'\n"
+
+
+def test_a_url_comes_from_standard_input_or_is_a_reference(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Piped(f"{URL}\n"))
+    assert cli.ok("notify", "add", "phone", "-", "--json").json["url"] == "json://example.org/***"
+    assert cli.ok("notify", "add", "mail", "env:MAIL_URL", "--json").json["url"] == "env:MAIL_URL"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["phone"],
+        ["phone", "secret"],
+        ["my phone", URL],
+        ["phone", URL, "--quiet", "at night"],
+        ["phone", URL, "--digest", "daily at eight"],
+        ["phone", URL, "--cool-down", "soon"],
+        ["phone", URL, "--tz", "Mars/Olympus"],
+    ],
+)
+def test_a_wrong_channel_is_wrong_usage_and_does_not_repeat_its_url(cli: CommandLine, argv: list[str]) -> None:
+    answer = cli("notify", "add", *argv)
+    assert answer.code == 2
+    assert "secret" not in answer.err
+    assert cli.ok("notify", "ls", "--json").json == []
+
+
+def test_rules_are_for_a_project_or_for_all(cli: CommandLine) -> None:
+    cli.ok("notify", "add", "ops", URL)
+    cli.ok("project", "add", "blog", ".")
+    for wrong in ([], ["--project", "blog", "--all"], ["--all", "--on", "never"]):
+        assert cli("notify", "rule", "add", "ops", *wrong).code == 2
+    assert cli("notify", "rule", "add", "ops", "--project", "shop").code == 3
+    assert cli("notify", "rule", "add", "nobody", "--all").code == 2
+    added = cli.ok("notify", "rule", "add", "--on", "failed,broken,missed", "--project", "blog", "ops")
+    assert added.err == "added: rule 1: failed, broken, missed, of project 'blog', for 'ops'\n"
+    digest = cli.ok("notify", "rule", "add", "--all", "ops", "--digest", "daily 08:00", "--json").json
+    assert sorted(digest) == sorted(RULE_KEYS)
+    assert (digest["on"], digest["project"], digest["digest"]) == ([], None, "daily 08:00")
+    rows = [line.split() for line in cli.ok("notify", "rule", "ls").out.splitlines()[1:]]
+    assert rows[0] == ["1", "ops", "blog", "failed,broken,missed", "-"]
+    assert rows[1] == ["2", "ops", "(all)", "-", "daily", "08:00", "(UTC)"]
+    assert "rule 1: failed, broken, missed, of project 'blog'" in cli.ok("notify", "show", "ops").out
+    assert cli.ok("notify", "rule", "rm", "1", "--json").json == {"id": 1, "removed": True}
+    assert cli("notify", "rule", "rm", "1").code == 3
+    assert [rule["id"] for rule in cli.ok("notify", "rule", "ls", "--json").json] == [2]
+
+
+def test_a_schedule_names_only_channels_that_exist(cli: CommandLine) -> None:
+    add = ["schedule", "add", "nightly", "daily 03:00", "--shell", "true"]
+    refused = cli(*add, "--notify", "phone")
+    assert refused.code == 2
+    assert "there is no channel 'phone'" in refused.err
+    assert cli("exec", "--shell", "true", "--notify", "phone").code == 2
+    cli.ok("notify", "add", "phone", URL)
+    cli.ok(*add, "--notify", "phone=failed+missed")
+    kept = cli("notify", "rm", "phone")
+    assert kept.code == 1
+    assert "nightly" in kept.err
+    removed = cli.ok("notify", "rm", "phone", "--force", "--json").json
+    assert removed == {"name": "phone", "removed": True, "rules": 0, "schedules": ["nightly"]}
+
+
+def test_the_log_is_empty_at_first(cli: CommandLine) -> None:
+    assert cli.ok("notify", "log", "--json").json == []
+    assert cli.ok("notify", "log").err.splitlines()[0] == "nothing was sent, and nothing waits"
+    assert cli("notify", "log", "--state", "lost").code == 2
