@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ostinato.clock import Micros
+from ostinato.errors import InvalidInput
 from ostinato.models.ids import IncidentId
 from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
 from ostinato.models.notification import NoticeKind, parse_subscription
@@ -205,7 +206,10 @@ class _Telling:
         channels = await self._known()
         found: dict[str, frozenset[str]] = {}
         for entry in notice.notify:
-            one = parse_subscription(entry)
+            try:
+                one = parse_subscription(entry)
+            except InvalidInput:  # stored when any text was taken: it names no channel
+                continue
             if one.channel in channels:
                 found[one.channel] = found.get(one.channel, frozenset()) | one.kinds
         for channel, kinds, project in self._rules:

@@ -195,7 +195,7 @@ async def test_a_policy_that_only_names_a_channel_tells_it_of_success_and_failur
 
 async def test_a_channel_that_is_not_there_is_told_nothing(store: Store) -> None:
     await add_channels(store)
-    assert not (await end(store, notify=("nobody",))).told.owed
+    assert not (await end(store, notify=("nobody", "no name!", "phone=nonsense"))).told.owed
 
 
 async def test_whoever_wants_every_run_gets_one_message_for_each(store: Store) -> None:
