@@ -64,10 +64,10 @@ async def test_enabling_a_broken_schedule_closes_the_incident_of_that_alone(stor
     await opened(store, cause="broken")
     await opened(store, cause="raised")
     await opened(store, "other", cause="broken")
-    assert await store.schedules.change_schedule(id, 1, change(enabled=False), NOW)
+    assert await store.schedules.change_schedule(id, 1, change(enabled=False, broken="3 failures"), NOW)
     assert await states(store) == {"broken": None, "raised": None}
     assert await store.schedules.change_schedule(id, 2, change(enabled=True), NOW + 1)
-    assert await states(store) == {"broken": "it was enabled", "raised": None}
+    assert await states(store) == {"broken": "the schedule was enabled", "raised": None}
     assert await states(store, "other") == {"broken": None}
 
 
@@ -87,9 +87,9 @@ async def test_the_incidents_of_a_removed_schedule_are_closed(store: Store) -> N
     await opened(store, cause="raised")
     await opened(store, cause="late")
     await opened(store, "other")
-    assert not await store.schedules.remove_schedule(id, NOW, 7)
+    assert not await store.schedules.remove_schedule(id, 7)
     assert await states(store) == {"raised": None, "late": None}
-    assert await store.schedules.remove_schedule(id, NOW)
+    assert await store.schedules.remove_schedule(id)
     assert set((await states(store)).values()) == {"its schedule was removed"}
     assert await states(store, "other") == {"raised": None}
 

@@ -21,9 +21,9 @@ from ostinato.models.schedule import (
     ScheduleRow,
     ScheduleState,
 )
-from ostinato.stores.runs import StateCount
+from ostinato.stores.runs import NOTHING_TOLD, StateCount, Told
 
-__all__ = ["RECORDED_AHEAD", "Due", "ScheduleStore"]
+__all__ = ["RECORDED_AHEAD", "Due", "Fired", "ScheduleStore"]
 
 RECORDED_AHEAD: Micros = 2 * SECOND
 """A due time this near may have been recorded ahead of its time, by a right clock."""
@@ -36,6 +36,16 @@ class Due:
     schedules: Sequence[DueSchedule]
     next_at: Micros | None
     """The earliest due time past the horizon, or the first one left out by the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What became of plans."""
+
+    moved: Sequence[ScheduleId] = ()
+    """The schedules that were moved on; the others lost a race."""
+    told: Told = NOTHING_TOLD
+    """What people are told of it."""
 
 
 class ScheduleStore(Protocol):
@@ -89,15 +99,14 @@ class ScheduleStore(Protocol):
 
     async def change_schedule(self, id: ScheduleId, version: int, change: ScheduleChange, now: Micros) -> bool:
         """Write the switch if the version still is what was read. Takes back runs that were recorded ahead of
-        their due time when it disables, and closes the incident of one that was broken when it enables."""
+        their due time when it disables."""
         ...
 
     async def remove_schedule(
-        self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
-        """Delete it with its runs, attempts and output, and close its incidents; with `version`, only if it still has
-        that one; with `spared`, only if no other run of it is under way. What is under way on a living node then
-        counts as given up."""
+        """Delete it with its runs, attempts and output; with `version`, only if it still has that one; with `spared`,
+        only if no other run of it is under way. What is under way on a living node then counts as given up."""
         ...
 
     async def pause_schedule(self, id: ScheduleId, version: int, pause: Pause, now: Micros) -> bool:
@@ -120,9 +129,9 @@ class ScheduleStore(Protocol):
         """How many schedules have their next due time from each edge up to the next one: one number less than edges."""
         ...
 
-    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
-        """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs
-        and move the schedule on. Answers the schedules that were moved; the others lost a race."""
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
+        """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs,
+        move the schedule on, and tell people what they have to know of it."""
         ...
 
     async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:

@@ -49,16 +49,14 @@ UPDATE incidents SET closed_at = :now, closed_reason = :reason
 WHERE subject = :subject AND closed_at IS NULL AND (:every::boolean OR cause = ANY (:causes::text[]))
 RETURNING {CHANGE_COLUMNS}
 """
-# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause. What
-# a person ran again stands for a run that is here already.
+# What ended in its time: its subject is a schedule, or a task. A run that succeeded has its errors as its cause.
 _RUNS = """
-SELECT r.id FROM incidents i
+SELECT r.id, r.trigger = 'manual' FROM incidents i
 JOIN runs r ON r.finished_at >= i.opened_at AND r.finished_at <= i.last_at
 LEFT JOIN schedules s ON s.id = r.schedule_id
 WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
-  AND (r.trigger <> 'manual' OR r.id = i.first_run)
-ORDER BY r.id DESC LIMIT :limit
+ORDER BY r.trigger = 'manual', r.id DESC LIMIT :limit
 """
 _INTERESTS = """
 SELECT (SELECT min(at) FROM (
@@ -104,7 +102,9 @@ async def close_incidents(
 
 async def incident_runs(db: Connection, id: IncidentId, limit: int) -> list[RunId]:
     """What it stands for, the newest first."""
-    return [RunId(run) for (run,) in await db.fetch(_RUNS, {"id": id, "limit": limit})]
+    rows = await db.fetch(_RUNS, {"id": id, "limit": limit})
+    # What a person ran again stands for a run that is here already.
+    return [RunId(run) for run, is_manual in rows if bool(is_manual) is bool(rows[0][1])]
 
 
 async def interests(db: Connection) -> Interests:

@@ -72,7 +72,7 @@ _LOCK = "SELECT version FROM schedules WHERE id = :id FOR NO KEY UPDATE"
 _CHANGE = """
 UPDATE schedules SET enabled = :enabled, broken = :broken, off_note = :off_note, anchor_at = :anchor_at,
                      next_at = :next_at, remaining = :remaining, failures = 0, version = version + 1, updated_at = :now
-WHERE id = :id AND version = :version RETURNING name
+WHERE id = :id AND version = :version RETURNING id
 """
 # Only what would still be due at `since`: a fire that was recorded meanwhile has moved it on.
 _PAUSE = """
@@ -96,6 +96,14 @@ SELECT 1 FROM runs WHERE schedule_id = :id AND state = 'running' AND id <> ALL (
 _SESSIONS = """
 SELECT DISTINCT session FROM runs
 WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NULL
+"""
+_FORGET_INCIDENTS = """
+UPDATE incidents SET closed_at = last_at, closed_reason = :reason
+WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id)
+"""
+_ENABLED_AGAIN = f"""
+UPDATE incidents SET closed_at = :now, closed_reason = 'the schedule was enabled'
+WHERE closed_at IS NULL AND cause = '{SWITCHED_OFF}' AND subject = (SELECT name FROM schedules WHERE id = :id)
 """
 _UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"
 _ORPHAN = f"""
@@ -168,12 +176,11 @@ class Schedules(Generic[C]):
             await db.run(_LOCK, values)
             paused = await find_paused(db, "s.id = :id AND s.version = :version", values)
             await end_pauses(db, self._parts, paused, now)
-            changed = await db.fetch(_CHANGE, values)
-            if not changed:
+            if not await db.fetch(_CHANGE, values):
                 return False
             await wait_for_finish(db, id, now)
-            if change.enabled:
-                await close_incidents(db, changed[0][0], now, "it was enabled", [SWITCHED_OFF])
+            if change.broken is None:
+                await db.run(_ENABLED_AGAIN, values)
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
                 await self._give_up_turns(db, await db.fetch(_TAKE_BACK, values))
@@ -182,13 +189,13 @@ class Schedules(Generic[C]):
         return await self._database.write(write, wakes=True, sessions=await self._sessions_of(id))
 
     async def remove_schedule(
-        self, id: ScheduleId, now: Micros, version: int | None = None, spared: Sequence[RunId] | None = None
+        self, id: ScheduleId, version: int | None = None, spared: Sequence[RunId] | None = None
     ) -> bool:
         values: Values = {"id": id, "spared": spared, "reason": REMOVED, "cause": Cause.REMOVED}
 
         async def remove(db: C) -> bool:
             # A run that is put in meanwhile is seen by the next statement, or finds no schedule.
-            found = await db.fetch("SELECT version, name FROM schedules WHERE id = :id FOR UPDATE", values)
+            found = await db.fetch("SELECT version FROM schedules WHERE id = :id FOR UPDATE", values)
             if not found or version not in (None, found[0][0]):
                 return False
             if spared is not None and await db.fetch(_OTHERS_RUN, values):
@@ -197,8 +204,8 @@ class Schedules(Generic[C]):
             # What runs in a user session holds its turn until it has ended: it is told to, and stays.
             await db.run(_DETACH, values)
             await mark_removed(db, id)
+            await db.run(_FORGET_INCIDENTS, values)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
-            await close_incidents(db, found[0][1], now, "its schedule was removed")
             await self._give_up_turns(db, sessions)
             return True
 

@@ -201,7 +201,7 @@ async def updated_at(store: Store, name: str = "report") -> Micros:
 
 async def fired(store: Store, id: ScheduleId, **fields: Any) -> Micros:
     """When the schedule was last changed, after a fire at NOW + 6 minutes."""
-    assert await store.schedules.record_fires([plan(id, **fields)], NOW + 6 * MINUTE) == [id]
+    assert (await store.schedules.record_fires([plan(id, **fields)], NOW + 6 * MINUTE)).moved == [id]
     return await updated_at(store)
 
 
@@ -216,10 +216,10 @@ async def test_a_fire_that_switches_breaks_or_ends_a_hold_is_a_change(store: Sto
     at = NOW + 6 * MINUTE
     id = await put(store)
     assert await fired(store, id, enabled=False, remaining=0, next_at=None) == at
-    assert await store.schedules.remove_schedule(id, NOW)
+    assert await store.schedules.remove_schedule(id)
     id = await put(store)
     assert await fired(store, id, broken="unreadable", enabled=False, runs=(), next_at=None) == at
-    assert await store.schedules.remove_schedule(id, NOW)
+    assert await store.schedules.remove_schedule(id)
     id = await put(store)
     hold = Pause(since=NOW + 5 * MINUTE, next_at=NOW + 5 * MINUTE, cause=Cause.BUDGET, reason="over budget")
     assert await store.schedules.pause_schedule(id, 1, hold, NOW + 1)

@@ -118,7 +118,7 @@ async def test_the_same_due_time_is_not_put_into_the_session_twice(store: Store)
     await store.schedules.record_fires([in_session(id)], DUE)
     # The clock went back, and the same due time comes up again.
     again = plan(id, read_next_at=DUE + 5 * MINUTE, runs=in_session(id).runs)
-    assert await store.schedules.record_fires([again], DUE) == [id]
+    assert (await store.schedules.record_fires([again], DUE)).moved == [id]
     assert (await session(store)).queued == 1
     assert len(await events(store)) == 1
 
@@ -127,7 +127,7 @@ async def test_a_schedule_that_is_removed_before_its_run_began_gives_the_turn_to
     id = await put(store)
     await store.schedules.record_fires([in_session(id)], DUE)
     await send(store, 1, at=DUE)
-    await store.schedules.remove_schedule(id, NOW)
+    await store.schedules.remove_schedule(id)
     assert await ready(store, now=DUE) == [[1]]
 
 
@@ -136,7 +136,7 @@ async def test_a_run_whose_schedule_is_removed_is_told_to_stop_and_holds_its_tur
     await store.schedules.record_fires([in_session(id)], DUE)
     run = await claim_one(store, now=DUE)
     await send(store, 1)
-    await store.schedules.remove_schedule(id, NOW)
+    await store.schedules.remove_schedule(id)
     assert await told(store) == {run.id: Ending(Cause.REMOVED, REMOVED)}
     assert await ready(store) == []
     assert await carry_on(store, run, RunState.CANCELLED) == [[1]]
@@ -147,7 +147,7 @@ async def test_a_run_whose_schedule_is_removed_is_not_tried_again(store: Store) 
     id = await put(store)
     await store.schedules.record_fires([in_session(id)], DUE)
     run = await claim_one(store, now=DUE)
-    await store.schedules.remove_schedule(id, NOW)
+    await store.schedules.remove_schedule(id)
     assert list((await store.runs.finish_runs([retry(run)])).lost) == []
     assert await outcome(store, run.id) == (RunState.CANCELLED, Ending(Cause.REMOVED, REMOVED))
 
