@@ -14,10 +14,13 @@ from tests.doors.web import Web
 __all__ = ["GOOD", "KNOWN", "Good", "furnish"]
 
 KNOWN: dict[str, dict[str, Any]] = {
+    "/api/channels/{name}": {"name": "ops"},
+    "/api/incidents/{id}": {"id": 1},
     "/api/lanes/{name}": {"name": "cron"},
     "/api/logins/{id}": {"id": 1},
     "/api/nodes/{id}": {"id": "node-1"},
     "/api/projects/{name}": {"name": "blog"},
+    "/api/rules/{id}": {"id": 1},
     "/api/runs/{id}": {"id": 1},
     "/api/schedules/{ref}": {"ref": "backup"},
     "/api/sessions/{key}": {"key": "chat"},
@@ -44,6 +47,9 @@ def furnish(web: Web, folder: Path) -> str:
         ("/api/schedules", {"name": "greet", "timing": "every 1h", "work": TASK}),
         ("/api/schedules", {"name": "idle", "timing": "every 1h", "work": TASK}),
         ("/api/tokens", {"name": "spare", "role": "viewer"}),
+        ("/api/channels", {"name": "ops", "url": "json://127.0.0.1:9/hook"}),
+        ("/api/channels", {"name": "spare", "url": "env:NOWHERE"}),
+        ("/api/rules", {"channel": "ops", "on": ["failed"]}),
     ]
     assert web.run(_printed(web.container)).id == ENDED
     made += [
@@ -54,6 +60,7 @@ def furnish(web: Web, folder: Path) -> str:
         response = admin.post(path, body)
         assert response.status_code == 201, response.text
     assert admin.post("/api/login", {"token": token}).status_code == 200
+    assert web.run(_failed(web.container)).state == "failed"
     web.beat("node-1", ("hello",))
     return token
 
@@ -61,6 +68,11 @@ def furnish(web: Web, folder: Path) -> str:
 async def _printed(container: Container) -> Run:
     """A run that has ended, with two lines of output."""
     return await container.execute(await container.services.runs.draft(Shell("echo one; echo two")))
+
+
+async def _failed(container: Container) -> Run:
+    """A run that opens an incident."""
+    return await container.execute(await container.services.runs.draft(Shell("exit 3")))
 
 
 @dataclass(frozen=True)
@@ -145,6 +157,35 @@ GOOD = {
     "GET /api/projects/{name}": Good("/api/projects/blog"),
     "POST /api/projects": Good("/api/projects", {"name": "shop", "folder": "/tmp", "env": {"A": "b"}}, 201),
     "DELETE /api/projects/{name}": Good("/api/projects/spare", status=204),
+    "GET /api/channels": Good("/api/channels"),
+    "POST /api/channels": Good(
+        "/api/channels",
+        {
+            "name": "phone",
+            "url": "json://example.org/hook",
+            "note": "Ann's",
+            "quiet": "22:00-07:00",
+            "digest": "daily 08:00",
+            "zone": "Europe/Berlin",
+            "cool_down": "1h",
+        },
+        201,
+    ),
+    "GET /api/channels/{name}": Good("/api/channels/ops"),
+    "DELETE /api/channels/{name}": Good("/api/channels/spare", status=204, query={"force": True}),
+    "POST /api/channels/{name}/test": Good("/api/channels/ops/test"),
+    "GET /api/rules": Good("/api/rules"),
+    "POST /api/rules": Good(
+        "/api/rules",
+        {"channel": "ops", "on": ["failed"], "project": "blog", "digest": "daily 08:00", "zone": "UTC"},
+        201,
+    ),
+    "DELETE /api/rules/{id}": Good("/api/rules/1", status=204),
+    "GET /api/deliveries": Good("/api/deliveries", query={"channel": "ops", "state": "pending", "limit": 5}),
+    "GET /api/incidents": Good("/api/incidents", query={"state": "open", "subject": "shell", "limit": 5}),
+    "GET /api/incidents/{id}": Good("/api/incidents/1"),
+    "POST /api/incidents/{id}/ack": Good("/api/incidents/1/ack", {"note": "I am on it"}),
+    "POST /api/incidents/{id}/rerun": Good("/api/incidents/1/rerun", status=201),
     "GET /api/tasks": Good("/api/tasks"),
     "GET /api/kinds": Good("/api/kinds"),
     "GET /api/logins": Good("/api/logins"),

@@ -41,6 +41,12 @@ GET /api/projects/{name}
 GET /api/tasks
 GET /api/kinds
 GET /api/overview
+GET /api/channels
+GET /api/channels/{name}
+GET /api/rules
+GET /api/deliveries
+GET /api/incidents
+GET /api/incidents/{id}
 GET /api/timeline
 """
 OPERATOR = """
@@ -64,6 +70,9 @@ POST /api/sessions/{key}/stop
 POST /api/sessions/{key}/stop_all
 POST /api/nodes/{id}/drain
 POST /api/nodes/{id}/resume
+POST /api/channels/{name}/test
+POST /api/incidents/{id}/ack
+POST /api/incidents/{id}/rerun
 """
 ADMIN = """
 POST /api/projects
@@ -74,6 +83,10 @@ GET /api/tokens
 POST /api/tokens
 DELETE /api/tokens/{id}
 GET /api/audit
+POST /api/channels
+DELETE /api/channels/{name}
+POST /api/rules
+DELETE /api/rules/{id}
 """
 EVERYBODY = {("POST", "/api/login"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 """The first checks by itself, and so does the last."""

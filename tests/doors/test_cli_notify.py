@@ -36,11 +36,13 @@ class Piped(io.TextIOWrapper):
 
 def test_a_channel_is_added_changed_shown_and_removed_without_its_secret(cli: CommandLine) -> None:
     added = cli.ok("notify", "add", "phone", URL, "--quiet", "22:00-07:00", "--note", "Ann's")
-    assert added.err == "added: channel 'phone', json://example.org/***; 'ostinato notify test phone' sends a test\n"
+    assert (
+        added.err == "added: channel 'phone', json://***@example.org/***; 'ostinato notify test phone' sends a test\n"
+    )
     assert cli.ok("notify", "add", "phone", "--digest", "daily 08:00").err.startswith("changed: channel 'phone'")
     listed = cli.ok("notify", "ls")
     assert listed.out.splitlines()[0].split() == ["NAME", "URL", "LAST", "SENT", "STATE", "NOTE"]
-    assert listed.out.splitlines()[1].split() == ["phone", "json://example.org/***", "never", "unused", "Ann's"]
+    assert listed.out.splitlines()[1].split() == ["phone", "json://***@example.org/***", "never", "unused", "Ann's"]
     shown = cli.ok("notify", "show", "phone").out
     assert "quiet: 22:00-07:00 (UTC)" in shown
     assert "digest: daily 08:00 (UTC)" in shown
@@ -56,7 +58,7 @@ def test_a_channel_is_added_changed_shown_and_removed_without_its_secret(cli: Co
 
 def test_a_url_comes_from_standard_input_or_is_a_reference(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Piped(f"{URL}\n"))
-    assert cli.ok("notify", "add", "phone", "-", "--json").json["url"] == "json://example.org/***"
+    assert cli.ok("notify", "add", "phone", "-", "--json").json["url"] == "json://***@example.org/***"
     assert cli.ok("notify", "add", "mail", "env:MAIL_URL", "--json").json["url"] == "env:MAIL_URL"
 
 

@@ -18,7 +18,7 @@ URL = "json://user:secret@example.org/token"
 
 def test_a_channel_is_added_once_and_its_url_is_never_shown(app: Ostinato) -> None:
     added = app.notifications.add("phone", URL, note="Ann's", quiet="22:00-7:00", digest="daily 08:00", cool_down="1h")
-    assert (added.name, added.url, added.note) == ("phone", "json://example.org/***", "Ann's")
+    assert (added.name, added.url, added.note) == ("phone", "json://***@example.org/***", "Ann's")
     assert (added.quiet, added.digest, added.cool_down, added.zone) == ("22:00-07:00", "daily 08:00", "1h", "UTC")
     assert (added.failures, added.error, added.retry_at, added.sent_at) == (0, None, None, None)
     assert app.notifications.add("phone", URL) == added

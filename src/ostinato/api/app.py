@@ -29,6 +29,8 @@ from ostinato.api.problems import Unexpected, add_problem_handlers
 from ostinato.api.proxies import ProxyMiddleware
 from ostinato.api.routes import (
     audit,
+    channels,
+    incidents,
     kinds,
     lanes,
     login,
@@ -70,6 +72,8 @@ _ROUTERS: tuple[APIRouter, ...] = (
     sessions.router,
     nodes.router,
     projects.router,
+    channels.router,
+    incidents.router,
     tasks.router,
     kinds.router,
     tokens.router,

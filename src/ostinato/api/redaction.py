@@ -1,6 +1,7 @@
 """Answers as whoever asks may see them: values of variables and headers may be secrets, and are for an admin alone.
 
-What HTTP work sends (its query and body) is for those who may make such work, and so is why a node's service failed.
+What HTTP work sends (its query and body) is for those who may make such work, and so is why a node's service failed,
+and where a channel leads.
 `access.py` says who asks; `answers.py` lets every answer go through here, whichever route gives it.
 """
 
@@ -21,6 +22,7 @@ from ostinato.models.installed_kinds import find_kind
 from ostinato.models.project import Project
 from ostinato.models.work_kinds import KindField, Shown, WorkKind, line_of
 from ostinato.service.answers import AgentWork, HttpWork, Node, Run, ShellWork, UnreadableWork
+from ostinato.service.notifications import ChannelStatus
 
 __all__ = ["HIDDEN", "may_be_hidden", "shown", "shown_to"]
 
@@ -30,7 +32,7 @@ HIDDEN = "***"
 # A reference is no secret: it says where one is. In a header the scheme may stand before it.
 _REFERENCE = re.compile(r"([A-Za-z-]+ +)?(env|file):.+", re.DOTALL)
 
-_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project})
+_TELLING = frozenset({ShellWork, AgentWork, HttpWork, UnreadableWork, Node, Project, ChannelStatus})
 """What holds something to hide in itself."""
 
 T = TypeVar("T")
@@ -58,6 +60,8 @@ def _shown(value: Any, role: Role) -> Any:
         return [_shown(item, role) for item in value]
     if isinstance(value, Project):
         return replace(value, env=_names(value.env))
+    if isinstance(value, ChannelStatus):
+        return value if role.covers(Role.OPERATOR) else replace(value, url=HIDDEN)
     if not isinstance(value, Struct):
         return value
     for name in _telling_fields(type(value)):

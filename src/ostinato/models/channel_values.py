@@ -1,49 +1,22 @@
-"""What people give for a channel, checked: its URL, which is a secret, and its quiet hours. And the URL as it is shown.
+"""What people give for a channel, checked: its URL, which is a secret, and its quiet hours.
 
-Whether a URL can be understood is asked of whoever sends with it.
+Whether a URL can be understood is asked of whoever sends with it; channel_url.py says what may be shown of it.
 """
 
 from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urlsplit
 
 from ostinato.errors import InvalidInput
+from ostinato.models.channel_url import HIDDEN, is_reference
 
-__all__ = ["HIDDEN_URL", "TELEGRAM", "check_quiet", "check_url", "is_reference", "mask_url"]
+__all__ = ["check_quiet", "check_url"]
 
-TELEGRAM = "telegram"
-"""The scheme of a chat of our own bot: `telegram://42`."""
-HIDDEN_URL = "***"
 _LONGEST = 4_096
-_REFERENCE = re.compile(r"(env|file):(?!//)\S.*")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f]+")
 _CHAT = re.compile(r"telegram://-?\d{1,20}/?")
 _QUIET = re.compile(r"([01]?\d|2[0-3]):([0-5]\d) ?- ?([01]?\d|2[0-3]):([0-5]\d)")
-_SHOWN_HOSTS = frozenset(
-    f"{scheme}{tls}" for scheme in ("json", "xml", "form", "mailto", "gotify", "apprise", "http") for tls in ("", "s")
-)
-"""Of other schemes, what stands in the place of the host is often a token."""
-
-
-def is_reference(url: str) -> bool:
-    """Whether it says where the URL is: `env:NAME`, `file:PATH`."""
-    return _REFERENCE.fullmatch(url) is not None
-
-
-def mask_url(url: str) -> str:
-    """What may be shown of a URL: its scheme, and its host where that is no secret. A reference holds none."""
-    if is_reference(url) or _CHAT.fullmatch(url):
-        return url
-    scheme, separator, _ = url.partition("://")
-    if not separator:
-        return HIDDEN_URL
-    try:
-        host = urlsplit(url).hostname if scheme.lower() in _SHOWN_HOSTS else None
-    except ValueError:
-        host = None
-    return f"{scheme}://{host}/{HIDDEN_URL}" if host else f"{scheme}://{HIDDEN_URL}"
 
 
 def check_url(url: Any) -> str:
@@ -52,13 +25,13 @@ def check_url(url: Any) -> str:
     given = url.strip() if isinstance(url, str) else ""
     if not given:
         raise InvalidInput("a channel needs a URL", field="url", hint=hint)
-    if HIDDEN_URL in given:
+    if HIDDEN in given:
         raise InvalidInput(
-            f"the URL has {HIDDEN_URL}, which stands for what was not shown",
+            f"the URL has {HIDDEN}, which stands for what was not shown",
             field="url",
             hint="give the whole URL again, or leave it out to keep it as it is",
         )
-    if given.startswith(f"{TELEGRAM}:") and not _CHAT.fullmatch(given):
+    if given.startswith("telegram:") and not _CHAT.fullmatch(given):
         raise InvalidInput(
             "a chat is a number", field="url", hint="write telegram://42, or telegram://-1001234 for a group"
         )

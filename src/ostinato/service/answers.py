@@ -40,6 +40,7 @@ __all__ = [
     "Answer",
     "AuditPage",
     "Cleared",
+    "DeliveryPage",
     "FunctionWork",
     "HttpWork",
     "IncidentDetail",
@@ -426,6 +427,13 @@ class IncidentPage(Page[IncidentModel]):
 
     open: int
     """How many are open in all."""
+    zone: Zone
+
+
+class DeliveryPage(Page[Delivery]):
+    """One page of what was sent, or is to be, newest first."""
+
+    zone: Zone
 
 
 class Cleared(Answer):

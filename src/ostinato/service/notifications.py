@@ -15,7 +15,8 @@ from ostinato.clock import Clock, Micros, from_micros, micros_of
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
 from ostinato.logs import get_logger
-from ostinato.models.channel_values import check_quiet, check_url, mask_url
+from ostinato.models.channel_url import mask_url
+from ostinato.models.channel_values import check_quiet, check_url
 from ostinato.models.ids import DeliveryId, RuleId
 from ostinato.models.notification import (
     RULE_KINDS,
