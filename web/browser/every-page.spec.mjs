@@ -12,6 +12,7 @@ const PAGES = [
   "/schedules/backup-database/edit",
   `/runs/${RUN}`,
   "/runs",
+  "/incidents",
   "/timeline",
   "/lanes",
   "/sessions",
@@ -21,7 +22,7 @@ const PAGES = [
   "/nothing-is-here",
 ];
 /** The tabs of the settings have the title of their page. */
-const TABS = ["/settings?tab=tokens", "/settings?tab=logins", "/settings?tab=audit"];
+const TABS = ["/settings?tab=channels", "/settings?tab=tokens", "/settings?tab=logins", "/settings?tab=audit"];
 /** What opens over a page, by the buttons that are pressed. */
 const OVER = [
   ["/", "Search and commands"],
@@ -35,6 +36,7 @@ const OVER = [
   ["/lanes", "More actions for lane cron", "Set rate…"],
   ["/sessions", "Send a message"],
   ["/nodes", "Drain"],
+  ["/settings?tab=channels", "New channel"],
   ["/settings?tab=tokens", "New token"],
 ];
 /** Buttons of a wide screen, which a narrow one has in its menu. */

@@ -47,6 +47,10 @@ const pages = [
     lazy(() => import("@/pages/run/RunPage"), "RunPage"),
   ),
   page(
+    "/incidents",
+    lazy(() => import("@/pages/incidents/IncidentsPage"), "IncidentsPage"),
+  ),
+  page(
     "/timeline",
     lazy(() => import("@/pages/timeline/TimelinePage"), "TimelinePage"),
   ),

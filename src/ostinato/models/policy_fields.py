@@ -169,8 +169,8 @@ class Policy:
         tuple[str, ...],
         About(
             "Notify",
-            "The channels to notify, by name.",
-            None,
+            "The channels to notify: phone, or phone=failed+missed.",
+            Group.AFTER,
             says={(): "No channel is notified.", ...: "Channels: {}."},
         ),
     ] = ()

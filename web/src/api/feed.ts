@@ -50,12 +50,13 @@ export class Feed {
   hear(message: LiveMessage): void {
     if (message.type === "event") this.take(message.event);
     // What happened before the topic began, or in between, was not told: whatever was loaded until now may be older.
-    else this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions);
+    else this.refresh(keys.overview, keys.schedules, keys.runs, keys.timeline, keys.lanes, keys.sessions, keys.incidents);
   }
 
   private take(event: LiveEvent): void {
     if (event.run !== null) this.patch(event.run);
     if (event.kind === "run_progress") return;
+    if (event.kind !== "run_queued" && event.kind !== "run_started") this.refresh(keys.incidents);
     if (event.kind === "session_event") {
       this.refresh(keys.sessions);
       return;

@@ -19,4 +19,8 @@ export const keys = {
   logins: ["logins"] as const,
   audit: ["audit"] as const,
   timings: ["timings"] as const,
+  incidents: ["incidents"] as const,
+  incident: (id: number) => ["incidents", "one", id] as const,
+  channels: ["channels"] as const,
+  rules: ["rules"] as const,
 };

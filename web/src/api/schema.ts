@@ -24,6 +24,174 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Channels
+         * @description All channels, by name. Nobody is shown a URL; viewers not even its host.
+         */
+        get: operations["list_channels"];
+        put?: never;
+        /**
+         * Add Channel
+         * @description Add a channel, or change what is given of the one of this name; doing it twice changes nothing.
+         */
+        post: operations["add_channel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/channels/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Channel
+         * @description The channel of this name.
+         */
+        get: operations["get_channel"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove Channel
+         * @description Remove a channel with its rules; what was still to be sent there is dropped. Refused while schedules name it.
+         */
+        delete: operations["remove_channel"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/channels/{name}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send Test
+         * @description Send a test message, and answer what became of it.
+         */
+        post: operations["send_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Deliveries
+         * @description What was sent, or is to be, the newest first, page by page.
+         */
+        get: operations["list_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/incidents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Incidents
+         * @description Incidents: those that are open first, then the newest, page by page.
+         */
+        get: operations["list_incidents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/incidents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Incident
+         * @description The incident of this number, what was told of it to whom, and the runs that it stands for.
+         */
+        get: operations["get_incident"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/incidents/{id}/ack": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ack Incident
+         * @description Say that somebody sees to it: nothing more is told of it until it recovers.
+         */
+        post: operations["ack_incident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/incidents/{id}/rerun": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rerun Incident
+         * @description Run all its failed runs again, 1,000 at most, as new runs.
+         */
+        post: operations["rerun_incident"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/kinds": {
         parameters: {
             query?: never;
@@ -372,6 +540,50 @@ export interface paths {
          * @description Remove a project that has no schedules.
          */
         delete: operations["remove_project"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Rules
+         * @description All rules, the oldest first.
+         */
+        get: operations["list_rules"];
+        put?: never;
+        /**
+         * Add Rule
+         * @description Tell a channel what happens, in one project or in all. It replaces the rule of the same channel and project.
+         */
+        post: operations["add_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Rule
+         * @description Remove a rule.
+         */
+        delete: operations["remove_rule"];
         options?: never;
         head?: never;
         patch?: never;
@@ -978,6 +1190,14 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * Ack
+         * @description What is done about an incident.
+         */
+        Ack: {
+            /** Note */
+            note?: string | null;
+        };
+        /**
          * AgentWork
          * @description Give a prompt to an AI agent.
          */
@@ -1161,6 +1381,69 @@ export interface components {
          */
         Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "snoozed" | "postponed";
         /**
+         * ChannelRule
+         * @description What a channel is told, of one project or of all.
+         */
+        ChannelRule: {
+            channel: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description When a summary of all runs in its scope is sent. */
+            digest: string | null;
+            /** @description When the next summary is due. */
+            digest_at: string | null;
+            id: number;
+            on: ("answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test")[];
+            /** @description null: of all. */
+            project: string | null;
+            zone: string;
+        };
+        /**
+         * ChannelRuleList
+         * @description The whole list, and the zone of its times.
+         */
+        ChannelRuleList: {
+            items: components["schemas"]["ChannelRule"][];
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * ChannelStatus
+         * @description A named way to reach people, and how it fares.
+         */
+        ChannelStatus: {
+            /** @description How long it hears nothing more of an incident that closes and opens again. */
+            cool_down: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description When what there is to tell is sent, as one message; null if that is at once. */
+            digest: string | null;
+            /** @description Why the last one did. */
+            error: string | null;
+            /** @description How many tries in a row failed. */
+            failures: number;
+            name: string;
+            note: string | null;
+            /** @description Hours in which nothing is sent, such as 22:00-07:00, in its zone. */
+            quiet: string | null;
+            /** @description When it is tried again. */
+            retry_at: string | null;
+            /** @description When a message was last sent. */
+            sent_at: string | null;
+            /** @description Its scheme, and its host where that is no secret; a reference (env:NAME, file:PATH) as it is. */
+            url: string;
+            zone: string;
+        };
+        /**
+         * ChannelStatusList
+         * @description The whole list, and the zone of its times.
+         */
+        ChannelStatusList: {
+            items: components["schemas"]["ChannelStatus"][];
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
          * Cleared
          * @description How many queued runs were ended.
          */
@@ -1186,6 +1469,94 @@ export interface components {
             queued: number;
             running: number;
             schedules: number;
+        };
+        /**
+         * Delivery
+         * @description One notice for one channel.
+         */
+        Delivery: {
+            /** Format: date-time */
+            at: string;
+            attempts: number;
+            channel: string;
+            /** @description What is told besides, as it was then: cause, reason, count, due time. */
+            data: {
+                [key: string]: unknown;
+            };
+            error: string | null;
+            id: number;
+            incident: number | null;
+            /** @description In the message, the same in every try: whoever gets one twice can tell. */
+            key: string;
+            /**
+             * @description What a message is about.
+             * @enum {string}
+             */
+            kind: "answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test";
+            /** @description The key of the message that it went with: the first delivery's of those that were sent together. */
+            message: string | null;
+            node: string | null;
+            /** Format: date-time */
+            ready_at: string;
+            run: number | null;
+            schedule: string | null;
+            sent_at: string | null;
+            /**
+             * @description What has become of a delivery.
+             * @enum {string}
+             */
+            state: "dropped" | "failed" | "pending" | "sending" | "sent";
+            subject: string;
+        };
+        /**
+         * DeliveryAnswer
+         * @description One notice for one channel.
+         */
+        DeliveryAnswer: {
+            /** Format: date-time */
+            at: string;
+            attempts: number;
+            channel: string;
+            /** @description What is told besides, as it was then: cause, reason, count, due time. */
+            data: {
+                [key: string]: unknown;
+            };
+            error: string | null;
+            id: number;
+            incident: number | null;
+            /** @description In the message, the same in every try: whoever gets one twice can tell. */
+            key: string;
+            /**
+             * @description What a message is about.
+             * @enum {string}
+             */
+            kind: "answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test";
+            /** @description The key of the message that it went with: the first delivery's of those that were sent together. */
+            message: string | null;
+            node: string | null;
+            /** Format: date-time */
+            ready_at: string;
+            run: number | null;
+            schedule: string | null;
+            sent_at: string | null;
+            /**
+             * @description What has become of a delivery.
+             * @enum {string}
+             */
+            state: "dropped" | "failed" | "pending" | "sending" | "sent";
+            subject: string;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * DeliveryPage
+         * @description One page of what was sent, or is to be, newest first.
+         */
+        DeliveryPage: {
+            items: components["schemas"]["Delivery"][];
+            next: string | null;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
         };
         /**
          * Disable
@@ -1328,6 +1699,143 @@ export interface components {
             kind: "http";
             method: string;
             url: string;
+        };
+        /**
+         * Incident
+         * @description One cause of trouble with one subject.
+         */
+        Incident: {
+            acked_at: string | null;
+            /** @description Somebody has seen to it: nothing more is told of it until it recovers. */
+            acked_by: string | null;
+            cause: string;
+            closed_at: string | null;
+            closed_reason: string | null;
+            /** @description How many failures it stands for. */
+            count: number;
+            first_run: number | null;
+            id: number;
+            /**
+             * @description What opened it.
+             * @enum {string}
+             */
+            kind: "answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test";
+            /** Format: date-time */
+            last_at: string;
+            last_run: number | null;
+            note: string | null;
+            /** Format: date-time */
+            opened_at: string;
+            project: string | null;
+            /** @description Of the last failure. */
+            reason: string | null;
+            /** @description How often it came back soon after it had recovered. */
+            reopened: number;
+            schedule: string | null;
+            /**
+             * @description What people filter incidents by.
+             * @enum {string}
+             */
+            state: "closed" | "open";
+            subject: string;
+        };
+        /**
+         * IncidentAnswer
+         * @description One cause of trouble with one subject.
+         */
+        IncidentAnswer: {
+            acked_at: string | null;
+            /** @description Somebody has seen to it: nothing more is told of it until it recovers. */
+            acked_by: string | null;
+            cause: string;
+            closed_at: string | null;
+            closed_reason: string | null;
+            /** @description How many failures it stands for. */
+            count: number;
+            first_run: number | null;
+            id: number;
+            /**
+             * @description What opened it.
+             * @enum {string}
+             */
+            kind: "answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test";
+            /** Format: date-time */
+            last_at: string;
+            last_run: number | null;
+            note: string | null;
+            /** Format: date-time */
+            opened_at: string;
+            project: string | null;
+            /** @description Of the last failure. */
+            reason: string | null;
+            /** @description How often it came back soon after it had recovered. */
+            reopened: number;
+            schedule: string | null;
+            /**
+             * @description What people filter incidents by.
+             * @enum {string}
+             */
+            state: "closed" | "open";
+            subject: string;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * IncidentDetailAnswer
+         * @description An incident, what was told of it to whom, and the runs that it stands for.
+         */
+        IncidentDetailAnswer: {
+            acked_at: string | null;
+            /** @description Somebody has seen to it: nothing more is told of it until it recovers. */
+            acked_by: string | null;
+            cause: string;
+            closed_at: string | null;
+            closed_reason: string | null;
+            /** @description How many failures it stands for. */
+            count: number;
+            /** @description The newest first. */
+            deliveries: components["schemas"]["Delivery"][];
+            first_run: number | null;
+            id: number;
+            /**
+             * @description What opened it.
+             * @enum {string}
+             */
+            kind: "answer" | "broken" | "digest" | "failed" | "late" | "missed" | "recovered" | "run" | "succeeded" | "test";
+            /** Format: date-time */
+            last_at: string;
+            last_run: number | null;
+            note: string | null;
+            /** Format: date-time */
+            opened_at: string;
+            project: string | null;
+            /** @description Of the last failure. */
+            reason: string | null;
+            /** @description How often it came back soon after it had recovered. */
+            reopened: number;
+            /** @description Those that would be run again, the newest first. */
+            runs: number[];
+            schedule: string | null;
+            /**
+             * @description What people filter incidents by.
+             * @enum {string}
+             */
+            state: "closed" | "open";
+            subject: string;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
+        };
+        /**
+         * IncidentPage
+         * @description One page of the list of incidents: those that are open first, then the newest.
+         */
+        IncidentPage: {
+            items: components["schemas"]["Incident"][];
+            next: string | null;
+            /** @description How many are open in all. */
+            open: number;
+            /** @description An IANA name: the zone of its schedule, or of the server's settings. */
+            zone: string;
         };
         /**
          * Keep
@@ -1688,6 +2196,41 @@ export interface components {
             per_run_usd?: number | null;
         };
         /**
+         * NewChannel
+         * @description A channel to add. Of an existing one of this name, what is given is changed; "none" takes a value away.
+         */
+        NewChannel: {
+            /**
+             * Cool Down
+             * @description How long it hears nothing more of an incident that closes and opens again, such as 15m.
+             */
+            cool_down?: string | null;
+            /**
+             * Digest
+             * @description Send everything as one message at these times, such as daily 08:00.
+             */
+            digest?: string | null;
+            /** Name */
+            name: string;
+            /** Note */
+            note?: string | null;
+            /**
+             * Quiet
+             * @description Hours in which nothing is sent, such as 22:00-07:00.
+             */
+            quiet?: string | null;
+            /**
+             * Url
+             * @description An apprise URL, telegram://CHAT, or a reference: env:NAME, file:PATH. It is never shown. Without it, an existing channel keeps its own.
+             */
+            url?: string | null;
+            /**
+             * Zone
+             * @description Of these hours and times.
+             */
+            zone?: string | null;
+        };
+        /**
          * NewFunctionWork
          * @description Call a task by its name with these arguments.
          */
@@ -1929,7 +2472,7 @@ export interface components {
             max_age?: string | null;
             /**
              * Notify
-             * @description The channels to notify, by name.
+             * @description The channels to notify: phone, or phone=failed+missed.
              */
             notify?: string[];
             /**
@@ -2043,6 +2586,34 @@ export interface components {
              * @default 0.25
              */
             spread?: number;
+        };
+        /**
+         * NewRule
+         * @description A rule to add. One of the same channel and project is replaced.
+         */
+        NewRule: {
+            /** Channel */
+            channel: string;
+            /**
+             * Digest
+             * @description Send a summary of all runs at these times, such as daily 08:00.
+             */
+            digest?: string | null;
+            /**
+             * On
+             * @description What it is told of; by default failed, broken, recovered, missed and late, and with a digest nothing else.
+             */
+            on?: ("failed" | "broken" | "recovered" | "missed" | "late" | "succeeded" | "run")[] | null;
+            /**
+             * Project
+             * @description Only what belongs to this project; of all without it.
+             */
+            project?: string | null;
+            /**
+             * Zone
+             * @description Of these times.
+             */
+            zone?: string | null;
         };
         /**
          * NewRun
@@ -2304,7 +2875,7 @@ export interface components {
             lane: string;
             /** @description A run that waited longer than this since it was due expires. */
             max_age: string | null;
-            /** @description The channels to notify, by name. */
+            /** @description The channels to notify: phone, or phone=failed+missed. */
             notify: string[];
             /**
              * @description What running work does when its node cannot renew its lease.
@@ -2454,6 +3025,16 @@ export interface components {
         Removed: {
             /** @description The runs whose work goes on; their rows are removed. */
             still_running: number[];
+        };
+        /**
+         * Rerun
+         * @description What was run again.
+         */
+        Rerun: {
+            /** @description How many cannot be: removed or stopped in the meantime, or of work that cannot be read. */
+            left: number;
+            /** @description The new runs. */
+            runs: number[];
         };
         /**
          * Retry
@@ -2908,6 +3489,958 @@ export interface operations {
             };
             /** @description Not allowed: the role is too low, or the request comes from another page */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_channels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelStatusList"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_channel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewChannel"];
+            };
+        };
+        responses: {
+            /** @description It already existed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelStatus"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelStatus"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_channel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelStatus"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_channel: {
+        parameters: {
+            query?: {
+                /** @description Though schedules name it: they tell it nothing more. */
+                force?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    send_test: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryAnswer"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                channel?: string | null;
+                /** @description `next` of the previous page. */
+                cursor?: string | null;
+                limit?: number;
+                state?: ("pending" | "sending" | "sent" | "failed" | "dropped") | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_incidents: {
+        parameters: {
+            query?: {
+                /** @description `next` of the previous page. */
+                cursor?: string | null;
+                limit?: number;
+                project?: string | null;
+                state?: ("open" | "closed") | null;
+                /** @description A schedule, a task or a kind of work. */
+                subject?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentPage"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_incident: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentDetailAnswer"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    ack_incident: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Ack"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncidentAnswer"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rerun_incident: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rerun"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4697,6 +6230,289 @@ export interface operations {
             };
             /** @description Its state does not allow this */
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_rules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelRuleList"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    add_rule: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A request sent again with the same key within a day gets the first answer and does nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRule"];
+            };
+        };
+        responses: {
+            /** @description It replaced another one */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelRule"];
+                };
+            };
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChannelRule"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Its state does not allow this */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    remove_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

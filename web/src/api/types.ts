@@ -60,6 +60,15 @@ export type NewMessage = Schemas["NewMessage"];
 export type Stopped = Schemas["Stopped"];
 export type Project = Schemas["Project"];
 
+export type Incident = Schemas["Incident"];
+export type IncidentDetail = Schemas["IncidentDetailAnswer"];
+export type Delivery = Schemas["Delivery"];
+export type Channel = Schemas["ChannelStatus"];
+export type NewChannel = Schemas["NewChannel"];
+export type Rule = Schemas["ChannelRule"];
+export type NewRule = Schemas["NewRule"];
+export type NoticeKind = NonNullable<NewRule["on"]>[number];
+
 export interface ServiceHealth {
   up: boolean;
   restarts: number;

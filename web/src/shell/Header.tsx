@@ -1,7 +1,9 @@
 /** The line above the page: search, zone, theme, keys. */
 
 import { Link } from "@tanstack/react-router";
+import { useOpenIncidents } from "@/api/queries/incidents";
 import { buttonClass } from "@/components/Button";
+import { classes } from "@/components/classes";
 import { Icon, type IconName } from "@/components/Icon";
 import { IconButton } from "@/components/IconButton";
 import { Kbd } from "@/components/Kbd";
@@ -33,6 +35,7 @@ export function Header({ onSearch, onKeys }: HeaderProps) {
         </span>
       </button>
       <div className="flex items-center gap-1 md:ml-auto">
+        <Bell />
         <ZoneMenu />
         <ThemeMenu />
         <IconButton
@@ -43,6 +46,23 @@ export function Header({ onSearch, onKeys }: HeaderProps) {
         />
       </div>
     </header>
+  );
+}
+
+/** How many incidents are open, and the way to them. */
+function Bell() {
+  const open = useOpenIncidents().data?.open ?? 0;
+  const words = open === 1 ? "1 open incident" : `${open.toLocaleString("en-US")} open incidents`;
+  return (
+    <Link
+      to="/incidents"
+      aria-label={open === 0 ? "No open incidents" : words}
+      title={open === 0 ? "No open incidents" : words}
+      className={classes(buttonClass("ghost", "small"), open > 0 && "text-bad")}
+    >
+      <Icon name="bell" size={14} />
+      {open > 0 && <span className="tabular-nums">{open > 99 ? "99+" : open}</span>}
+    </Link>
   );
 }
 

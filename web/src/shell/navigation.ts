@@ -17,6 +17,7 @@ export const PLACES: readonly Place[] = [
   { to: "/", label: "Overview", icon: "overview", keys: "g o", main: true },
   { to: "/schedules", label: "Schedules", icon: "list", keys: "g s", main: true },
   { to: "/runs", label: "Runs", icon: "activity", keys: "g r", spoken: "All runs" },
+  { to: "/incidents", label: "Incidents", icon: "bell", keys: "g i" },
   { to: "/timeline", label: "Timeline", icon: "timeline", keys: "g t", main: true },
   { to: "/lanes", label: "Lanes", icon: "lanes", keys: "g l", main: true },
   { to: "/sessions", label: "Sessions", icon: "inbox", keys: "g m" },

@@ -1,3 +1,4 @@
+import { useChannels } from "@/api/queries/channels";
 import { useLanes } from "@/api/queries/lanes";
 import type { FieldProblem } from "@/api/types";
 import { TextField } from "@/components/Field";
@@ -64,7 +65,46 @@ function Group({ group, ...rest }: Props & { group: PolicyGroup }) {
   );
 }
 
-function Control({ field, values, kind, onChange, errors }: Props & { field: PolicyField }) {
+function Control(props: Props & { field: PolicyField }) {
+  return props.field.path === "notify" ? <Notify {...props} /> : <Plain {...props} />;
+}
+
+/** Who is told: the channels that there are can be taken with a click. */
+function Notify(props: Props & { field: PolicyField }) {
+  const { values, onChange } = props;
+  const channels = useChannels().data?.items ?? [];
+  const given = values.notify
+    .split(",")
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== "" && entry !== "none");
+  const isGiven = (channel: string) => given.some((entry) => entry.split("=")[0] === channel);
+  const press = (channel: string): void => {
+    const others = given.filter((entry) => entry.split("=")[0] !== channel);
+    onChange("notify", (isGiven(channel) ? others : [...given, channel]).join(", "));
+  };
+  return (
+    <div className="flex min-w-0 flex-col gap-1.5">
+      <Plain {...props} />
+      {channels.length > 0 && (
+        <div role="group" aria-label="Channels" className="flex flex-wrap gap-1">
+          {channels.map(({ name }) => (
+            <button
+              key={name}
+              type="button"
+              aria-pressed={isGiven(name)}
+              onClick={() => press(name)}
+              className="rounded-md border border-line px-1.5 py-px text-xs text-muted hover:text-ink aria-pressed:border-accent aria-pressed:bg-accent-soft aria-pressed:text-accent"
+            >
+              {name}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Plain({ field, values, kind, onChange, errors }: Props & { field: PolicyField }) {
   const name = `policy.${field.path}`;
   const value = values[field.path];
   const standard = standardOf(field, kind);

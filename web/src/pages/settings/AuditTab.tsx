@@ -29,6 +29,9 @@ const NOUNS: Record<string, string[]> = {
   node: ["drain", "resume"],
   project: ["add", "remove"],
   token: ["add", "remove"],
+  channel: ["add", "remove", "test"],
+  rule: ["add", "remove"],
+  incident: ["ack", "rerun"],
   db: ["prune"],
 };
 

@@ -80,7 +80,7 @@ it("who is no admin sees neither tokens nor the audit log", async () => {
   const asked = stubServer({ "GET /api/me": { ...ME, role: "operator" } });
   renderPage(SettingsPage, { route: "/settings", at: "/settings?tab=tokens" });
   await screen.findByText("operator");
-  expect(screen.getAllByRole("tab").map((tab) => tab.textContent)).toEqual(["You"]);
+  expect(screen.getAllByRole("tab").map((tab) => tab.textContent)).toEqual(["You", "Channels"]);
   expect(asked.some((one) => one.path === "/api/tokens")).toBe(false);
 });
 

@@ -1,8 +1,9 @@
-/** Settings: who am I, how the page looks, tokens, logins and the audit log for those who may see them. */
+/** Settings: who am I, how the page looks, who is told of what, tokens, logins and the audit log for those who may see them. */
 
 import { useMay } from "@/api/queries/me";
 import { PageHeader } from "@/components/PageHeader";
 import { Tabs } from "@/components/Tabs";
+import { ChannelsTab } from "@/pages/settings/ChannelsTab";
 import { AuditTab, NO_AUDIT_FILTERS } from "@/pages/settings/AuditTab";
 import { LoginsTab } from "@/pages/settings/LoginsTab";
 import { PersonalTab } from "@/pages/settings/PersonalTab";
@@ -14,6 +15,7 @@ export function SettingsPage() {
   const [values, change] = useUrlState();
   const tabs = [
     { id: "you", label: "You", content: <PersonalTab /> },
+    { id: "channels", label: "Channels", content: <ChannelsTab /> },
     ...(admin
       ? [
           { id: "tokens", label: "Tokens", content: <TokensTab /> },
