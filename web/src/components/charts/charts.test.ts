@@ -63,7 +63,12 @@ describe("sparkline", () => {
 });
 
 describe("heat map", () => {
-  const day = (date: string, states: Record<string, number>) => ({ date, states, seconds: 1 });
+  const day = (date: string, states: Record<string, number>, with_errors = 0) => ({
+    date,
+    states,
+    with_errors,
+    seconds: 1,
+  });
 
   it("ends with today and begins on a Monday", () => {
     const grid = heatMapGrid([], "2026-11-18");
@@ -112,6 +117,7 @@ describe("timeline", () => {
     schedule: "a",
     task: null,
     state: "succeeded",
+    cause: null,
     trigger: "schedule",
     due_at: "2026-11-16T00:10:00Z",
     last_due_at: null,

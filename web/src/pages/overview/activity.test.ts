@@ -2,8 +2,8 @@ import { expect, it } from "vitest";
 import { activityOf, lastBucket, stacked } from "@/pages/overview/activity";
 
 const known = [
-  { at: "2026-11-15T10:15:00Z", states: { succeeded: 2 } },
-  { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 } },
+  { at: "2026-11-15T10:15:00Z", states: { succeeded: 2 }, with_errors: 0 },
+  { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 }, with_errors: 0 },
 ];
 const activity = activityOf(known, 900, lastBucket({ now: "2026-11-16T10:07:00Z", bucket_seconds: 900 }));
 
