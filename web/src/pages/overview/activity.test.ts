@@ -22,3 +22,10 @@ it("each state stands on those below it", () => {
   const [succeeded, failed] = stacked(activity);
   expect([succeeded?.[95], failed?.[95]]).toEqual([4, 5]);
 });
+
+it("what succeeded with errors is a part of the column of its own, on top of what simply succeeded", () => {
+  const bucket = { at: "2026-11-16T10:00:00Z", states: { failed: 1, succeeded: 4 }, with_errors: 3 };
+  const { states, totals } = activityOf([bucket], 900, lastBucket({ now: "2026-11-16T10:07:00Z", bucket_seconds: 900 }));
+  expect(states).toEqual(["succeeded", "errors", "failed"]);
+  expect([...totals.values()]).toEqual([1, 3, 1]);
+});
