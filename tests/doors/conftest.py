@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunContext
 from ostinato.config import AgentCli, Settings
 from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
@@ -43,6 +43,11 @@ def agents(cli: CommandLine, tuning: Tuning) -> Iterator[StandIn]:
 
     @app.task("echo", retry=0)
     def echo(payloads: list[str]) -> list[str]:
+        return payloads
+
+    @app.task("stumble", retry=0)
+    def stumble(run: RunContext, payloads: list[str]) -> list[str]:
+        run.count("errors", len(payloads))
         return payloads
 
     app.start()

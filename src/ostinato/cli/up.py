@@ -18,6 +18,7 @@ from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
 from ostinato.logs import get_logger, set_up
+from ostinato.plurals import errors_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,6 +92,7 @@ def _describe(event: Event) -> str:
         parts.append(f"attempt {run.attempt}" if run.attempt > 1 else "")
     elif event.kind == "succeeded":
         parts.append(f"in {took(run.started_at, run.finished_at)}")
+        parts.append(errors_text(run.reason, run.totals) if run.cause == "errors" else "")
     elif event.kind == "broken":
         parts = [name, event.text]
     else:
@@ -107,14 +109,21 @@ def _moment(event: Event) -> datetime | None:
     return (run.started_at if event.kind == "started" else run.finished_at) or run.due_at
 
 
+def _has_errors(event: Event) -> bool:
+    """Whether it is a run that succeeded with errors."""
+    return event.kind == "succeeded" and event.run is not None and event.run.cause == "errors"
+
+
+def _style(event: Event) -> str:
+    return state_style("errors" if _has_errors(event) else event.kind)
+
+
 def _tell_line(event: Event, zone: str) -> None:
     from rich.text import Text
 
     moment = _moment(event)
     clock = "" if moment is None else brief(moment, zone, moment)
-    line = Text.assemble(
-        (f"{clock:8}  ", "dim"), (f"{event.kind:10}", state_style(event.kind)), " ", clean(_describe(event))
-    )
+    line = Text.assemble((f"{clock:8}  ", "dim"), (f"{event.kind:10}", _style(event)), " ", clean(_describe(event)))
     rich_console(stdout()).print(line)
     stdout().flush()
 
@@ -127,5 +136,5 @@ def _tell_json(event: Event, _: str) -> None:
 
 
 def _tell_log(event: Event, _: str) -> None:
-    if event.kind in _BAD_ENDS:
+    if event.kind in _BAD_ENDS or _has_errors(event):
         log.warning("%s %s", event.kind, _describe(event))

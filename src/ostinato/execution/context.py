@@ -175,7 +175,8 @@ class RunContext:
         self._mark()
 
     def count(self, name: str, by: float = 1) -> None:
-        """Add to one of the run's totals. `errors` above zero makes a scheduled run count as failed."""
+        """Add to one of the run's totals. With `errors` above zero it succeeds with errors, which the
+        breaker of its schedule counts as a failure."""
         name, by = checked_total(name, by)
         if self._totals is None:
             self._totals = {}
