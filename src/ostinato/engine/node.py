@@ -67,7 +67,7 @@ class Engine:
         self.budgets = BudgetKeeper(store, clock)
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
-        self.announcer = announcer = Announcer(registry.listeners)
+        self.announcer = announcer = Announcer(registry.listeners, lambda: self.id)
         self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics, announcer)
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
@@ -174,8 +174,8 @@ class Engine:
         for name, service in self._services().items():
             self.watchdog.start(name, service)
         self.is_started = True
-        tasks, slots = counted(len(self.registry.tasks), "task"), counted(self.settings.slots, "slot")
-        log.info("node %s started: %s, %s", self.id, tasks, slots)
+        tasks = counted(len(self.registry.tasks), "task")
+        log.info("node %s started: %s, %s", self.id, tasks, counted(self.settings.slots, "slot"))
 
     def attend(self) -> None:
         """On an engine that is only prepared: start the services that a run needs which is executed here."""
@@ -357,8 +357,7 @@ class Engine:
     def health(self) -> dict[str, Any]:
         """How this node is, for people and load balancers. Any thread may ask, also while the loop is blocked."""
         services = {name: asdict(health) for name, health in tuple(self.watchdog.services.items())}
-        blocked = self.monitor.blocked_for
-        fault = self.store.fault
+        blocked, fault = self.monitor.blocked_for, self.store.fault
         return {
             "ok": (
                 all(service["up"] for service in services.values())
