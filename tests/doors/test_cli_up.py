@@ -224,6 +224,8 @@ def test_up_and_worker_log_the_same_as_json(cli: CommandLine, command: str) -> N
     assert any(failed["node"] in record["message"] for record in records)
     assert failed["error"].startswith("Traceback (most recent call last):\n")
     assert records[-1]["message"] == "stopped"
+    (line,) = cli.ok("run", "logs", "1").out.splitlines()
+    assert line == "INFO shop: sold 3"
 
 
 def test_the_server_of_up_logs_in_the_same_form(cli: CommandLine) -> None:
@@ -270,6 +272,13 @@ def test_a_level_and_a_format_can_be_set_by_the_environment(cli: CommandLine, mo
     assert wrong.code == 2
     assert "log_format cannot be 'xml'" in wrong.err
     assert "auto, text, json" in wrong.err
+
+
+def test_an_executed_task_prints_its_output_once(cli: CommandLine) -> None:
+    with cli.start("exec", "--task", "hello", "--app", "jobs:app", name="exec") as done:
+        assert done.wait() == 0
+    assert done.out == "hello world\n"
+    assert cli.ok("run", "logs", "1").out == "hello world\n"
 
 
 def test_the_same_commands_work_on_postgresql(cli: CommandLine, empty_postgres_url: str) -> None:

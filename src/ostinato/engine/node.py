@@ -166,6 +166,7 @@ class Engine:
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
+        self.runner.open()
 
     async def start(self) -> None:
         """Take part: from here on this node ticks, claims and executes."""
@@ -233,7 +234,7 @@ class Engine:
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
-            self.runner.threads.stop()
+            self.runner.close()
             await self.registry.listeners.close()
 
     async def _write_rest(self, until: float) -> bool:
