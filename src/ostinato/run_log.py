@@ -14,14 +14,14 @@ from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.durations import elapsed
 from ostinato.logs import RUN_LOGGER, get_logger, log_fields
 from ostinato.models.ids import NodeId
-from ostinato.models.run import ClaimedRun, Finish, NewRun
+from ostinato.models.run import ClaimedRun, Finish, NewRun, Run
 from ostinato.models.schedule import Schedule, ScheduleState
 from ostinato.models.states import Cause, RunState
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 from ostinato.timing.zones import local_time
 
-__all__ = ["MOST_SCHEDULES", "RunLog", "is_scheduling_logged", "log_schedules"]
+__all__ = ["MOST_SCHEDULES", "RunLog", "is_scheduling_logged", "log_cancelled", "log_schedules"]
 
 MOST_SCHEDULES = 20
 """So many schedules that are declared at once have a line each; more are counted."""
@@ -64,11 +64,12 @@ class RunLog:
                 )
 
     def wants(self, batch: Sequence[Finish]) -> bool:
-        """Whether there is something in this batch to be logged: that of most is nothing but success."""
-        return log.isEnabledFor(logging.INFO) or (
-            not all(one.state is RunState.SUCCEEDED and one.cause is None and not one.breaks for one in batch)
-            and log.isEnabledFor(logging.ERROR)
-        )
+        """Whether there is something in this batch to be logged."""
+        if log.isEnabledFor(logging.INFO):
+            return True
+        # A list, and only two tests: this is asked of every run, and nearly all simply succeed, which has no cause.
+        notable = [one for one in batch if one.cause or one.breaks]
+        return bool(notable) and log.isEnabledFor(logging.ERROR)
 
     def ended(self, written: Iterable[Finish]) -> None:
         """These ends, and attempts of which there is another one, were written."""
@@ -121,6 +122,14 @@ _NOTHING: dict[str, Any] = dict.fromkeys(
     ("run", "schedule", "task", "state", "attempt", "node", "cause", "reason", "duration")
 )
 """Every record has every field, so that a format may name each."""
+
+
+def log_cancelled(run: Run) -> None:
+    """Somebody ended this run before it started."""
+    if log.isEnabledFor(logging.INFO):
+        fields = {**{name: getattr(run, name, None) for name in _NOTHING}, "run": run.id}
+        name = run.schedule or counted_as(run.task, None, run.work.kind)
+        log_fields(log, logging.INFO, "run %s of %r was %s: %s", run.id, name, run.state, run.reason, fields=fields)
 
 
 def is_scheduling_logged() -> bool:

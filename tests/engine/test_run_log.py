@@ -161,6 +161,16 @@ def test_a_snooze_and_a_cancel_are_told_without_a_warning(
     assert {line.split()[0] for line in told} == {"INFO"}
 
 
+def test_a_run_that_is_cancelled_before_it_starts_is_told(app: Ostinato, logged: pytest.LogCaptureFixture) -> None:
+    run = app.task("job")(lambda: None).enqueue()
+    app.runs.cancel(run.id, reason="not today")
+    (record,) = records(logged)
+    assert (record.levelname, record.getMessage()) == ("INFO", f"run {run.id} of 'job' was cancelled: not today")
+    assert (fields(record)["run"], fields(record)["state"], fields(record)["cause"]) == (
+        *(run.id, "cancelled", "cancelled"),
+    )
+
+
 def test_a_start_tells_when_the_declared_schedules_are_due_and_counts_the_rest(
     app: Ostinato, fake_clock: FakeClock, logged: pytest.LogCaptureFixture
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -26,12 +27,6 @@ _is_taken: contextvars.ContextVar[bool] = contextvars.ContextVar("ostinato_outpu
 stands between two of our streams."""
 
 
-def _context() -> RunContext | None:
-    """The run whose output this is."""
-    context = current_context.get(None)
-    return None if context is None or context.has_own_stdout else context
-
-
 class OutputCapture:
     """The streams of this process, while an engine of it is open."""
 
@@ -41,6 +36,15 @@ class OutputCapture:
         self._is_logging_heard = False
         self.passes_on = True
         """Whether what runs print is also printed where it would be without us."""
+        self._forked_in: RunContext | None = None
+        """The run that forked this process: its output is kept in the other one."""
+
+    def context(self) -> RunContext | None:
+        """The run whose output is what is written just now."""
+        context = current_context.get(None)
+        if context is None or context.has_own_stdout or context is self._forked_in:
+            return None
+        return context
 
     def open(self, user: object) -> None:
         """From now on, until `close`. Whoever has replaced a stream since the last time has that looked at, too."""
@@ -52,7 +56,7 @@ class OutputCapture:
                     setattr(sys, name, _Stream(stream, self))
             if not self._is_logging_heard:
                 self._is_logging_heard = True
-                _hear_logging()
+                _hear_logging(self)
 
     def close(self, user: object) -> None:
         """The last one puts the streams back, unless somebody else has replaced ours."""
@@ -65,6 +69,11 @@ class OutputCapture:
                 if isinstance(stream := getattr(sys, name), _Stream):
                     setattr(sys, name, stream.original)
 
+    def forked(self) -> None:
+        """In a forked child: a thread that is not here may hold the lock, and that of the output of a run."""
+        self._lock = threading.Lock()
+        self._forked_in = current_context.get(None)
+
 
 class _Stream:
     """Stands for a stream, and is one but for what runs write to it."""
@@ -74,7 +83,7 @@ class _Stream:
         self._capture = capture
 
     def write(self, text: str) -> int:
-        context = _context()
+        context = self._capture.context()
         if context is None or not isinstance(text, str):
             return self.original.write(text)
         if not _is_taken.get():
@@ -95,13 +104,13 @@ class _Stream:
         return getattr(self.original, name)
 
 
-def _hear_logging() -> None:
+def _hear_logging(capture: OutputCapture) -> None:
     """Once in a process. A handler of the root would do as well, but where there is one, `logging.basicConfig` of the
     application does nothing, and warnings of one that sets nothing up are shown no more."""
     call_handlers: Callable[[logging.Logger, logging.LogRecord], None] = logging.Logger.callHandlers
 
     def heard(self: logging.Logger, record: logging.LogRecord) -> None:
-        context = _context()
+        context = capture.context()
         if context is None or _is_taken.get() or record.name.partition(".")[0] == "ostinato":
             call_handlers(self, record)
             return
@@ -132,3 +141,6 @@ def _text(record: logging.LogRecord) -> str | None:
 
 output_capture = OutputCapture()
 """That of this process: there is one `sys.stdout` for all engines."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=output_capture.forked)
