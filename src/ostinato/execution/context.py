@@ -88,6 +88,9 @@ class RunContext:
         "spends",
     )
 
+    has_own_stdout = False
+    """Whether its work has a process of its own, of which all that is printed is the run's output."""
+
     def __init__(
         self,
         claimed: ClaimedRun,
