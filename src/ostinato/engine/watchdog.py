@@ -34,6 +34,8 @@ class ServiceHealth:
     up: bool = False
     restarts: int = 0
     error: str | None = None
+    status: str | None = None
+    """What it says of itself, if it has something to say."""
 
 
 class Watchdog:
@@ -50,6 +52,10 @@ class Watchdog:
         """Run a service and restart it whenever it dies."""
         self.services[name] = ServiceHealth()
         self._tasks[name] = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
+
+    def tell(self, name: str, status: str | None) -> None:
+        """Keep what a service says of itself, for health."""
+        self.services[name].status = status
 
     async def stop(self, *names: str) -> None:
         """End these services, or all."""
