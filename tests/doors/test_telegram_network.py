@@ -8,6 +8,7 @@ import pytest
 
 from ostinato import Ostinato
 from ostinato.tuning import Tuning
+from tests.doors.command_line import CommandLine
 from tests.doors.telegram_bot import ADMIN, MakeBot
 from tests.telegram_server import TOKEN, TelegramServer
 
@@ -112,3 +113,25 @@ def test_two_nodes_have_one_poller_and_the_other_takes_over(make_bot: MakeBot, t
     listening.stop()
     telegram.write(ADMIN, "/status")
     telegram.wait_for("1 node alive")
+
+
+def test_the_doctor_says_how_the_bot_is(
+    make_bot: MakeBot, telegram: TelegramServer, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OSTINATO_TELEGRAM_TOKEN", TOKEN)
+    db = f"sqlite:///{cli.folder}/ostinato.db"
+    app = make_bot(db)
+    telegram.wait_until(lambda: status(app)["status"])
+    app.with_engine(lambda engine: engine.lease.renew())
+    told = [one for one in cli("doctor", "--json").json if one["check"] == "telegram"]
+    assert [(one["status"], one["text"].partition(": ")[2]) for one in told] == [
+        ("ok", "listens as @ostinato_test_bot"),
+        ("warn", ""),
+    ]
+    assert "no chat may speak with the bot" in told[1]["text"]
+    telegram.fail("getUpdates", 409, times=1_000)
+    telegram.wait_until(lambda: not status(app)["well"])
+    app.with_engine(lambda engine: engine.lease.renew())
+    told = [one for one in cli("doctor", "--json").json if one["check"] == "telegram"]
+    assert told[0]["status"] == "warn"
+    assert "another program" in told[0]["text"]

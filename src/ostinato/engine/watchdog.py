@@ -36,6 +36,8 @@ class ServiceHealth:
     error: str | None = None
     status: str | None = None
     """What it says of itself, if it has something to say."""
+    well: bool = True
+    """False while something is missing that is none of this node's business: a network, a token."""
 
 
 class Watchdog:
@@ -53,9 +55,9 @@ class Watchdog:
         self.services[name] = ServiceHealth()
         self._tasks[name] = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
 
-    def tell(self, name: str, status: str | None) -> None:
+    def tell(self, name: str, status: str, well: bool) -> None:
         """Keep what a service says of itself, for health."""
-        self.services[name].status = status
+        self.services[name].status, self.services[name].well = status, well
 
     async def stop(self, *names: str) -> None:
         """End these services, or all."""

@@ -12,7 +12,7 @@ from ostinato.clock import SECOND, Clock, micros_of
 from ostinato.config import Settings
 from ostinato.errors import StoreError
 from ostinato.integrations.telegram.handler import UpdateHandler
-from ostinato.integrations.telegram.poller import Poller
+from ostinato.integrations.telegram.poller import Poller, TellStatus
 from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId
 from ostinato.models.telegram import TelegramSettings
@@ -43,7 +43,7 @@ class TelegramBot:
         settings: Settings,
         clock: Clock,
         node: Callable[[], NodeId],
-        tell: Callable[[str | None], None],
+        tell: TellStatus,
     ) -> None:
         self._services = services
         self._settings = settings
@@ -62,7 +62,7 @@ class TelegramBot:
 
     async def _wait_for_turn(self) -> None:
         while not await self._services.chats.take_turn(self._node(), self._lasting):
-            self._tell("another node listens")
+            self._tell("another node listens", True)
             await asyncio.sleep(self._look_seconds)
 
     async def _listen(self) -> None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ostinato.errors import StoreError
 from ostinato.integrations.telegram.handler import UpdateHandler
@@ -21,7 +20,7 @@ from ostinato.tuning import Tuning
 if TYPE_CHECKING:
     from aiogram.types import Update
 
-__all__ = ["Poller"]
+__all__ = ["Poller", "TellStatus"]
 
 log = get_logger("ostinato.telegram")
 
@@ -29,12 +28,16 @@ _LONGEST_PAUSE = 60.0
 _SPREAD = 0.25
 
 
+class TellStatus(Protocol):
+    """Takes what the bot says of itself, and whether it is well."""
+
+    def __call__(self, status: str, well: bool, /) -> None: ...
+
+
 class Poller:
     """Listens for ever, whatever the network does."""
 
-    def __init__(
-        self, client: TelegramClient, handler: UpdateHandler, tell: Callable[[str | None], None], tuning: Tuning
-    ) -> None:
+    def __init__(self, client: TelegramClient, handler: UpdateHandler, tell: TellStatus, tuning: Tuning) -> None:
         self._client = client
         self._handler = handler
         self._tell = tell
@@ -49,7 +52,9 @@ class Poller:
             try:
                 if not self._handler.bot:
                     await self._introduce()
-                for update in await self._client.updates(self._offset, self._tuning.telegram_poll_seconds):
+                # After a failure without a wait: whether it works again is to be known now.
+                seconds = 0.0 if self._failures or self._said is None else self._tuning.telegram_poll_seconds
+                for update in await self._client.updates(self._offset, seconds):
                     await self._handle(update)
                     self._offset = update.update_id + 1
                 self._is_well()
@@ -77,19 +82,19 @@ class Poller:
 
     def _is_well(self) -> None:
         if self._said is None or self._failures:
-            self._say(f"listens as @{self._handler.bot}")
+            self._say(f"listens as @{self._handler.bot}", well=True)
         self._failures = 0
 
     async def _pause(self, error: Exception, seconds: float) -> None:
         self._failures += 1
-        if self._say(str(error)):
+        if self._say(str(error), well=False):
             log.warning("the bot does not listen: %s; it tries again in %.0f s", error, seconds)
         await asyncio.sleep(seconds)
 
-    def _say(self, status: str) -> bool:
+    def _say(self, status: str, *, well: bool) -> bool:
         """Tell how it is; whether that is new."""
         is_new, self._said = status != self._said, status
-        self._tell(status)
+        self._tell(status, well)
         return is_new
 
     def _seconds_after(self, error: TelegramError) -> float:
