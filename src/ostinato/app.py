@@ -46,6 +46,9 @@ R = TypeVar("R")
 T = TypeVar("T")
 C = TypeVar("C", bound=Callback)
 
+_BOT = "telegram"
+"""The name of the bot among the services of a node."""
+
 
 class TaskDecorator(Protocol):
     """What `@app.task(…)` returns: it takes a function, with or without a RunContext in front."""
@@ -263,6 +266,7 @@ class Ostinato(Resources[Sync]):
             await _give_up(engine)
             raise
         container.engine = engine
+        _start_bot(container, engine)
 
     def with_engine(self, use: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `use` with the engine, on its loop: the started one, or one that only does what it is told.
@@ -338,6 +342,21 @@ class Aio(Resources[Async]):
         return await self._app._host.arun(lambda container: self._app._with_engine(container, use))
 
 
+def _start_bot(container: Container, engine: Engine) -> None:
+    """Listen to Telegram beside the engine, if there is a token. It ends before the engine does."""
+    settings = container.settings
+    if settings.telegram.token is None:
+        return
+    from ostinato.integrations.telegram.bot import TelegramBot, why_no_bot
+
+    if (why := why_no_bot(settings.telegram)) is not None:
+        log.warning("%s", why)
+        return
+    tell = partial(engine.watchdog.tell, _BOT)
+    bot = TelegramBot(container.services, settings, container.clock, lambda: engine.id, tell)
+    engine.watchdog.start(_BOT, bot.run)
+
+
 def _log_failure(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and task.exception() is not None:
         log.error("the schedules that the code declares could not be stored", exc_info=task.exception())
@@ -350,6 +369,7 @@ def _seconds(grace: Duration | None) -> float | None:
 async def _stop_engine(container: Container, grace: float | None = None) -> None:
     if container.engine is not None:
         try:
+            await container.engine.watchdog.stop(_BOT)  # first: what people ask for now is for a node that stays
             await container.engine.stop(grace)
         finally:
             container.engine = None

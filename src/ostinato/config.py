@@ -23,6 +23,12 @@ from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy_values import MOST
 from ostinato.models.session_options import NO_DEFAULTS, SessionDefaults, read_session_defaults
+from ostinato.models.telegram import (
+    NO_TELEGRAM,
+    TelegramSettings,
+    read_telegram_settings,
+    telegram_from_environment,
+)
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
@@ -62,6 +68,8 @@ class Settings:
     """What is added to an agent's system prompt, instead of the built-in text."""
     sessions: SessionDefaults = NO_DEFAULTS
     """How messages wait in their sessions, if neither a task nor their sender says otherwise."""
+    telegram: TelegramSettings = NO_TELEGRAM
+    """The bot, and the chats that may speak with it."""
     host: str = "127.0.0.1"
     """Where the server listens; another than loopback needs a token, and TLS or a trusted proxy."""
     port: int = 8321
@@ -149,6 +157,8 @@ def load_settings(
     given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
     lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
     rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
+    if variables := telegram_from_environment(environment):
+        given["telegram"] = {**_table("telegram", given.get("telegram", {})), **variables}
     given.update(_from_environment(environment))
     given.update({name: value for name, value in arguments.items() if value is not None})
     for name, before in (("lanes", lanes), ("rates", rates)):
@@ -190,7 +200,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: value
-        for name in _NAMES - {"lanes", "rates", "agents", "sessions"}
+        for name in _NAMES - {"lanes", "rates", "agents", "sessions", "telegram"}
         if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
     }
 
@@ -231,6 +241,8 @@ def _coerce(name: str, value: Any) -> Any:
             return parse_agents(value)
         case "sessions":
             return value if isinstance(value, SessionDefaults) else read_session_defaults(value)
+        case "telegram":
+            return read_telegram_settings(value)
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:
@@ -256,6 +268,12 @@ def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
     if chosen is not None and chosen not in choices:
         raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"use one of {', '.join(choices)}")
     return chosen
+
+
+def _table(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"write [{name}] and its settings")
+    return value
 
 
 def _login_time(name: str, value: Any) -> timedelta:
