@@ -11,17 +11,24 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import unquote
 from zoneinfo import available_timezones
 
 from ostinato.agent_clis import BUILT_IN, AgentCli, parse_agents
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.logs import LogFormat, LogLevel
 from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy_values import MOST
 from ostinato.models.session_options import NO_DEFAULTS, SessionDefaults, read_session_defaults
+from ostinato.models.telegram import (
+    NO_TELEGRAM,
+    TelegramSettings,
+    read_telegram_settings,
+    telegram_from_environment,
+)
 from ostinato.models.work_checks import parse_size
 from ostinato.timing.zones import check_zone
 from ostinato.trust import require_trust, trusted_places
@@ -61,6 +68,8 @@ class Settings:
     """What is added to an agent's system prompt, instead of the built-in text."""
     sessions: SessionDefaults = NO_DEFAULTS
     """How messages wait in their sessions, if neither a task nor their sender says otherwise."""
+    telegram: TelegramSettings = NO_TELEGRAM
+    """The bot, and the chats that may speak with it."""
     host: str = "127.0.0.1"
     """Where the server listens; another than loopback needs a token, and TLS or a trusted proxy."""
     port: int = 8321
@@ -76,6 +85,10 @@ class Settings:
     """A file with the key of that certificate."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    log_level: LogLevel | None = None
+    """How much `up`, `worker` and `web` log; None for what suits the command. In an app, `logging` decides."""
+    log_format: LogFormat = "auto"
+    """How they write it."""
     tuning: Tuning = field(default=DEFAULT_TUNING, repr=False)
     """Not a setting: no file and no variable names it."""
 
@@ -144,6 +157,8 @@ def load_settings(
     given.update(_from_file((folder or Path.cwd()) / CONFIG_FILE))
     lanes = {**_coerce("lanes", given.get("lanes", {})), **_named(environment, "OSTINATO_LANE_")}
     rates = {**_coerce("rates", given.get("rates", {})), **_named(environment, "OSTINATO_RATE_")}
+    if variables := telegram_from_environment(environment):
+        given["telegram"] = {**_table("telegram", given.get("telegram", {})), **variables}
     given.update(_from_environment(environment))
     given.update({name: value for name, value in arguments.items() if value is not None})
     for name, before in (("lanes", lanes), ("rates", rates)):
@@ -185,7 +200,7 @@ def _from_file(path: Path) -> dict[str, Any]:
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     return {
         name: value
-        for name in _NAMES - {"lanes", "rates", "agents", "sessions"}
+        for name in _NAMES - {"lanes", "rates", "agents", "sessions", "telegram"}
         if (value := environment.get(f"OSTINATO_{name.upper()}")) is not None
     }
 
@@ -226,6 +241,8 @@ def _coerce(name: str, value: Any) -> Any:
             return parse_agents(value)
         case "sessions":
             return value if isinstance(value, SessionDefaults) else read_session_defaults(value)
+        case "telegram":
+            return read_telegram_settings(value)
         case "lease":
             lease = parse_duration(value, field=name)
             if lease < SHORTEST_LEASE:
@@ -236,12 +253,27 @@ def _coerce(name: str, value: Any) -> Any:
             return _login_time(name, value)
         case "grace" | "misfire_grace":
             return parse_duration(value, field=name)
+        case "log_level" | "log_format":
+            return _choice(name, value, get_args(LogLevel if name == "log_level" else LogFormat))
         case "tz":
             return check_zone(value)
         case _:
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")
             return value
+
+
+def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
+    chosen = value.strip().lower() if isinstance(value, str) else value
+    if chosen is not None and chosen not in choices:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"use one of {', '.join(choices)}")
+    return chosen
+
+
+def _table(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"write [{name}] and its settings")
+    return value
 
 
 def _login_time(name: str, value: Any) -> timedelta:

@@ -102,6 +102,21 @@ class Tuning:
     server_code_seconds: float = 60.0
     """How long it waits for the application's code: a task may hold its loop."""
 
+    # Telegram
+
+    telegram_poll_seconds: float = 25.0
+    """How long one request waits for something to come."""
+    telegram_retry_seconds: float = 1.0
+    """Before a request is made again that did not get there; each further pause is twice as long, up to a minute."""
+    telegram_conflict_seconds: float = 30.0
+    """Before it is tried again while another program has the bot's updates."""
+    telegram_refused_seconds: float = 300.0
+    """Before a token is tried again that Telegram does not know."""
+    telegram_command_seconds: float = 3.0
+    """How long a command holds up the ones behind it."""
+    telegram_typing_seconds: float = 4.0
+    """How often it is shown that an answer is being written: Telegram shows it for five seconds."""
+
     # Ends of a process
 
     force_seconds: float = 5.0

@@ -28,6 +28,7 @@ ON_AN_EMPTY_SERVER = {
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
     "incidents": "people are told of incidents by channels and rules and see to them",
+    "with-errors": "a run that succeeded with errors is marked wherever it is shown",
     "manage": "schedules are found paused backfilled edited and removed",
     "cancel": "a running run is cancelled with a reason and tried again",
     "zones": "times are those of the browser until another zone is chosen",

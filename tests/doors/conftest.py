@@ -8,17 +8,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunContext
 from ostinato.config import AgentCli, Settings
+from ostinato.models.telegram import read_telegram_settings
 from ostinato.testing import FakeClock
 from ostinato.tuning import Tuning
 from tests.databases import LIGHT, url_of
 from tests.doors.command_line import JOBS, CommandLine, inside
+from tests.doors.telegram_bot import CHATS, MakeBot
 from tests.doors.web import Client, Web, web_on
 from tests.engine.stand_in import StandIn
+from tests.telegram_server import TOKEN, TelegramServer, telegram_server
 
 
 @pytest.fixture
@@ -45,9 +49,42 @@ def agents(cli: CommandLine, tuning: Tuning) -> Iterator[StandIn]:
     def echo(payloads: list[str]) -> list[str]:
         return payloads
 
+    @app.task("stumble", retry=0)
+    def stumble(run: RunContext, payloads: list[str]) -> list[str]:
+        run.count("errors", len(payloads))
+        return payloads
+
     app.start()
     yield stand_in
     app.stop(grace=0)
+
+
+@pytest.fixture
+def telegram() -> Iterator[TelegramServer]:
+    """A local server that speaks the Bot API."""
+    with telegram_server() as server:
+        yield server
+
+
+@pytest.fixture
+def make_bot(telegram: TelegramServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[MakeBot]:
+    """Makes apps whose bot listens to that server, on one database, and starts them; all are stopped at the end."""
+    monkeypatch.setenv("TEST_BOT_TOKEN", TOKEN)
+    tuning = Tuning(telegram_retry_seconds=0.02, telegram_conflict_seconds=0.2, telegram_typing_seconds=0.1)
+    made: list[Ostinato] = []
+
+    def make(db: str | None = None, settings: dict[str, Any] | None = None, **telegram_settings: Any) -> Ostinato:
+        said = {"token": "env:TEST_BOT_TOKEN", "api": telegram.url, "chats": CHATS, **telegram_settings}
+        others = {"tuning": tuning, **(settings or {})}
+        chosen = db or f"sqlite:///{tmp_path / 'jobs.db'}"
+        app = Ostinato(settings=replace(Settings(), db=chosen, telegram=read_telegram_settings(said), **others))
+        made.append(app)
+        app.start()
+        return app
+
+    yield make
+    for app in made:
+        app.stop(grace=0)
 
 
 def at(hour: int, minute: int = 0, day: int = 1) -> datetime:

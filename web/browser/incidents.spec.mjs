@@ -25,10 +25,8 @@ await scenario(async ({ page, logIn, cli }) => {
 
   // The schedule names it, with a click.
   await page.goto("/schedules/nightly/edit");
-  await page.getByText("After a run", { exact: false }).first().waitFor();
-  const after = page.locator("details").filter({ has: page.getByLabel("Notify", { exact: true }) });
-  await after.locator("summary").click();
-  await after.getByRole("button", { name: "phone" }).click();
+  await page.getByText("Who is told").click();
+  await page.getByRole("group", { name: "Channels" }).getByRole("button", { name: "phone" }).click();
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await eventually("the schedule names the channel", async () => {
     const { policy } = JSON.parse(await cli("schedule", "show", "nightly", "--json"));

@@ -19,9 +19,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ostinato.api.container import ApiContainer
 from ostinato.api.login_throttle import LoginThrottle
 from ostinato.api.redaction import shown_to
-from ostinato.errors import NotAllowed, NotLoggedIn
+from ostinato.errors import NotLoggedIn
 from ostinato.models.access import Actor, Login, Role
 from ostinato.service.audit import acting
+from ostinato.service.permissions import require_role
 from ostinato.service.services import Services
 
 __all__ = [
@@ -181,8 +182,7 @@ def identity_of(connection: HTTPConnection) -> Identity:
 
 def require(login: Login, role: Role, deed: str = "this") -> None:
     """NotAllowed, unless this role or a higher one is there."""
-    if not login.role.covers(role):
-        raise NotAllowed(f"{deed} needs the role {role}, and {login.who!r} has the role {login.role}")
+    require_role(login.who, login.role, role, deed)
 
 
 @lru_cache

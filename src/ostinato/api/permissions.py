@@ -5,9 +5,6 @@ And what an operator may change of a schedule that has such a thing: when it run
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 from ostinato.api.access import require
 from ostinato.api.redaction import HIDDEN
 from ostinato.api.shapes.policy import NewPolicy
@@ -15,12 +12,11 @@ from ostinato.errors import InvalidInput
 from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.schedule import Schedule
-from ostinato.models.work import Unreadable, Work
+from ostinato.models.work import Work
+from ostinato.service.permissions import admins_part, admins_part_of, secret_texts
 
 __all__ = ["check_changes", "check_permissions", "check_replaced"]
 
-# Wider than what the engine reads as a reference: what is not one today must not become one unseen.
-_REFERENCE = re.compile(r"(?<![A-Za-z0-9_])(env|file):")
 _OPERATORS = frozenset({"timing", "zone", "note", "enabled", "policy"})
 _OPERATORS_POLICIES = frozenset({"catch_up", "catch_up_window", "catch_up_cap", "max_age", "priority"})
 """When it runs, and what becomes of due times that were missed. Closed lists: what is new is an admin's until it is put
@@ -31,7 +27,7 @@ here. The rest says what runs, how often again, how much at once, what it must p
 def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None, field: str = "work") -> None:
     """NotAllowed, unless whoever gives this work and policy may. What was not shown to them cannot be given back; it is
     told by the name of the field."""
-    deed = None if work is None else _power(work)
+    deed = None if work is None else admins_part(work)
     if deed is not None:
         require(login, Role.ADMIN, deed)
     if policy is not None and "gate" in policy.model_fields_set:
@@ -41,14 +37,14 @@ def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None,
 
 def check_replaced(login: Login, current: Schedule) -> None:
     """NotAllowed, unless whoever puts another schedule in the place of this one may."""
-    deed = _power_of(current)
+    deed = admins_part_of(current)
     if deed is not None:
         require(login, Role.ADMIN, f"replacing a schedule with {deed}")
 
 
 def check_changes(login: Login, current: Schedule, given: set[str], policy: NewPolicy | None) -> None:
     """NotAllowed, unless whoever changes these fields of this schedule may. When it runs stays an operator's."""
-    deed = _power_of(current)
+    deed = admins_part_of(current)
     if deed is None:
         return
     policies = set() if policy is None else policy.model_fields_set - _OPERATORS_POLICIES
@@ -56,34 +52,10 @@ def check_changes(login: Login, current: Schedule, given: set[str], policy: NewP
         require(login, Role.ADMIN, f"changing the {field} of a schedule with {deed}")
 
 
-def _power_of(schedule: Schedule) -> str | None:
-    """What of this schedule is an admin's; None if nothing is."""
-    return _power(schedule.work) or ("a gate" if schedule.policy.gate is not None else None)
-
-
-def _power(work: Work | Unreadable) -> str | None:
-    if isinstance(work, Unreadable):
-        # It may be a command that another version, or another node, can read.
-        return "work that cannot be read"
-    kind = kind_of(work)
-    if kind.needs_admin:
-        return f"{work.kind} work"
-    for one in kind.fields:
-        if one.about.secret and any(_REFERENCE.search(text) for text in _texts(getattr(work, one.name)).values()):
-            noun = one.label.lower().removesuffix("s")
-            return f"a {noun} that reads a secret of the machine (env:, file:)"
-    return None
-
-
-def _texts(value: Mapping[str, str] | str | None) -> Mapping[str, str]:
-    """The texts in a secret field, by the name in it, or by none."""
-    return value if isinstance(value, Mapping) else {} if value is None else {"": value}
-
-
 def _check_shown(work: Work | None, field: str) -> None:
     """The stars of a hidden value would be stored in its place."""
     for one in () if work is None else kind_of(work).fields:
-        for name, value in _texts(getattr(work, one.name)).items() if one.about.secret else ():
+        for name, value in secret_texts(getattr(work, one.name)).items() if one.about.secret else ():
             if value == HIDDEN:
                 raise InvalidInput(
                     f"{name or one.name} is {HIDDEN}, which stands for a value that was not shown",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Styled, emit_json, paragraph
+from ostinato.cli.doctor_telegram import examine_telegram
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
 from ostinato.cli.open_database import OpenDatabase, load_app, opened
@@ -142,6 +143,7 @@ def _database(database: OpenDatabase, path: Path | None) -> Iterator[Finding]:
     alive = [node for node in nodes if node.state != "lost"]
     yield _engine(alive)
     yield from _services(alive)
+    yield from examine_telegram(database.app.settings.telegram, alive)
     yield from _given_up(database)
     schedules = database.ask(database.services.schedules.list())
     yield from _schedules(schedules)

@@ -34,6 +34,10 @@ class ServiceHealth:
     up: bool = False
     restarts: int = 0
     error: str | None = None
+    status: str | None = None
+    """What it says of itself, if it has something to say."""
+    well: bool = True
+    """False while something is missing that is none of this node's business: a network, a token."""
 
 
 class Watchdog:
@@ -50,6 +54,10 @@ class Watchdog:
         """Run a service and restart it whenever it dies."""
         self.services[name] = ServiceHealth()
         self._tasks[name] = asyncio.get_running_loop().create_task(self._keep(name, service), name=f"ostinato-{name}")
+
+    def tell(self, name: str, status: str, well: bool) -> None:
+        """Keep what a service says of itself, for health."""
+        self.services[name].status, self.services[name].well = status, well
 
     async def stop(self, *names: str) -> None:
         """End these services, or all."""

@@ -74,7 +74,9 @@ class Preparation:
         self._folder_seconds = settings.tuning.folder_seconds
         self._kill_seconds = settings.tuning.command_kill_seconds
         # Read once: an environment is slow to read, and what the work adds to it is little.
-        self._environment = {name: value for name, value in os.environ.items() if name not in _OF_OUTER_RUN}
+        # Without the token of the bot: work that has it could speak for the bot, and read what people write to it.
+        hidden = {*_OF_OUTER_RUN, (settings.telegram.token or "").removeprefix("env:")}
+        self._environment = {name: value for name, value in os.environ.items() if name not in hidden}
         if (place := absolute_db(settings.db)) is not None:
             self._environment["OSTINATO_DB"] = place  # for commands that call `ostinato`, in whatever folder
         self._for_anybody = {name: value for name, value in self._environment.items() if _FOR_ANYBODY.fullmatch(name)}

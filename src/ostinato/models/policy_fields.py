@@ -170,7 +170,7 @@ class Policy:
         About(
             "Notify",
             "The channels to notify: phone, or phone=failed+missed.",
-            Group.AFTER,
+            Group.TOLD,
             says={(): "No channel is notified.", ...: "Channels: {}."},
         ),
     ] = ()

@@ -123,6 +123,7 @@ class Group(StrEnum):
     WAITING = "Where it waits"
     BEFORE = "Before it runs"
     COST = "What it may cost"
+    TOLD = "Who is told"
     AFTER = "What stays"
 
 

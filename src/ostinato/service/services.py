@@ -11,6 +11,7 @@ from ostinato.models.notification import Delivery
 from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
+from ostinato.service.chats import ChatService
 from ostinato.service.idempotency import IdempotencyService
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
@@ -63,6 +64,7 @@ class Services:
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
+        self.chats = ChatService(store, clock)
         self.idempotency = IdempotencyService(store, clock)
         self.upkeep = UpkeepService(store, clock)
         self.tasks = TaskService(store, clock)

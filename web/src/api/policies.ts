@@ -44,7 +44,7 @@ export const POLICY_CONTROLS = [
   {"path": "budget.per_run_usd", "group": "What it may cost", "label": "Dollars a run", "help": "The most that one run may cost.", "standard": "none", "type": "number", "nullable": true},
   {"path": "budget.per_day_usd", "group": "What it may cost", "label": "Dollars a day", "help": "Reaching it pauses the schedule until tomorrow.", "standard": "none", "type": "number", "nullable": true},
   {"path": "budget.per_day_runs", "group": "What it may cost", "label": "Runs a day", "help": "The most runs that start in one day of its zone.", "standard": "none", "type": "whole", "nullable": true},
-  {"path": "notify", "group": "What stays", "label": "Notify", "help": "The channels to notify: phone, or phone=failed+missed.", "standard": "none", "type": "names", "nullable": false},
+  {"path": "notify", "group": "Who is told", "label": "Notify", "help": "The channels to notify: phone, or phone=failed+missed.", "standard": "none", "type": "names", "nullable": false},
   {"path": "keep.age", "group": "What stays", "label": "Keep for", "help": "Ended runs are removed after this.", "standard": "30d", "type": "text", "nullable": true},
   {"path": "keep.count", "group": "What stays", "label": "Keep at most", "help": "This many ended runs are kept.", "standard": "1000", "type": "whole", "nullable": true},
   {"path": "remaining", "group": "What stays", "label": "Runs left", "help": "It runs this many times, then it is finished.", "standard": "none", "type": "whole", "nullable": true},

@@ -1,0 +1,1 @@
+"""Telling people: what is owed to channels is sent from here."""
