@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 
+import apsw
 import pytest
 
 from tests.doors.command_line import CommandLine
@@ -121,3 +123,22 @@ def test_the_log_is_empty_at_first(cli: CommandLine) -> None:
     assert cli.ok("notify", "log", "--json").json == []
     assert cli.ok("notify", "log").err.splitlines()[0] == "nothing was sent, and nothing waits"
     assert cli("notify", "log", "--state", "lost").code == 2
+
+
+def _channels(cli: CommandLine) -> list[tuple[str, str]]:
+    findings = cli("doctor", "--json").json
+    return [(one["status"], one["text"]) for one in findings if one["check"] == "channels"]
+
+
+def test_doctor_says_how_channels_fare_and_which_are_missing(cli: CommandLine) -> None:
+    cli.ok("schedule", "ls")
+    assert _channels(cli) == []
+    cli.ok("notify", "add", "ops", "json://93.184.215.14/hook")
+    assert _channels(cli) == [("ok", "1, none fails: ops")]
+    cli.ok("notify", "add", "phone", "json://93.184.215.14/hook")
+    cli.ok("schedule", "add", "nightly", "daily 03:00", "--shell", "true", "--notify", "phone=failed")
+    cli.ok("notify", "rm", "phone", "--force")
+    assert _channels(cli) == [("warn", "there is no 'phone', which nightly would tell")]
+    with contextlib.closing(apsw.Connection(str(cli.folder / "ostinato.db"))) as connection:
+        connection.execute("UPDATE channels SET failures = 3, error = 'it answered 500' WHERE name = 'ops'")
+    assert ("warn", "'ops' failed 3 times in a row: it answered 500") in _channels(cli)

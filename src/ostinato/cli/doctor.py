@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Styled, emit_json, paragraph
+from ostinato.cli.doctor_channels import examine_channels
 from ostinato.cli.doctor_telegram import examine_telegram
 from ostinato.cli.doctor_work import examine_work
 from ostinato.cli.finding import NAMED, Finding, named
@@ -36,9 +37,17 @@ _EARLIEST_YEAR = 2025
 _AHEAD = timedelta(seconds=2)
 
 
-def doctor(*, common: Common = NO_COMMON) -> int:
-    """Check settings, database, engine, schedules and what they need, and the clock. Exit code 1 if something fails."""
-    findings = list(_examine(common))
+def doctor(*, send: bool = False, common: Common = NO_COMMON) -> int:
+    """Check settings, database, engine, schedules and what they need, channels and the clock.
+
+    Exit code 1 if something fails.
+
+    Parameters
+    ----------
+    send
+        Send a test message to every channel.
+    """
+    findings = list(_examine(common, send=send))
     if common.json:
         emit_json([asdict(finding) for finding in findings])
     else:
@@ -48,7 +57,7 @@ def doctor(*, common: Common = NO_COMMON) -> int:
     return 1 if any(finding.status == "fail" for finding in findings) else 0
 
 
-def _examine(common: Common) -> Iterator[Finding]:
+def _examine(common: Common, *, send: bool) -> Iterator[Finding]:
     from ostinato.config import database_file, without_password
 
     try:
@@ -73,7 +82,7 @@ def _examine(common: Common) -> Iterator[Finding]:
         yield _file(path)
     try:
         with opened(common) as database:
-            yield from _database(database, path)
+            yield from _database(database, path, send=send)
     except OstinatoError as error:
         other = "name another with --db"
         fix = f"start the database server, or {other}" if path is None else f"repair the file, or {other}"
@@ -131,7 +140,7 @@ def _file(path: Path) -> Finding:
     return Finding("file", "ok", f"{path} is writable, and private (mode {mode:04o})")
 
 
-def _database(database: OpenDatabase, path: Path | None) -> Iterator[Finding]:
+def _database(database: OpenDatabase, path: Path | None, *, send: bool) -> Iterator[Finding]:
     status = database.ask(database.services.upkeep.status())
     kind = _sqlite_version() if path is not None else "PostgreSQL"
     size = f"{status.size_bytes / 1_048_576:.1f} MB"
@@ -148,6 +157,7 @@ def _database(database: OpenDatabase, path: Path | None) -> Iterator[Finding]:
     schedules = database.ask(database.services.schedules.list())
     yield from _schedules(schedules)
     yield from examine_work(database, schedules, alive)
+    yield from examine_channels(database, schedules, send=send)
     yield _clock(database.now, nodes)
     yield from _asleep(database.now, schedules)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, read_stdin, say, table, tell
+from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, read_stdin, say, table, tell, warn
 from ostinato.cli.notify_rule import app as rule_app
 from ostinato.cli.notify_rule import rule_line
 from ostinato.cli.open_database import opened
@@ -69,6 +69,10 @@ def add(
     options = {"quiet": quiet, "digest": digest, "cool_down": cool_down, "tz": tz, "note": note}
     with opened(common) as database:
         channel, is_new = database.ask(database.services.notifications.put(name, given, **options))
+        problem = database.ask(database.services.notifications.examine(name))[name]
+    if problem is not None:
+        # Not refused: the machine that sends may have what this one lacks.
+        warn(f"from this machine, nothing could be sent there: {problem}")
     done = f"{'added' if is_new else 'changed'}: channel {name!r}, {channel.url}"
     tell(channel, f"{done}; 'ostinato notify test {name}' sends a test", as_json=common.json)
 

@@ -6,10 +6,10 @@ A channel's URL is a secret: what is answered here has its masked form alone.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from ostinato.clock import Clock, Micros, from_micros, micros_of
 from ostinato.durations import Duration, duration_text, parse_duration
@@ -42,7 +42,7 @@ from ostinato.stores.base import Store
 from ostinato.timing import parse_timing
 from ostinato.timing.zones import check_zone
 
-__all__ = ["ChannelRule", "ChannelStatus", "NotificationService", "RemovedChannel"]
+__all__ = ["ChannelRule", "ChannelStatus", "NotificationService", "RemovedChannel", "Sender"]
 
 log = get_logger("ostinato")
 
@@ -107,6 +107,18 @@ class RemovedChannel:
     """The schedules that still name it, and tell it nothing more."""
 
 
+class Sender(Protocol):
+    """Who sends, as far as a verb needs it. The container answers it."""
+
+    async def send_test(self, channel: str) -> Delivery:
+        """Send a test to a channel, and answer what became of it."""
+        ...
+
+    async def check_channel(self, url: str) -> str | None:
+        """Why nothing could be sent to such a URL from here; None if nothing speaks against it. It sends nothing."""
+        ...
+
+
 def _about_channel(given: dict[str, Any], _: object) -> str:
     """For the audit log: the name, and of the URL what may be shown."""
     if given.get("url") is not None:
@@ -123,13 +135,13 @@ class NotificationService:
         clock: Clock,
         zone: str,
         projects: ProjectService,
-        send_test: Callable[[str], Awaitable[Delivery]],
+        sender: Sender,
     ) -> None:
         self._store = store
         self._clock = clock
         self._zone = zone
         self._projects = projects
-        self._send_test = send_test
+        self._sender = sender
         self._known: set[str] = set()
         self._warned: set[str] = set()
 
@@ -214,7 +226,12 @@ class NotificationService:
     async def test(self, name: str) -> Delivery:
         """Send a test message, and wait for what becomes of it; that of a delivery that failed is in its `error`."""
         await self._stored(name)
-        return await self._send_test(name)
+        return await self._sender.send_test(name)
+
+    async def examine(self, name: str | None = None) -> Mapping[str, str | None]:
+        """Why nothing could be sent to each channel from here, or to this one; None if nothing speaks against it."""
+        wanted = [await self._stored(name)] if name is not None else await self._store.notifications.list_channels()
+        return {channel.name: await self._sender.check_channel(channel.url) for channel in wanted}
 
     async def _stored(self, name: str) -> Channel:
         for channel in await self._store.notifications.list_channels([name]):

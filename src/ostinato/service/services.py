@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from ostinato.clock import Clock
 from ostinato.listeners import Listeners
 from ostinato.models.access import LoginLimits
-from ostinato.models.notification import Delivery
 from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
@@ -17,7 +16,7 @@ from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.hub import LiveHub
 from ostinato.service.nodes import NodeService
-from ostinato.service.notifications import NotificationService
+from ostinato.service.notifications import NotificationService, Sender
 from ostinato.service.overview import OverviewService
 from ostinato.service.projects import ProjectService
 from ostinato.service.runs import RunService
@@ -49,11 +48,11 @@ class Services:
         tuning: Tuning,
         listeners: Listeners,
         sessions: SessionDefaults,
-        send_test: Callable[[str], Awaitable[Delivery]],
+        sender: Sender,
     ) -> None:
         self.lanes = LaneService(store, clock, listeners)
         self.projects = ProjectService(store, clock)
-        self.notifications = NotificationService(store, clock, zone, self.projects, send_test)
+        self.notifications = NotificationService(store, clock, zone, self.projects, sender)
         places = (self.lanes, self.projects, self.notifications)
         removal_seconds = tuning.removal_stop_seconds
         self.schedules = ScheduleService(store, clock, zone, *places, code, removal_seconds, listeners)
