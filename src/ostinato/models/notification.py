@@ -25,6 +25,7 @@ __all__ = [
     "RULE_KINDS",
     "SELECTABLE",
     "UNJOINED",
+    "URGENT",
     "Channel",
     "ChannelDraft",
     "Delivery",
@@ -88,6 +89,8 @@ MESSAGES_A_MINUTE = 10
 """More than these a channel does not get: what there is besides waits, and is joined."""
 UNJOINED = frozenset({NoticeKind.ANSWER, NoticeKind.TEST, NoticeKind.DIGEST})
 """Each is a message of its own, and counts towards no limit."""
+URGENT = frozenset({NoticeKind.ANSWER, NoticeKind.TEST})
+"""Somebody waits for these: neither quiet hours nor a digest holds them back."""
 
 _CHANNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}|telegram:-?\d{1,20}")
 
@@ -144,6 +147,8 @@ class Rule:
     digest_at: Micros | None = None
     """When the next summary is due."""
     created_at: Micros = 0
+    told_at: Micros = 0
+    """Up to when it was told: there the next summary begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,8 +119,14 @@ class NotificationStore(Protocol):
         """Write what became of a parcel, if this node still has it."""
         ...
 
-    async def postpone_deliveries(self, channel: str, until: Micros) -> None:
-        """Hold back what is pending for a channel until then: its quiet hours, or its digest."""
+    async def postpone_deliveries(self, node: NodeId, parcel: Parcel, until: Micros) -> bool:
+        """Give a parcel back, untried, and hold back what is pending for its channel until then: its quiet hours, or
+        its digest. Whether this node still had it."""
+        ...
+
+    async def owe_digest(self, rule: Rule, next_at: Micros | None, now: Micros) -> bool:
+        """Owe a channel the summary that is due by a rule, and move the rule on to its next one; False if it was
+        moved on already, or is gone."""
         ...
 
     async def counts(self) -> NotificationCounts: ...
