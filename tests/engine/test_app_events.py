@@ -12,11 +12,13 @@ from ostinato.models.ids import NodeId
 from ostinato.testing import FakeClock, drain, simulate
 from tests.engine.conftest import Gate, MakeApp, eventually, on_shared
 
+INCIDENTS = {AppEventKind.INCIDENT_OPENED, AppEventKind.INCIDENT_CLOSED}
+
 
 def listening(app: Ostinato, *kinds: AppEventKind) -> list[AppEvent]:
-    """What the app tells of these kinds, or of all."""
+    """What the app tells of these kinds, or of all but incidents."""
     told: list[AppEvent] = []
-    for kind in kinds or AppEventKind:
+    for kind in kinds or set(AppEventKind) - INCIDENTS:
         app.on(kind, told.append)
     return told
 
@@ -55,6 +57,25 @@ def test_a_failed_attempt_is_told_as_retrying_and_the_last_one_as_failed(app: Os
     row = app.runs.get(run.id)
     assert (failed.state, failed.cause, failed.reason, failed.error) == (row.state, row.cause, row.reason, row.error)
     assert (failed.attempt, failed.at) == (2, row.finished_at)
+
+
+def test_an_incident_is_told_when_it_opens_and_when_it_closes(app: Ostinato) -> None:
+    told = listening(app, *INCIDENTS)
+    outcomes = [ValueError("a"), ValueError("b"), None]
+
+    @app.task("job", retry=0)
+    def job() -> None:
+        if (outcome := outcomes.pop(0)) is not None:
+            raise outcome
+
+    for _ in range(3):
+        job.enqueue()
+        drain(app)
+    assert [(event.kind.value, event.subject, event.cause, event.count) for event in told] == [
+        ("incident.opened", "job", Cause.RAISED, 1),
+        ("incident.closed", "job", Cause.RAISED, 2),
+    ]
+    assert told[0].incident == told[1].incident
 
 
 def test_what_is_put_off_without_being_an_attempt_is_not_told_as_retrying(memory_app: Ostinato) -> None:

@@ -6,16 +6,17 @@ that is one test, and nothing is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ostinato.clock import Micros, from_micros
 from ostinato.listeners import Listeners
 from ostinato.models.app_event import AppEvent, AppEventKind
-from ostinato.models.ids import NodeId, ScheduleId
+from ostinato.models.ids import NodeId
+from ostinato.models.incident import IncidentChange
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
-from ostinato.models.states import RunState
-from ostinato.stores.base import Finished
+from ostinato.models.states import Cause, RunState
+from ostinato.stores.base import Finished, Fired, Told
 
 __all__ = ["Announcer"]
 
@@ -30,11 +31,17 @@ _ENDS = {
 }
 
 
+_CAUSES = {str(cause): cause for cause in Cause}
+"""That of an incident may be none of a run: a schedule that was switched off, or is late."""
+
+
 class Announcer:
     """Makes events of what the engine did."""
 
     def __init__(self, listeners: Listeners | None = None) -> None:
         self._listeners = listeners or Listeners()
+        self.on_told: Callable[[Told], None] = _nobody
+        """Hears what people are told; set by node.py."""
 
     def started(self, runs: Iterable[ClaimedRun]) -> None:
         """Those of these runs that were started here."""
@@ -44,6 +51,8 @@ class Announcer:
     def ended(self, batch: Sequence[Finish], finished: Finished) -> None:
         """A batch of finishes was written, but for those whose token no longer held."""
         wanted = self._listeners.wanted
+        if finished.told.owed or finished.told.incidents:
+            self.on_told(finished.told)
         if not wanted:
             return
         lost = set(finished.lost)
@@ -54,7 +63,7 @@ class Announcer:
         if finished.broken and AppEventKind.SCHEDULE_BROKEN in wanted:
             tripped = {one.schedule_id: one for one in written if one.breaks and one.schedule_id in finished.broken}
             events += [_broken(one.schedule, one.broken, one.finished_at) for one in tripped.values()]
-        self._listeners.tell(events)
+        self._listeners.tell([*events, *map(_incident, finished.told.incidents)])
 
     def _recovered(self, written: Sequence[Finish]) -> list[AppEvent]:
         """Of schedules that failed here before: the database forgets the failures without telling who had some."""
@@ -68,14 +77,14 @@ class Announcer:
                 events.append(AppEvent(AppEventKind.SCHEDULE_RECOVERED, at, finish.id, finish.schedule, finish.task))
         return events
 
-    def fired(
-        self, due: Sequence[DueSchedule], plans: Sequence[FirePlan], moved: Sequence[ScheduleId], now: Micros
-    ) -> None:
+    def fired(self, due: Sequence[DueSchedule], plans: Sequence[FirePlan], fired: Fired, now: Micros) -> None:
         """Plans were recorded, those of the schedules that nobody else had moved on before."""
         wanted = self._listeners.wanted
+        if fired.told.owed or fired.told.incidents:
+            self.on_told(fired.told)
         if not wanted:
             return
-        names, won = {schedule.id: schedule.name for schedule in due}, set(moved)
+        names, won = {schedule.id: schedule.name for schedule in due}, set(fired.moved)
         events: list[AppEvent] = []
         for plan in plans:
             if plan.schedule_id in won:
@@ -83,7 +92,7 @@ class Announcer:
                 events += [_left_out(name, run, now) for run in plan.runs if run.state is not RunState.QUEUED]
                 if plan.broken is not None:
                     events.append(_broken(name, plan.broken, now))
-        self._listeners.tell(events)
+        self._listeners.tell([*events, *map(_incident, fired.told.incidents)])
 
     def lost(self, nodes: Sequence[NodeId], now: Micros) -> None:
         """This node declared these lost."""
@@ -142,6 +151,24 @@ def _left_out(schedule: str, run: NewRun, now: Micros) -> AppEvent:
         due_at=from_micros(run.due_at),
         count=run.count,
     )
+
+
+def _incident(change: IncidentChange) -> AppEvent:
+    return AppEvent(
+        AppEventKind.INCIDENT_OPENED if change.opened else AppEventKind.INCIDENT_CLOSED,
+        from_micros(change.at),
+        change.run,
+        change.schedule,
+        cause=_CAUSES.get(change.cause),
+        reason=change.reason,
+        count=change.count,
+        incident=change.id,
+        subject=change.subject,
+    )
+
+
+def _nobody(told: Told) -> None:
+    """Nobody sends anything here."""
 
 
 def _broken(schedule: str | None, reason: str | None, at: Micros) -> AppEvent:

@@ -35,9 +35,10 @@ from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.logs import get_logger
+from ostinato.models.incident import NO_INTERESTS
 from ostinato.models.node import NodeBeat
 from ostinato.plurals import counted
-from ostinato.stores.base import Store
+from ostinato.stores.base import Store, Told
 
 __all__ = ["Engine"]
 
@@ -61,7 +62,12 @@ class Engine:
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
         self.announcer = announcer = Announcer(registry.listeners)
-        self.recorder = Recorder(store.runs, registry.throttle, self.budgets, self.statistics, announcer)
+        self.interests = NO_INTERESTS
+        """What of the runs that end here somebody wants to be told."""
+        announcer.on_told = self._told
+        self.recorder = Recorder(
+            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: self.interests
+        )
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
         self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
@@ -154,6 +160,7 @@ class Engine:
             await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(self.runner.served)
         self.recorder.connect(self.runner, self.dispatcher)
+        self.interests = await self.store.notifications.interests()
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
@@ -385,6 +392,10 @@ class Engine:
         """Something may be due or ready that nobody told of."""
         self.ticker.signal.set()
         self.dispatcher.wake()
+
+    def _told(self, told: Told) -> None:
+        """What was recorded here opened or closed incidents, or is to be sent."""
+        self.interests = self.interests.after(told.incidents)
 
     def _jumped(self, by: Micros) -> None:
         """Somebody set the clock, by so much."""

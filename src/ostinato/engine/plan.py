@@ -46,7 +46,12 @@ def plan_fires(
             plan = _plan_ahead(schedule, timing, policy, random)
         else:
             plan = _plan_due(schedule, timing, policy, now, grace, random, absence)
-        if plan is None or schedule.paused_since is None:
+        if plan is None:
+            return None
+        notices = schedule.notices(plan.runs, plan.broken, now)
+        if notices:
+            plan = replace(plan, notices=notices)
+        if schedule.paused_since is None:
             return plan
         left_out = paused_run(schedule, schedule.next_at - 1)
         return plan if left_out is None else replace(plan, runs=(left_out, *plan.runs))
@@ -61,6 +66,7 @@ def plan_fires(
             enabled=False,
             broken=reason,
             remaining=schedule.remaining,
+            notices=schedule.notices((), reason, now),
         )
 
 

@@ -7,7 +7,7 @@ in the buffer, so nothing that ran is forgotten. What running work reports goes 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ostinato.clock import Signal
@@ -20,6 +20,8 @@ from ostinato.execution.runner import Runner
 from ostinato.execution.throttle import Throttle
 from ostinato.logs import get_logger, one_line
 from ostinato.models.ids import RunId
+from ostinato.models.incident import NO_INTERESTS, Interests
+from ostinato.models.notification import NoticeKind
 from ostinato.models.run import Finish, Report, unstorable
 from ostinato.stores.base import Finished, RunStore
 
@@ -29,6 +31,9 @@ log = get_logger("ostinato.engine")
 
 REPORT_SECONDS = 0.5
 BATCH = 500
+
+_OF_EACH_RUN = frozenset({NoticeKind.SUCCEEDED, NoticeKind.RUN})
+"""Whoever wants these is told of runs that did as they should."""
 
 
 class Recorder:
@@ -41,8 +46,10 @@ class Recorder:
         budgets: BudgetKeeper,
         statistics: Statistics | None = None,
         announcer: Announcer | None = None,
+        interests: Callable[[], Interests] = lambda: NO_INTERESTS,
     ) -> None:
         self._runs = runs
+        self._interests = interests
         self._throttle = throttle
         self._budgets = budgets
         self._statistics = statistics or Statistics()
@@ -135,6 +142,7 @@ class Recorder:
             for finish in batch:
                 if finish.session is not None and (is_full := self._throttle.look(finish.session)) is not None:
                     finish.throttled = is_full
+            _mark(batch, self._interests())
             request = self._dispatcher.request() if claim else None
             try:
                 finished = await self._runs.finish_runs(batch, request)
@@ -212,6 +220,17 @@ class Recorder:
                 for finish in self._buffer:
                     self._take_back(finish)
                 raise
+
+
+def _mark(batch: Sequence[Finish], interests: Interests) -> None:
+    """Say which of these ends somebody wants to be told of, or whose success closes an incident."""
+    if not _OF_EACH_RUN.isdisjoint(interests.kinds):
+        for finish in batch:
+            finish.tells = True
+    elif interests.open:
+        for finish in batch:
+            if (finish.schedule or finish.name) in interests.open:
+                finish.tells = True
 
 
 def _let_go(finishes: Sequence[Finish]) -> None:

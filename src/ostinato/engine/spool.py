@@ -139,6 +139,8 @@ class Spool:
             return await self._put([unstorable(batch[0], one_line(error))])
 
     async def _put(self, batch: Sequence[Finish]) -> Sequence[RunId]:
+        for finish in batch:
+            finish.tells = True  # nobody knows here yet who wants to be told of what
         finished = await self._runs.finish_runs(batch)
         self._announcer.ended(finished.as_written(batch), finished)
         return finished.lost
@@ -170,6 +172,7 @@ def _finish(row: dict[str, Any]) -> Finish:
             "output": [OutputPart(**part) for part in row["output"]],
             "conversation": None if conversation is None else Conversation(**conversation),
             "usage": None if usage is None else SessionUsage(*usage),
+            "notify": tuple(row.get("notify", ())),
         }
     )
 

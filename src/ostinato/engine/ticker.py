@@ -106,9 +106,9 @@ class Ticker:
                 # All that fitted waits for its due time: do without looking ahead this once.
                 lookahead = 0
                 continue
-            moved = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
-            self._count(due.schedules, plans, moved)
-            self._announcer.fired(due.schedules, plans, moved, now)
+            fired = await self.attendance.ask(self._schedules.record_fires(plans, now), look)
+            self._count(due.schedules, plans, fired.moved)
+            self._announcer.fired(due.schedules, plans, fired, now)
             self._recorded()
         return wake_at
 

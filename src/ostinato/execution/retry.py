@@ -77,6 +77,7 @@ def decide(
         case _:
             assert_never(outcome.kind)
     finish.begun = outcome.begun
+    finish.notify = policy.notify
     check_transition(RunState.RUNNING, finish.state)
     # With the schedule goes the row: of work that was not done, it must stay and say so.
     is_done = finish.state is RunState.SUCCEEDED
@@ -109,6 +110,7 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
         due_at=run.due_at,
         count=run.count,
         name=counted_as(run.task, run.schedule, run.kind),
+        project=run.project,
     )
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from ostinato.models.ids import NodeId, RunId
+from ostinato.models.ids import IncidentId, NodeId, RunId
 from ostinato.models.states import Cause, RunState
 
 __all__ = ["AppEvent", "AppEventKind", "AppEventName"]
@@ -36,6 +36,10 @@ class AppEventKind(StrEnum):
     """A schedule was switched off: its breaker tripped, or its timing cannot be computed."""
     SCHEDULE_RECOVERED = "schedule.recovered"
     """A scheduled run succeeded after others of its schedule had failed, or a broken schedule was enabled."""
+    INCIDENT_OPENED = "incident.opened"
+    """Something began to fail, for a cause that it did not fail for before."""
+    INCIDENT_CLOSED = "incident.closed"
+    """It recovered."""
     NODE_LOST = "node.lost"
     """This node declared another one lost."""
     LANE_PAUSED = "lane.paused"
@@ -51,6 +55,8 @@ AppEventName = Literal[
     "due.missed",
     "schedule.broken",
     "schedule.recovered",
+    "incident.opened",
+    "incident.closed",
     "node.lost",
     "lane.paused",
 ]
@@ -83,3 +89,7 @@ class AppEvent:
     """The node that was lost."""
     lane: str | None = None
     """The lane that was paused."""
+    incident: IncidentId | None = None
+    """The number of the incident; `count` says how many failures it stands for."""
+    subject: str | None = None
+    """What the incident is about: a schedule, a task, or a kind of work."""

@@ -6,8 +6,8 @@ deliveries of it, in the same transaction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ from ostinato.models.notification import NoticeKind
 __all__ = [
     "FAILINGS",
     "LATE",
+    "NO_INTERESTS",
     "REOPENS_WITHIN",
     "SWITCHED_OFF",
     "Incident",
@@ -138,3 +139,14 @@ class Interests:
     """Subjects that have an open incident: a success closes it."""
     next_at: Micros | None = None
     """When the first delivery, or the first summary, is due."""
+
+    def after(self, changes: Iterable[IncidentChange]) -> Interests:
+        """The same, once incidents have opened and closed."""
+        subjects = set(self.open)
+        for change in changes:
+            # Of several of a subject one may still be open: then the next look says so.
+            (subjects.add if change.opened else subjects.discard)(change.subject)
+        return replace(self, open=frozenset(subjects))
+
+
+NO_INTERESTS = Interests()

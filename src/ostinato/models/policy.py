@@ -51,6 +51,7 @@ __all__ = [
     "check_whole",
     "load_policy",
     "make_policy",
+    "notify_of",
     "plain",
     "policy_json",
     "policy_text",
@@ -176,3 +177,11 @@ def load_policy(text: str) -> Policy:
         return make_policy(given)
     except (msgspec.DecodeError, InvalidInput) as error:
         raise NotLoadable(f"its policy is not readable: {error}") from error
+
+
+def notify_of(text: str) -> tuple[str, ...]:
+    """Who is told, as a stored policy says; nobody, if it cannot be read."""
+    try:
+        return load_policy(text).notify
+    except NotLoadable:
+        return ()

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from ostinato.clock import Micros, micros_of
 from ostinato.models.budget import UNKNOWN
 from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.incident import SWITCHED_OFF, Notice
+from ostinato.models.notification import NoticeKind
 from ostinato.models.output import OutputPart
 from ostinato.models.policy import Policy, policy_text
 from ostinato.models.project import Conversation
@@ -38,8 +40,12 @@ __all__ = [
     "RunFilter",
     "SessionUsage",
     "StoredWork",
+    "broken_notice",
     "cancelled",
+    "concerns_people",
     "ended_as",
+    "is_failing",
+    "notice_of",
     "queued_run",
     "stored_work",
     "tells",
@@ -313,6 +319,11 @@ class Finish:
     count: int = 1
     name: str = ""
     """What it is counted under: its task, its schedule, or its kind of work."""
+    project: str | None = None
+    notify: Sequence[str] = ()
+    """Who is told of it, as its policy says."""
+    tells: bool = False
+    """Whether somebody may want to be told of it, whatever its policy says."""
     recorded: Callable[[], None] | None = None
     """Called by the recorder when this is written, or is nobody's business any more."""
 
@@ -385,7 +396,47 @@ def unstorable(finish: Finish, why: str) -> Finish:
         cost=None if finish.cost is None else UNKNOWN,
         usage=finish.usage,
         abandoned=True,
+        project=finish.project,
+        notify=finish.notify,
     )
+
+
+def is_failing(finish: Finish) -> bool:
+    """Whether it ended in a way that people have to know of."""
+    return finish.state is RunState.FAILED or finish.cause == "errors"
+
+
+def concerns_people(finish: Finish) -> bool:
+    """Whether somebody may have to be told of this end."""
+    return bool(finish.tells or finish.notify) or is_failing(finish)
+
+
+def notice_of(finish: Finish) -> Notice:
+    """What is told of an end."""
+    kind = NoticeKind.RUN
+    if is_failing(finish):
+        kind = NoticeKind.FAILED
+    elif finish.state is RunState.SUCCEEDED:
+        kind = NoticeKind.SUCCEEDED
+    return Notice(
+        kind,
+        finish.schedule or finish.name,
+        finish.finished_at,
+        cause=str(finish.cause or finish.state),
+        reason=finish.reason,
+        run=finish.id,
+        schedule=finish.schedule,
+        schedule_id=finish.schedule_id,
+        project=finish.project,
+        due_at=finish.due_at,
+        notify=finish.notify,
+        closes=kind is NoticeKind.SUCCEEDED,
+    )
+
+
+def broken_notice(finish: Finish) -> Notice:
+    """What is told of a schedule that this end switched off."""
+    return replace(notice_of(finish), kind=NoticeKind.BROKEN, cause=SWITCHED_OFF, reason=finish.broken, closes=False)
 
 
 def tells(finishes: Iterable[Finish]) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +15,9 @@ import msgspec
 
 from ostinato.clock import Micros, from_micros
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.policy import Policy, load_policy
+from ostinato.models.incident import SWITCHED_OFF, Notice
+from ostinato.models.notification import NoticeKind
+from ostinato.models.policy import Policy, load_policy, notify_of
 from ostinato.models.run import Ending, NewRun, Run
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, Work
@@ -290,6 +293,30 @@ class DueSchedule:
             project=self.project,
         )
 
+    def notice(self, kind: NoticeKind, cause: str, reason: str | None, at: Micros, run: NewRun | None = None) -> Notice:
+        """What is told of it, or of due times of it that nothing is executed for."""
+        return Notice(
+            kind,
+            self.name,
+            at,
+            cause=cause,
+            reason=reason,
+            schedule=self.name,
+            schedule_id=self.id,
+            project=self.project,
+            count=1 if run is None else run.count,
+            due_at=None if run is None else run.due_at,
+            notify=notify_of(self.policy),
+        )
+
+    def notices(self, runs: Sequence[NewRun], broken: str | None, at: Micros) -> tuple[Notice, ...]:
+        """What is told of rows of it that are recorded at their end, and of why it was switched off."""
+        missed = [run for run in runs if run.state is RunState.MISSED and run.cause is not None]
+        told = [self.notice(NoticeKind.MISSED, str(run.cause), run.reason, at, run) for run in missed]
+        if broken is not None:
+            told.append(self.notice(NoticeKind.BROKEN, SWITCHED_OFF, broken, at))
+        return tuple(told)
+
 
 @dataclass(frozen=True, slots=True)
 class FirePlan:
@@ -309,3 +336,5 @@ class FirePlan:
     """Active runs that the newer one replaces."""
     ending: Ending | None = None
     """Why those end."""
+    notices: tuple[Notice, ...] = ()
+    """What people are told of it."""

@@ -21,8 +21,19 @@ from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
 from ostinato.stores.notifications import NotificationCounts, NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
-from ostinato.stores.runs import Bound, Cancelled, Claim, Claimed, Finished, RunCounts, RunStore, Stale, StateCount
-from ostinato.stores.schedules import RECORDED_AHEAD, Due, ScheduleStore
+from ostinato.stores.runs import (
+    Bound,
+    Cancelled,
+    Claim,
+    Claimed,
+    Finished,
+    RunCounts,
+    RunStore,
+    Stale,
+    StateCount,
+    Told,
+)
+from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
@@ -35,6 +46,7 @@ __all__ = [
     "Cleared",
     "Due",
     "Finished",
+    "Fired",
     "LaneStore",
     "NodeStore",
     "NotificationCounts",
@@ -50,6 +62,7 @@ __all__ = [
     "Stale",
     "StateCount",
     "Store",
+    "Told",
     "WakeHints",
     "Watch",
 ]

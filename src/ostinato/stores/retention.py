@@ -10,7 +10,18 @@ from ostinato.models.budget import day_of
 from ostinato.models.policy import Keep, load_policy
 from ostinato.stores.upkeep import PruneCursor, UpkeepStore
 
-__all__ = ["AUDIT_KEPT", "EVENTS_KEPT", "NODE_KEPT", "TOKEN_KEPT", "keep_of", "old_day", "past_age", "sweep"]
+__all__ = [
+    "AUDIT_KEPT",
+    "DELIVERIES_KEPT",
+    "EVENTS_KEPT",
+    "INCIDENTS_KEPT",
+    "NODE_KEPT",
+    "TOKEN_KEPT",
+    "keep_of",
+    "old_day",
+    "past_age",
+    "sweep",
+]
 
 NODE_KEPT: Micros = 24 * 3_600 * 1_000_000
 """How long a lost node stays visible."""
@@ -20,6 +31,10 @@ TOKEN_KEPT: Micros = 30 * NODE_KEPT
 """How long a token stays visible after it has expired."""
 AUDIT_KEPT: Micros = 400 * NODE_KEPT
 """How long it is known who did what."""
+DELIVERIES_KEPT: Micros = 30 * NODE_KEPT
+"""How long it is known who was told of what."""
+INCIDENTS_KEPT: Micros = 90 * NODE_KEPT
+"""How long incidents stay after they have closed."""
 _SPENDING_KEPT: Micros = 30 * NODE_KEPT
 """How long it is known what a day of a budget has used."""
 _STEP = 1_000

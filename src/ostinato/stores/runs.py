@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ostinato.clock import Micros
 from ostinato.models.given_up import GivenUp
 from ostinato.models.ids import NodeId, RunId, ScheduleId
+from ostinato.models.incident import IncidentChange
 from ostinato.models.live import Changes, Position
 from ostinato.models.output import OutputPart
 from ostinato.models.run import ClaimedRun, Ending, Finish, NewRun, Report, Run, RunFilter
 from ostinato.models.states import Cause, RunState
 
-__all__ = ["Bound", "Cancelled", "Claim", "Claimed", "Finished", "RunCounts", "RunStore", "Stale", "StateCount"]
+__all__ = [
+    "NOTHING_TOLD",
+    "Bound",
+    "Cancelled",
+    "Claim",
+    "Claimed",
+    "Finished",
+    "RunCounts",
+    "RunStore",
+    "Stale",
+    "StateCount",
+    "Told",
+]
+
+
+class Told(NamedTuple):
+    """What came of notices that were recorded with what they tell."""
+
+    incidents: Sequence[IncidentChange] = ()
+    """Those that opened and closed."""
+    owed: bool = False
+    """Whether there is something to send."""
+
+
+NOTHING_TOLD = Told()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,8 @@ class Finished:
     claimed: Claimed = Claimed()
     instead: Sequence[Finish] = ()
     """What was written for runs that were to be tried again, and that somebody had asked to cancel meanwhile."""
+    told: Told = NOTHING_TOLD
+    """What people are told of it."""
 
     def as_written(self, batch: Sequence[Finish]) -> Sequence[Finish]:
         """This batch with what was written instead."""

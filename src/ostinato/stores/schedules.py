@@ -21,9 +21,9 @@ from ostinato.models.schedule import (
     ScheduleRow,
     ScheduleState,
 )
-from ostinato.stores.runs import StateCount
+from ostinato.stores.runs import NOTHING_TOLD, StateCount, Told
 
-__all__ = ["RECORDED_AHEAD", "Due", "ScheduleStore"]
+__all__ = ["RECORDED_AHEAD", "Due", "Fired", "ScheduleStore"]
 
 RECORDED_AHEAD: Micros = 2 * SECOND
 """A due time this near may have been recorded ahead of its time, by a right clock."""
@@ -36,6 +36,16 @@ class Due:
     schedules: Sequence[DueSchedule]
     next_at: Micros | None
     """The earliest due time past the horizon, or the first one left out by the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """What became of plans."""
+
+    moved: Sequence[ScheduleId] = ()
+    """The schedules that were moved on; the others lost a race."""
+    told: Told = NOTHING_TOLD
+    """What people are told of it."""
 
 
 class ScheduleStore(Protocol):
@@ -119,9 +129,9 @@ class ScheduleStore(Protocol):
         """How many schedules have their next due time from each edge up to the next one: one number less than edges."""
         ...
 
-    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
-        """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs
-        and move the schedule on. Answers the schedules that were moved; the others lost a race."""
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
+        """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs,
+        move the schedule on, and tell people what they have to know of it."""
         ...
 
     async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ostinato.models.ids import RunId
-from ostinato.models.run import Finish
+from ostinato.models.run import Finish, concerns_people
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.postgres.events import telling
 from ostinato.stores.postgres.query import Connection, fetch, numbers, texts
@@ -60,6 +60,7 @@ def _is_plain(finish: Finish) -> bool:
         and not finish.given_up
         and finish.conversation is None
         and finish.cause is not Cause.NODE_LOST
+        and not concerns_people(finish)
     )
 
 

@@ -65,13 +65,13 @@ class PostgresRuns(Runs[Connection]):
         if claim is None:
             if not finishes:
                 return Finished()
-            lost, broken, instead = await self._database.send(
+            lost, broken, instead, told = await self._database.send(
                 finish, wakes=tells(finishes), once=once, sessions=sessions
             )
-            return Finished(lost, broken, instead=instead)
+            return Finished(lost, broken, instead=instead, told=told)
         written, claimed = await self._write_and_claim(finish if finishes else None, claim, sessions, once=once)
-        lost, broken, instead = written or Written()
-        return Finished(lost, broken, claimed, instead)
+        lost, broken, instead, told = written or Written()
+        return Finished(lost, broken, claimed, instead, told)
 
     async def _write_and_claim(
         self, operation: Operation[Written] | None, claim: Claim, sessions: Collection[str] = (), *, once: bool = False

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.schedule import FirePlan
-from ostinato.stores.base import Due
+from ostinato.stores.base import Due, Fired
 from ostinato.stores.postgres.database import Database
 from ostinato.stores.postgres.given_up import GIVEN_UP_OF
 from ostinato.stores.postgres.query import Connection, booleans, fetch, fetch_value, numbers, texts
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
+from ostinato.stores.sql.telling import tell
 
 __all__ = ["PostgresSchedules"]
 
@@ -62,7 +63,7 @@ class PostgresSchedules(Schedules[Connection]):
 
         return await self._database.read(look)
 
-    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
         # In the order of their ids, so that two nodes that fire the same schedules wait and do not deadlock.
         first: dict[ScheduleId, FirePlan] = {}
         for plan in plans:
@@ -71,7 +72,7 @@ class PostgresSchedules(Schedules[Connection]):
         values = (now, *_moves(sorted_plans))
         ids = values[1]
 
-        async def record(connection: Connection) -> list[ScheduleId]:
+        async def record(connection: Connection) -> Fired:
             # Locked in a statement of its own, so that the next one sees every run that was inserted meanwhile.
             await connection.execute(
                 "SELECT id FROM schedules WHERE id = ANY (%s::bigint[]) ORDER BY id FOR NO KEY UPDATE", (ids,)
@@ -82,11 +83,12 @@ class PostgresSchedules(Schedules[Connection]):
                 if plan.ending is not None:
                     await cancel_now(connection, self._parts, plan.cancel, plan.ending, now)
             await self._parts.insert_fires(connection, [run for plan in fired for run in plan.runs], now)
-            return [id for id in first if id in moved]
+            told = await tell(connection, [notice for plan in fired for notice in plan.notices], now)
+            return Fired([id for id in first if id in moved], told)
 
         sessions = {run.session for plan in sorted_plans for run in plan.runs if run.session is not None}
         # A second time no schedule is where it was read: nothing is moved, and no row made.
-        return await self._database.write(record, wakes=True, once=False, sessions=sessions) if plans else []
+        return await self._database.write(record, wakes=True, once=False, sessions=sessions) if plans else Fired([])
 
 
 def _moves(plans: Sequence[FirePlan]) -> tuple[str | None, ...]:

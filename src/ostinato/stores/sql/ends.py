@@ -13,11 +13,15 @@ from typing import TypeVar
 from ostinato.clock import Micros
 from ostinato.models.event import EventKind
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import Notice
+from ostinato.models.notification import NoticeKind
+from ostinato.models.policy import notify_of
 from ostinato.models.run import Ending
 from ostinato.models.states import RunState, check_transition
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.events import note_runs
 from ostinato.stores.sql.parts import Parts
+from ostinato.stores.sql.telling import tell
 
 __all__ = ["end_queued", "wait_for_finish"]
 
@@ -27,6 +31,11 @@ _END = """
 UPDATE runs SET state = :state, cause = :cause, reason = :reason, finished_at = :now, waiting = FALSE
 WHERE id = ANY (:ids::bigint[]) AND state = 'queued' RETURNING id, schedule_id, session
 """
+_ENDED = """
+SELECT r.id, coalesce(s.name, r.task, r.kind), s.name, r.schedule_id, r.project, r.policy, r.due_at
+FROM runs r LEFT JOIN schedules s ON s.id = r.schedule_id WHERE r.id = ANY (:ids::bigint[]) ORDER BY r.id
+"""
+_TOLD = frozenset({RunState.EXPIRED, RunState.FAILED})
 _LOCK = "SELECT id FROM schedules WHERE id = :id AND after_finish IS NOT NULL FOR NO KEY UPDATE"
 _WAIT = """
 UPDATE schedules SET next_at = NULL
@@ -43,12 +52,37 @@ async def end_queued(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Endin
     await parts.lock_ends(db, ids)
     rows = await db.fetch(_END, {"ids": sorted(ids), "state": ending.state, **ending._asdict(), "now": now})
     ended = sorted(RunId(id) for id, _, _ in rows)
+    if ended and ending.state in _TOLD:
+        await _tell(db, ended, ending, now)
     await parts.count_from_finish(db, {schedule_id: now for _, schedule_id, _ in rows if schedule_id is not None})
     sessions = {session for _, _, session in rows if session is not None}
     if sessions:
         await note_runs(db, EventKind.DROPPED if ending.state is RunState.SKIPPED else EventKind.FINISHED, ended, now)
         await parts.give_turns(db, sessions)
     return ended
+
+
+async def _tell(db: Connection, ended: Sequence[RunId], ending: Ending, now: Micros) -> None:
+    """People have to know of what was to be done and was not."""
+    notices = []
+    for id, subject, schedule, schedule_id, project, policy, due_at in await db.fetch(_ENDED, {"ids": ended}):
+        kind = NoticeKind.MISSED if ending.state is RunState.EXPIRED else NoticeKind.FAILED
+        notices.append(
+            Notice(
+                kind,
+                subject,
+                now,
+                cause=ending.cause,
+                reason=ending.reason,
+                run=id,
+                schedule=schedule,
+                schedule_id=schedule_id,
+                project=project,
+                due_at=due_at,
+                notify=notify_of(policy),
+            )
+        )
+    await tell(db, notices, now)
 
 
 async def wait_for_finish(db: Connection, schedule_id: ScheduleId | None, now: Micros) -> None:

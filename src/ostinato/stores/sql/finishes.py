@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from ostinato.models.ids import RunId, ScheduleId
-from ostinato.models.run import Finish, cancelled
+from ostinato.models.run import Finish, broken_notice, cancelled, concerns_people, notice_of
 from ostinato.models.session import used
 from ostinato.models.states import Cause, RunState
 from ostinato.stores.rows import load_ending
+from ostinato.stores.runs import NOTHING_TOLD, Told
 from ostinato.stores.sql.access import REMOVED_AFTER_RUN
 from ostinato.stores.sql.budgets import settle_costs
 from ostinato.stores.sql.connection import Connection, Values
@@ -21,6 +22,7 @@ from ostinato.stores.sql.given_up import mark_given_up
 from ostinato.stores.sql.output import drop_tails, keep_tails
 from ostinato.stores.sql.parts import Parts
 from ostinato.stores.sql.pauses import end_pauses, find_paused
+from ostinato.stores.sql.telling import tell
 
 __all__ = ["Written", "find_lost", "finish_all"]
 
@@ -33,6 +35,7 @@ class Written(NamedTuple):
     lost: Sequence[RunId] = ()
     broken: Sequence[ScheduleId] = ()
     instead: Sequence[Finish] = ()
+    told: Told = NOTHING_TOLD
 
 
 # Locked, so that whoever asks from here on waits, and then finds the run queued.
@@ -123,7 +126,19 @@ async def finish_all(db: C, parts: Parts[C], finishes: Sequence[Finish]) -> Writ
         finishes = [finish for finish in finishes if finish.id in done]
         ended = [finish for finish in ended if finish.id in done]
     await _leave(db, parts, finishes)
-    return Written(lost, await _follow(db, parts, ended), instead)
+    broken = await _follow(db, parts, ended)
+    return Written(lost, broken, instead, await _tell(db, ended, broken))
+
+
+async def _tell(db: Connection, ended: Sequence[Finish], broken: Sequence[ScheduleId]) -> Told:
+    """Whatever people may have to know of these ends, and of the schedules that they switched off."""
+    concerning = [finish for finish in ended if concerns_people(finish)]
+    if not concerning:
+        return NOTHING_TOLD
+    notices = [notice_of(finish) for finish in concerning]
+    tripped = {finish.schedule_id: finish for finish in ended if finish.breaks and finish.schedule_id in broken}
+    notices += [broken_notice(finish) for finish in tripped.values()]
+    return await tell(db, notices, max(finish.finished_at for finish in concerning))
 
 
 async def _obey_cancels(db: Connection, finishes: Sequence[Finish]) -> Sequence[Finish]:

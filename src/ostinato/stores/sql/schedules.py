@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros
 from ostinato.errors import StoreUnavailable
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import SWITCHED_OFF
 from ostinato.models.pause import ends_pause
 from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
@@ -95,6 +96,14 @@ _SESSIONS = """
 SELECT DISTINCT session FROM runs
 WHERE schedule_id = :id AND state IN ('queued', 'running') AND session IS NOT NULL
 """
+_FORGET_INCIDENTS = """
+UPDATE incidents SET closed_at = last_at, closed_reason = :reason
+WHERE closed_at IS NULL AND subject = (SELECT name FROM schedules WHERE id = :id)
+"""
+_ENABLED_AGAIN = f"""
+UPDATE incidents SET closed_at = :now, closed_reason = 'the schedule was enabled'
+WHERE closed_at IS NULL AND cause = '{SWITCHED_OFF}' AND subject = (SELECT name FROM schedules WHERE id = :id)
+"""
 _UNDECLARED = "s.owner = 'code' AND s.origin = :origin AND NOT s.orphaned AND s.name <> ALL (:declared::text[])"
 _ORPHAN = f"""
 UPDATE schedules AS s SET orphaned = TRUE, next_at = NULL, paused_since = NULL, paused_reason = NULL,
@@ -169,6 +178,8 @@ class Schedules(Generic[C]):
             if not await db.fetch(_CHANGE, values):
                 return False
             await wait_for_finish(db, id, now)
+            if change.broken is None:
+                await db.run(_ENABLED_AGAIN, values)
             if not change.enabled:
                 # Recorded ahead of its due time, which for a disabled schedule never comes.
                 await self._give_up_turns(db, await db.fetch(_TAKE_BACK, values))
@@ -192,6 +203,7 @@ class Schedules(Generic[C]):
             # What runs in a user session holds its turn until it has ended: it is told to, and stays.
             await db.run(_DETACH, values)
             await mark_removed(db, id)
+            await db.run(_FORGET_INCIDENTS, values)
             await db.run("DELETE FROM schedules WHERE id = :id", values)
             await self._give_up_turns(db, sessions)
             return True

@@ -12,7 +12,17 @@ from typing import Any, Generic, TypeVar
 from ostinato.clock import Micros
 from ostinato.models.states import ACTIVE
 from ostinato.stores.invariants import INVARIANTS, broken
-from ostinato.stores.retention import AUDIT_KEPT, EVENTS_KEPT, NODE_KEPT, TOKEN_KEPT, keep_of, old_day, past_age
+from ostinato.stores.retention import (
+    AUDIT_KEPT,
+    DELIVERIES_KEPT,
+    EVENTS_KEPT,
+    INCIDENTS_KEPT,
+    NODE_KEPT,
+    TOKEN_KEPT,
+    keep_of,
+    old_day,
+    past_age,
+)
 from ostinato.stores.sql.access import REQUEST_KEPT
 from ostinato.stores.sql.connection import Connection, Database, Dialect
 from ostinato.stores.upkeep import PruneCursor, Pruned, Status
@@ -71,6 +81,17 @@ RETURNING 1
 """
 _OLD_AUDIT = """
 DELETE FROM audit WHERE id = ANY (ARRAY(SELECT id FROM audit WHERE at < :past ORDER BY at LIMIT :limit)) RETURNING 1
+"""
+_OLD_DELIVERIES = """
+DELETE FROM deliveries WHERE id = ANY (ARRAY(
+    SELECT id FROM deliveries WHERE at < :past AND state NOT IN ('pending', 'sending') ORDER BY at LIMIT :limit
+)) RETURNING 1
+"""
+# With what was told of them.
+_OLD_INCIDENTS = """
+DELETE FROM incidents WHERE id = ANY (ARRAY(
+    SELECT id FROM incidents WHERE closed_at < :past ORDER BY closed_at LIMIT :limit
+)) RETURNING 1
 """
 _LOST_NODES = "DELETE FROM nodes WHERE lost_at < :past RETURNING id"
 _STATES = "SELECT state, count(*) FROM runs GROUP BY state ORDER BY state"
@@ -145,7 +166,7 @@ async def _trim(db: Connection, counts: Mapping[int, int]) -> int:
 
 
 async def _prune_rest(db: Connection, now: Micros, cursor: PruneCursor, limit: int) -> Pruned:
-    """What is no run: events, sessions, budgets, access, the audit log; at last lost nodes."""
+    """What is no run: events, sessions, budgets, access, the audit log, what was told; at last lost nodes."""
     removed = [
         len(await db.fetch(query, {"past": past, "limit": limit}))
         for query, past in (
@@ -158,6 +179,8 @@ async def _prune_rest(db: Connection, now: Micros, cursor: PruneCursor, limit: i
             (_EXPIRED.format(table="tokens", key="id"), now - TOKEN_KEPT),
             (_OLD_REQUESTS[db.dialect], now - REQUEST_KEPT),
             (_OLD_AUDIT, now - AUDIT_KEPT),
+            (_OLD_DELIVERIES, now - DELIVERIES_KEPT),
+            (_OLD_INCIDENTS, now - INCIDENTS_KEPT),
         )
     ]
     if limit in removed:

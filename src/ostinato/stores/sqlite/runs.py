@@ -36,9 +36,9 @@ class SqliteRuns(Runs[Connection]):
 
     async def finish_runs(self, finishes: Sequence[Finish], claim: Claim | None = None) -> Finished:
         async def finish(db: Connection) -> Finished:
-            lost, broken, instead = await finish_all(db, self._parts, finishes)
+            lost, broken, instead, told = await finish_all(db, self._parts, finishes)
             claimed = await claim_now(db, claim) if claim is not None else Claimed()
-            return Finished(lost, broken, claimed, instead)
+            return Finished(lost, broken, claimed, instead, told)
 
         return await self._database.write(finish, wakes=tells(finishes))
 

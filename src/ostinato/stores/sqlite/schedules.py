@@ -11,12 +11,14 @@ import msgspec
 
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import Notice
 from ostinato.models.run import NewRun
 from ostinato.models.schedule import FirePlan
-from ostinato.stores.base import Due
+from ostinato.stores.base import Due, Fired
 from ostinato.stores.rows import DUE_COLUMNS, load_due
 from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.schedules import Schedules
+from ostinato.stores.sql.telling import tell
 from ostinato.stores.sqlite.database import Database
 from ostinato.stores.sqlite.given_up import given_up_of
 from ostinato.stores.sqlite.query import Connection, fetch
@@ -50,12 +52,13 @@ class SqliteSchedules(Schedules[Connection]):
 
         return await self._database.query(look)
 
-    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> list[ScheduleId]:
-        async def record(connection: Connection) -> list[ScheduleId]:
+    async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
+        async def record(connection: Connection) -> Fired:
             moved: list[ScheduleId] = []
             changed: list[ScheduleId] = []
             held = {id for (id,) in fetch(connection, "SELECT id FROM schedules WHERE paused_since IS NOT NULL")}
             runs: list[NewRun] = []
+            notices: list[Notice] = []
             for plan in plans:
                 connection.execute(
                     "UPDATE schedules SET next_at = ?, remaining = ?, enabled = ?, broken = ?, "
@@ -79,6 +82,7 @@ class SqliteSchedules(Schedules[Connection]):
                 if connection.changes():
                     moved.append(plan.schedule_id)
                     runs.extend(plan.runs)
+                    notices.extend(plan.notices)
                     if plan.schedule_id in held or not plan.enabled or plan.broken is not None:
                         changed.append(plan.schedule_id)
                     if plan.ending is not None:
@@ -86,7 +90,7 @@ class SqliteSchedules(Schedules[Connection]):
             # Only of these: a fire is no change, and its update leaves the index of changes alone.
             connection.executemany("UPDATE schedules SET updated_at = ? WHERE id = ?", [(now, id) for id in changed])
             await self._parts.insert_fires(connection, runs, now)
-            return moved
+            return Fired(moved, await tell(connection, notices, now))
 
         return await self._database.write(record, wakes=True)
 

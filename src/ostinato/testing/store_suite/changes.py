@@ -201,7 +201,7 @@ async def updated_at(store: Store, name: str = "report") -> Micros:
 
 async def fired(store: Store, id: ScheduleId, **fields: Any) -> Micros:
     """When the schedule was last changed, after a fire at NOW + 6 minutes."""
-    assert await store.schedules.record_fires([plan(id, **fields)], NOW + 6 * MINUTE) == [id]
+    assert (await store.schedules.record_fires([plan(id, **fields)], NOW + 6 * MINUTE)).moved == [id]
     return await updated_at(store)
 
 

@@ -102,7 +102,7 @@ async def test_a_due_schedule_carries_what_the_planner_needs(store: Store) -> No
 
 async def test_a_fire_inserts_its_runs_and_moves_the_schedule_on(store: Store) -> None:
     id = await put(store)
-    assert await store.schedules.record_fires([plan(id)], NOW) == [id]
+    assert (await store.schedules.record_fires([plan(id)], NOW)).moved == [id]
     (run,) = await store.runs.list_runs(RunFilter())
     assert (run.schedule, run.state, run.trigger) == ("report", RunState.QUEUED, Trigger.SCHEDULE)
     assert run.due_at == from_micros(DUE)
@@ -115,9 +115,9 @@ async def test_a_fire_inserts_its_runs_and_moves_the_schedule_on(store: Store) -
 async def test_many_fires_are_one_call_and_come_back_in_order(store: Store) -> None:
     ids = await put_many(store, [draft(f"s{number}") for number in range(30)])
     plans = [plan(id) for id in reversed(ids)]
-    assert await store.schedules.record_fires(plans, NOW) == list(reversed(ids))
+    assert (await store.schedules.record_fires(plans, NOW)).moved == list(reversed(ids))
     assert await count(store) == 30
-    assert await store.schedules.record_fires([], NOW) == []
+    assert (await store.schedules.record_fires([], NOW)).moved == []
 
 
 async def test_a_collapsed_row_of_missed_due_times_is_at_its_end_already(store: Store) -> None:
@@ -134,22 +134,22 @@ async def test_a_collapsed_row_of_missed_due_times_is_at_its_end_already(store: 
 async def test_who_read_an_older_due_time_writes_nothing(store: Store) -> None:
     id = await put(store)
     await store.schedules.record_fires([plan(id)], NOW)
-    assert await store.schedules.record_fires([plan(id)], NOW) == []
+    assert (await store.schedules.record_fires([plan(id)], NOW)).moved == []
     assert await count(store) == 1
 
 
 async def test_who_read_an_older_version_writes_nothing(store: Store) -> None:
     id = await put(store)
     await store.schedules.change_schedule(id, 1, change(next_at=DUE), NOW)
-    assert await store.schedules.record_fires([plan(id, version=1)], NOW) == []
+    assert (await store.schedules.record_fires([plan(id, version=1)], NOW)).moved == []
     assert await count(store) == 0
-    assert await store.schedules.record_fires([plan(id, version=2)], NOW) == [id]
+    assert (await store.schedules.record_fires([plan(id, version=2)], NOW)).moved == [id]
 
 
 async def test_one_lost_plan_does_not_hold_up_the_others(store: Store) -> None:
     lost, won = await put(store, "lost"), await put(store, "won")
     await store.schedules.remove_schedule(lost)
-    assert await store.schedules.record_fires([plan(lost), plan(won)], NOW) == [won]
+    assert (await store.schedules.record_fires([plan(lost), plan(won)], NOW)).moved == [won]
     assert await count(store) == 1
 
 
@@ -158,7 +158,7 @@ async def test_a_due_time_that_has_its_row_gets_no_second_one(store: Store) -> N
     await store.schedules.record_fires([plan(id)], NOW)
     # The clock went back, and the same due time comes up again.
     again = plan(id, read_next_at=DUE + 5 * MINUTE, runs=(scheduled_run(id, DUE), scheduled_run(id, DUE + 5 * MINUTE)))
-    assert await store.schedules.record_fires([again], NOW) == [id]
+    assert (await store.schedules.record_fires([again], NOW)).moved == [id]
     assert [run.due_at for run in await store.runs.list_runs(RunFilter())] == [
         from_micros(DUE + 5 * MINUTE),
         from_micros(DUE),
@@ -176,12 +176,12 @@ async def test_a_catch_up_counts_as_the_row_of_its_due_time(store: Store) -> Non
 async def test_an_idle_plan_is_refused_when_something_of_it_is_active(store: Store) -> None:
     id = await put(store)
     await store.runs.insert_runs([new_run(schedule_id=id, trigger=Trigger.MANUAL)])
-    assert await store.schedules.record_fires([plan(id, idle=True)], NOW) == []
+    assert (await store.schedules.record_fires([plan(id, idle=True)], NOW)).moved == []
     assert await count(store) == 1
     run = await claim_one(store)
-    assert await store.schedules.record_fires([plan(id, idle=True)], NOW) == []
+    assert (await store.schedules.record_fires([plan(id, idle=True)], NOW)).moved == []
     await store.runs.finish_runs([finish(run)])
-    assert await store.schedules.record_fires([plan(id, idle=True)], NOW) == [id]
+    assert (await store.schedules.record_fires([plan(id, idle=True)], NOW)).moved == [id]
 
 
 async def test_a_plan_may_disable_break_and_count_down(store: Store) -> None:
@@ -231,7 +231,7 @@ async def test_two_nodes_that_fire_the_same_due_time_leave_one_row(first: Store,
         one, other = await asyncio.gather(
             first.schedules.record_fires(plans, NOW), second.schedules.record_fires(plans[::-1], NOW)
         )
-        assert sorted([*one, *other]) == sorted(ids)
+        assert sorted([*one.moved, *other.moved]) == sorted(ids)
     for id in ids:
         runs = await all_runs(first, schedule_id=id)
         assert len(runs) == len({run.due_at for run in runs}) == 10
@@ -244,7 +244,7 @@ async def test_an_idle_plan_and_a_trigger_at_the_same_time_do_not_both_win(first
             first.schedules.record_fires([plan(id, idle=True)], NOW),
             second.runs.trigger_run(new_run(schedule_id=id, trigger=Trigger.MANUAL), 0),
         )
-        assert [bool(fired), triggered is not None].count(True) == 1
+        assert [bool(fired.moved), triggered is not None].count(True) == 1
         assert len(await first.runs.list_runs(RunFilter(schedule_id=id))) == 1
 
 
@@ -268,6 +268,6 @@ async def test_fires_and_ends_of_the_same_schedules_do_not_hold_each_other_up(fi
         ]
         ends = [finish(running[id], RunState.FAILED, breaks=True, break_after=99, broken="x") for id in reversed(ids)]
         async with asyncio.timeout(5):
-            moved, done = await asyncio.gather(first.schedules.record_fires(fires, NOW), second.runs.finish_runs(ends))
-        assert (sorted(moved), list(done.lost)) == (sorted(ids), [])
+            fired, done = await asyncio.gather(first.schedules.record_fires(fires, NOW), second.runs.finish_runs(ends))
+        assert (sorted(fired.moved), list(done.lost)) == (sorted(ids), [])
     assert await count(first) == 8 * 7

@@ -90,7 +90,7 @@ async def test_what_is_held_again_keeps_its_first_since(store: Store) -> None:
 
 async def test_the_next_fire_ends_it(store: Store) -> None:
     id = await held(store)
-    assert await store.schedules.record_fires([plan(id, read_next_at=UNTIL)], UNTIL) == [id]
+    assert (await store.schedules.record_fires([plan(id, read_next_at=UNTIL)], UNTIL)).moved == [id]
     planned = await due(store)
     assert (planned.paused_since, planned.paused_reason) == (None, None)
     assert (await schedule(store)).next_run_reason is None
@@ -98,13 +98,13 @@ async def test_the_next_fire_ends_it(store: Store) -> None:
 
 async def test_a_fire_that_was_planned_before_it_loses(store: Store) -> None:
     id = await held(store)
-    assert await store.schedules.record_fires([plan(id)], NOW) == []
+    assert (await store.schedules.record_fires([plan(id)], NOW)).moved == []
     assert (await due(store)).paused_since == DUE
 
 
 async def test_a_hold_that_was_planned_before_a_fire_loses(store: Store) -> None:
     id = await put(store)
-    assert await store.schedules.record_fires([plan(id)], NOW) == [id]
+    assert (await store.schedules.record_fires([plan(id)], NOW)).moved == [id]
     # The version has not changed, and a row says what became of DUE: it cannot be skipped any more.
     assert not await store.schedules.pause_schedule(id, 1, HOLD, NOW)
     found = await due(store)
@@ -290,10 +290,10 @@ async def test_the_end_of_a_run_by_hand_does_not_bring_a_held_schedule_forward(s
 async def test_two_nodes_that_hold_and_fire_at_once_do_one_of_both(first: Store, second: Store) -> None:
     for number in range(20):
         id = await put(first, f"s{number}")
-        moved, is_held = await asyncio.gather(
+        fired, is_held = await asyncio.gather(
             first.schedules.record_fires([plan(id)], NOW), second.schedules.pause_schedule(id, 1, HOLD, NOW)
         )
-        assert bool(moved) is not is_held, number
+        assert bool(fired.moved) is not is_held, number
         assert (await schedule(second, f"s{number}")).next_run_at == from_micros(UNTIL if is_held else DUE + 5 * MINUTE)
 
 
@@ -318,9 +318,9 @@ async def test_a_fire_and_a_switch_at_once_leave_one_row_of_the_hold(first: Stor
         id = await put(first, f"s{number}")
         assert await first.schedules.pause_schedule(id, 1, HOLD, NOW)
         over = replace(HELD, schedule_id=id)
-        moved, is_switched = await asyncio.gather(
+        fired, is_switched = await asyncio.gather(
             first.schedules.record_fires([plan(id, read_next_at=UNTIL, runs=(over,))], UNTIL),
             second.schedules.change_schedule(id, 1, change(enabled=False, next_at=None), UNTIL),
         )
-        assert moved or is_switched, number
+        assert fired.moved or is_switched, number
         assert [spans(run) for run in await all_runs(first, schedule_id=id)] == [(DUE, UNTIL - 5 * MINUTE, 119)], number

@@ -118,7 +118,7 @@ async def test_the_same_due_time_is_not_put_into_the_session_twice(store: Store)
     await store.schedules.record_fires([in_session(id)], DUE)
     # The clock went back, and the same due time comes up again.
     again = plan(id, read_next_at=DUE + 5 * MINUTE, runs=in_session(id).runs)
-    assert await store.schedules.record_fires([again], DUE) == [id]
+    assert (await store.schedules.record_fires([again], DUE)).moved == [id]
     assert (await session(store)).queued == 1
     assert len(await events(store)) == 1
 

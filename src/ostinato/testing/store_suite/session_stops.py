@@ -128,7 +128,7 @@ async def test_a_fire_that_was_on_its_way_when_all_was_stopped_is_stale(store: S
         id = await put(store, name, next_at=NOW)
         fire = scheduled_run(id, NOW, session="s", waiting=True, mode=Mode.QUEUE)
         await stop_all(store, now=NOW + 5)
-        assert await store.schedules.record_fires([plan(id, read_next_at=NOW, runs=(fire,))], began) == [id]
+        assert (await store.schedules.record_fires([plan(id, read_next_at=NOW, runs=(fire,))], began)).moved == [id]
         (run,) = await store.runs.list_runs(RunFilter(schedule_id=id))
         assert (run.state, ending(run)) == (state, STALE if state is RunState.SKIPPED else None)
 

@@ -1,0 +1,277 @@
+"""What is told of what was recorded: notices become incidents and deliveries, inside the transaction that records.
+
+finishes.py, ends.py and each store's `record_fires` call it. Of one subject and cause there is one open incident, told
+when it opens; a success closes it. Subjects are gone through in one order, so that two nodes wait and do not deadlock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ostinato.clock import Micros
+from ostinato.errors import InvalidInput
+from ostinato.models.ids import IncidentId
+from ostinato.models.incident import FAILINGS, REOPENS_WITHIN, SWITCHED_OFF, IncidentChange, Notice
+from ostinato.models.notification import NoticeKind, parse_subscription
+from ostinato.stores.runs import NOTHING_TOLD, Told
+from ostinato.stores.sql.connection import Connection, Values
+from ostinato.stores.sql.deliveries import new_key
+from ostinato.stores.sql.incidents import CHANGE_COLUMNS, load_change
+
+__all__ = ["tell"]
+
+_MORE = "count = count + :count, last_at = :at, reason = :reason, last_run = coalesce(:run::bigint, last_run)"
+_COUNT_ON = f"""
+UPDATE incidents SET {_MORE}
+WHERE subject = :subject AND cause = :cause AND closed_at IS NULL RETURNING {CHANGE_COLUMNS}
+"""
+_REOPEN = f"""
+UPDATE incidents SET {_MORE},
+                     closed_at = NULL, closed_reason = NULL, reopened = reopened + 1, acked_at = NULL, acked_by = NULL
+WHERE id = (SELECT max(id) FROM incidents WHERE subject = :subject AND cause = :cause AND closed_at > :since)
+  AND closed_at IS NOT NULL
+RETURNING {CHANGE_COLUMNS}
+"""
+# Whoever comes second to the same one counts on it.
+_OPEN = f"""
+INSERT INTO incidents (subject, cause, kind, opened_at, last_at, count, reason, first_run, last_run, schedule, project)
+VALUES (:subject, :cause, :kind, :at, :at, :count, :reason, :run, :run, :schedule, :project)
+ON CONFLICT (subject, cause) WHERE closed_at IS NULL
+DO UPDATE SET count = incidents.count + excluded.count, last_at = excluded.last_at, reason = excluded.reason,
+              last_run = coalesce(excluded.last_run, incidents.last_run)
+RETURNING {CHANGE_COLUMNS}
+"""
+# A schedule that is still off has not recovered, whatever somebody ran of it by hand.
+_CLOSE = f"""
+UPDATE incidents SET closed_at = :at, closed_reason = 'it succeeded'
+WHERE subject = :subject AND closed_at IS NULL
+  AND (cause <> '{SWITCHED_OFF}' OR NOT EXISTS (SELECT 1 FROM schedules WHERE name = :subject AND broken IS NOT NULL))
+RETURNING {CHANGE_COLUMNS}
+"""
+_TOLD = """
+SELECT channel, kind, state, at, data, id FROM deliveries WHERE incident_id = :id AND state <> 'dropped' ORDER BY id
+"""
+_DROP = "UPDATE deliveries SET state = 'dropped', error = :error WHERE id = ANY (:ids::bigint[]) AND state = 'pending'"
+_CHANNELS = "SELECT name, cool_down FROM channels"
+_RULES = "SELECT channel, kinds, project FROM rules"
+_OWE = """
+INSERT INTO deliveries (key, at, channel, kind, subject, ready_at, incident_id, run_id, schedule, data)
+SELECT d.key, :now::bigint, d.channel, d.kind, d.subject, d.ready_at, d.incident_id, d.run_id, d.schedule, d.data
+FROM unnest(:keys::text[], :channels::text[], :kinds::text[], :subjects::text[], :ready::bigint[], :incidents::bigint[],
+            :runs::bigint[], :schedules::text[], :data::text[])
+     d (key, channel, kind, subject, ready_at, incident_id, run_id, schedule, data)
+"""
+_AGAIN = "again"
+"""Marks a delivery that waits for the end of a cool-down: if the incident closes before, nobody is told."""
+_RECOVERED_BEFORE = "it had recovered before it was told again"
+_FIRST = (NoticeKind.ANSWER, NoticeKind.BROKEN, NoticeKind.LATE, NoticeKind.FAILED, NoticeKind.RECOVERED)
+"""Of several kinds about one run, a channel gets the first of these, or whatever there is."""
+
+
+class _Owed(NamedTuple):
+    """A delivery to be written."""
+
+    channel: str
+    kind: NoticeKind
+    notice: Notice
+    incident: IncidentId | None
+    ready_at: Micros
+    again: bool
+
+
+async def tell(db: Connection, notices: Sequence[Notice], now: Micros) -> Told:
+    """Open, count on and close incidents, and owe channels what they are to be told."""
+    if not notices:
+        return NOTHING_TOLD
+    telling = _Telling(db, now)
+    in_order = sorted(notices, key=lambda notice: notice.subject)
+    for subject, told in groupby(in_order, key=lambda notice: notice.subject):
+        await telling.go_through(subject, list(told))
+    return Told(tuple(telling.changes), await telling.owe())
+
+
+class _Telling:
+    """One call of `tell`. Rules and channels are read once, and only if they are asked for."""
+
+    def __init__(self, db: Connection, now: Micros) -> None:
+        self._db = db
+        self._now = now
+        self._channels: dict[str, Micros] | None = None
+        self._rules: list[tuple[str, frozenset[str], str | None]] = []
+        self._owed: dict[tuple[str, object], _Owed] = {}
+        self.changes: list[IncidentChange] = []
+
+    async def go_through(self, subject: str, notices: Sequence[Notice]) -> None:
+        """What happened to one subject, in its order; failures of one cause are counted together."""
+        failures: dict[str, Notice] = {}
+        for notice in notices:
+            if notice.kind in FAILINGS and notice.cause is not None:
+                before = failures.pop(notice.cause, None)
+                failures[notice.cause] = notice if before is None else _joined(before, notice)
+                await self._to_each_run(notice)
+                continue
+            if notice.closes:
+                await self._fail(failures)
+                failures = {}
+                await self._close(subject, notice)
+            await self._to_each_run(notice)
+        await self._fail(failures)
+
+    async def _fail(self, failures: dict[str, Notice]) -> None:
+        for cause in sorted(failures):
+            await self._open(failures[cause])
+
+    async def _open(self, notice: Notice) -> None:
+        values: Values = {
+            "subject": notice.subject,
+            "cause": notice.cause,
+            "kind": notice.kind,
+            "at": notice.at,
+            "since": notice.at - REOPENS_WITHIN,
+            "count": notice.count,
+            "reason": notice.reason,
+            "run": notice.run,
+            "schedule": notice.schedule,
+            "project": notice.project,
+        }
+        if await self._db.fetch(_COUNT_ON, values):
+            return
+        reopened = await self._db.fetch(_REOPEN, values)
+        rows = reopened or await self._db.fetch(_OPEN, values)
+        change = load_change(rows[0], True, notice.at)
+        if not reopened and change.count != notice.count:
+            return  # somebody else opened it meanwhile
+        self.changes.append(change)
+        told = await self._db.fetch(_TOLD, {"id": change.id}) if reopened else []
+        for channel in await self._wanting(notice):
+            said = [row for row in told if row[0] == channel]
+            await self._open_for(channel, notice, change.id, said)
+
+    async def _open_for(self, channel: str, notice: Notice, id: IncidentId, said: Sequence[Any]) -> None:
+        """Tell a channel, once its cool-down is over, if it was told of this incident before."""
+        channels = await self._known()
+        ready_at = self._now
+        if said:
+            ready_at = max(ready_at, said[-1][3] + channels[channel])
+        self._add(_Owed(channel, notice.kind, notice, id, ready_at, again=ready_at > self._now))
+
+    async def _close(self, subject: str, notice: Notice) -> None:
+        """It succeeded: end what is open, and tell those who were told."""
+        for row in await self._db.fetch(_CLOSE, {"subject": subject, "at": notice.at}):
+            change = load_change(row, False, notice.at)
+            self.changes.append(change)
+            waiting: list[int] = []
+            told: dict[str, str] = {}
+            for channel, kind, state, _, data, id in await self._db.fetch(_TOLD, {"id": change.id}):
+                if state == "pending" and _AGAIN in msgspec.json.decode(data):
+                    waiting.append(id)
+                    told.pop(channel, None)
+                else:
+                    told[channel] = kind
+            if waiting:
+                await self._db.run(_DROP, {"ids": waiting, "error": _RECOVERED_BEFORE})
+            recovered = replace(
+                notice, kind=NoticeKind.RECOVERED, cause=change.cause, count=change.count, reason=change.reason
+            )
+            wanting = await self._wanting(recovered)
+            for channel, kind in told.items():
+                if channel in wanting and kind != NoticeKind.RECOVERED:
+                    self._add(_Owed(channel, NoticeKind.RECOVERED, recovered, change.id, self._now, again=False))
+
+    async def _to_each_run(self, notice: Notice) -> None:
+        """Those who want to hear of every success, of every run, or wait for the answer of this one."""
+        if notice.run is None:
+            return
+        wanted = {NoticeKind.RUN}
+        if notice.kind is NoticeKind.SUCCEEDED:
+            wanted |= {NoticeKind.SUCCEEDED}
+        for channel, kinds in (await self._subscriptions(notice)).items():
+            if NoticeKind.ANSWER in kinds and notice.kind is not NoticeKind.RUN:
+                self._add(_Owed(channel, NoticeKind.ANSWER, notice, None, self._now, again=False))
+            elif not wanted.isdisjoint(kinds):
+                self._add(_Owed(channel, notice.kind, notice, None, self._now, again=False))
+
+    async def _wanting(self, notice: Notice) -> list[str]:
+        """The channels that want to be told of this kind, by name."""
+        found = await self._subscriptions(notice)
+        return sorted(channel for channel, kinds in found.items() if notice.kind in kinds)
+
+    async def _subscriptions(self, notice: Notice) -> dict[str, frozenset[str]]:
+        """Of what each channel is told that this one concerns, by its policy and by rules."""
+        channels = await self._known()
+        found: dict[str, frozenset[str]] = {}
+        for entry in notice.notify:
+            try:
+                one = parse_subscription(entry)
+            except InvalidInput:  # stored when any text was taken: it names no channel
+                continue
+            if one.channel in channels:
+                found[one.channel] = found.get(one.channel, frozenset()) | one.kinds
+        for channel, kinds, project in self._rules:
+            if project is None or project == notice.project:
+                found[channel] = found.get(channel, frozenset()) | kinds
+        return found
+
+    async def _known(self) -> dict[str, Micros]:
+        """The cool-downs of all channels."""
+        if self._channels is None:
+            rows: list[Any] = await self._db.fetch(_CHANNELS)
+            self._channels = dict(rows)
+            if rows:
+                rules = await self._db.fetch(_RULES)
+                self._rules = [(channel, frozenset(kinds.split(",")), project) for channel, kinds, project in rules]
+        return self._channels
+
+    def _add(self, owed: _Owed) -> None:
+        """One message for each channel about one run, or about one subject."""
+        about = (owed.channel, owed.notice.run or owed.notice.subject)
+        before = self._owed.get(about)
+        if before is None or _rank(owed) < _rank(before):
+            self._owed[about] = owed
+
+    async def owe(self) -> bool:
+        """Write the deliveries; whether there are any."""
+        owed: Iterable[_Owed] = self._owed.values()
+        if not self._owed:
+            return False
+        values = {
+            "now": self._now,
+            "keys": [new_key() for _ in owed],
+            "channels": [one.channel for one in owed],
+            "kinds": [one.kind for one in owed],
+            "subjects": [one.notice.subject for one in owed],
+            "ready": [one.ready_at for one in owed],
+            "incidents": [one.incident for one in owed],
+            "runs": [one.notice.run for one in owed],
+            "schedules": [one.notice.schedule for one in owed],
+            "data": [_data(one) for one in owed],
+        }
+        await self._db.run(_OWE, values)
+        return True
+
+
+def _joined(before: Notice, notice: Notice) -> Notice:
+    return replace(notice, count=before.count + notice.count)
+
+
+def _rank(owed: _Owed) -> tuple[int, bool]:
+    """What goes before; of two alike, the one about an incident."""
+    return _FIRST.index(owed.kind) if owed.kind in _FIRST else len(_FIRST), owed.incident is None
+
+
+def _data(owed: _Owed) -> str:
+    """What the message says besides, as it was when it happened."""
+    notice = owed.notice
+    said: dict[str, Any] = {"cause": notice.cause, "reason": notice.reason, "count": notice.count}
+    if notice.due_at is not None:
+        said["due_at"] = notice.due_at
+    if notice.project is not None:
+        said["project"] = notice.project
+    if owed.again:
+        said[_AGAIN] = True
+    return msgspec.json.encode(said).decode()

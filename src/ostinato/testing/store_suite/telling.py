@@ -1,0 +1,322 @@
+"""What people are told of what was recorded: incidents and deliveries, written in the same transaction."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from ostinato.clock import SECOND, Micros
+from ostinato.models.ids import NodeId
+from ostinato.models.incident import REOPENS_WITHIN, SWITCHED_OFF, Incident, IncidentFilter, IncidentState, Notice
+from ostinato.models.notification import (
+    COOL_DOWN,
+    RULE_KINDS,
+    ChannelDraft,
+    Delivery,
+    DeliveryFilter,
+    DeliveryState,
+    NoticeKind,
+    RuleDraft,
+)
+from ostinato.models.run import WAITED_TOO_LONG, ClaimedRun, Finish
+from ostinato.models.states import Cause, RunState
+from ostinato.stores.base import Finished, Settled, Store
+from ostinato.stores.retention import DELIVERIES_KEPT, INCIDENTS_KEPT
+from ostinato.stores.upkeep import PruneCursor
+from ostinato.testing.store_suite.builders import HOUR, NOW, claim, draft, finish, new_run, plan, put, put_many
+
+PHONE = ChannelDraft("phone", "json://phone.example")
+MAIL = ChannelDraft("mail", "json://mail.example")
+
+
+async def add_channels(store: Store, *, rule: frozenset[NoticeKind] | None = None, project: str | None = None) -> None:
+    """Two channels; with `rule`, the first is told of these kinds."""
+    await store.notifications.put_channel(PHONE, NOW)
+    await store.notifications.put_channel(MAIL, NOW)
+    if rule is not None:
+        await store.notifications.put_rule(RuleDraft("phone", rule, project), NOW)
+
+
+async def end(
+    store: Store,
+    state: RunState = RunState.FAILED,
+    cause: Cause | None = Cause.RAISED,
+    at: Micros = NOW,
+    **fields: Any,
+) -> Finished:
+    """A run of the task `report` ends like this."""
+    run = await start(store)
+    return await store.runs.finish_runs([ended(run, state, cause, at, **fields)])
+
+
+async def start(store: Store) -> ClaimedRun:
+    await store.runs.insert_runs([new_run()])
+    (run,) = (await store.runs.claim_runs(claim(room=1))).runs
+    return run
+
+
+def ended(
+    run: ClaimedRun,
+    state: RunState = RunState.FAILED,
+    cause: Cause | None = Cause.RAISED,
+    at: Micros = NOW,
+    **fields: Any,
+) -> Finish:
+    if state is RunState.SUCCEEDED:
+        cause, fields = None, {"tells": True, **fields}
+    return finish(run, state, cause=cause, finished_at=at, **{"name": "report", **fields})
+
+
+async def incidents(store: Store, state: IncidentState | None = None) -> list[Incident]:
+    return await store.notifications.list_incidents(IncidentFilter(state=state))
+
+
+async def owed(store: Store, state: DeliveryState | None = DeliveryState.PENDING) -> list[Delivery]:
+    """The deliveries, oldest first."""
+    return (await store.notifications.list_deliveries(DeliveryFilter(state=state)))[::-1]
+
+
+async def test_a_failure_opens_an_incident_whoever_is_told(store: Store) -> None:
+    finished = await end(store, reason="boom")
+    (change,) = finished.told.incidents
+    (incident,) = await incidents(store)
+    assert (change.opened, change.id, change.subject, change.cause) == (True, incident.id, "report", "raised")
+    assert (incident.state, incident.count, incident.reason, incident.kind) == ("open", 1, "boom", "failed")
+    assert not finished.told.owed
+    assert await owed(store) == []
+    assert (await store.notifications.interests()).open == {"report"}
+
+
+async def test_the_same_cause_again_is_counted_and_not_told(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    again = await end(store, at=NOW + SECOND, reason="the second")
+    assert again.told == ((), False)
+    (incident,) = await incidents(store)
+    assert (incident.count, incident.reason) == (2, "the second")
+    assert [(one.channel, one.kind) for one in await owed(store)] == [("phone", "failed")]
+
+
+async def test_another_cause_is_another_incident_and_told(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, cause=Cause.TIMED_OUT)
+    assert {incident.cause for incident in await incidents(store)} == {"raised", "timed_out"}
+    assert [one.data["cause"] for one in await owed(store)] == ["raised", "timed_out"]
+
+
+async def test_many_failures_of_one_batch_are_one_incident(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await store.runs.insert_runs([new_run() for _ in range(20)])
+    runs = (await store.runs.claim_runs(claim(room=20))).runs
+    await store.runs.finish_runs([ended(run) for run in runs])
+    (incident,) = await incidents(store)
+    assert incident.count == 20
+    assert len(await owed(store)) == 1
+    assert len(await store.notifications.incident_runs(incident.id, 100)) == 20
+
+
+async def test_a_success_closes_all_incidents_of_its_subject_and_says_how_many_there_were(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store)
+    await end(store, cause=Cause.TIMED_OUT)
+    recovered = await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    assert [(one.opened, one.cause) for one in recovered.told.incidents] == [(False, "raised"), (False, "timed_out")]
+    assert await incidents(store, IncidentState.OPEN) == []
+    (told,) = [one for one in await owed(store) if one.kind is NoticeKind.RECOVERED]  # one message about one run
+    assert told.channel == "phone"
+    assert (await store.notifications.interests()).open == frozenset()
+
+
+async def test_a_failure_and_a_success_of_one_batch_count_in_their_order(store: Store) -> None:
+    await store.runs.insert_runs([new_run() for _ in range(3)])
+    one, two, three = (await store.runs.claim_runs(claim())).runs
+    done = await store.runs.finish_runs(
+        [ended(one), ended(two, RunState.SUCCEEDED), ended(three, cause=Cause.TIMED_OUT)]
+    )
+    assert [(change.opened, change.cause) for change in done.told.incidents] == [
+        (True, "raised"),
+        (False, "raised"),
+        (True, "timed_out"),
+    ]
+    assert [incident.cause for incident in await incidents(store, IncidentState.OPEN)] == ["timed_out"]
+
+
+async def test_what_fails_again_soon_is_the_same_incident_told_after_its_cool_down(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    again = await end(store, at=NOW + 2 * SECOND)
+    assert [change.opened for change in again.told.incidents] == [True]
+    (incident,) = await incidents(store)
+    assert (incident.count, incident.reopened, incident.state) == (2, 1, "open")
+    waiting = (await owed(store))[-1]
+    assert waiting.kind is NoticeKind.FAILED
+    recovered = (await owed(store))[-2]
+    assert (waiting.ready_at - recovered.at).total_seconds() * SECOND == COOL_DOWN
+
+
+async def test_what_recovers_within_its_cool_down_is_told_to_nobody(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    for step in range(4):
+        await end(store, at=NOW + 2 * step * SECOND)
+        await end(store, RunState.SUCCEEDED, at=NOW + (2 * step + 1) * SECOND)
+    assert [one.kind for one in await owed(store)] == ["failed", "recovered"]
+    dropped = await owed(store, DeliveryState.DROPPED)
+    assert [one.error for one in dropped] == ["it had recovered before it was told again"] * 3
+    (incident,) = await incidents(store)
+    assert (incident.count, incident.reopened) == (4, 3)
+
+
+async def test_what_fails_again_after_a_long_time_is_a_new_incident(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await end(store, at=NOW + SECOND + REOPENS_WITHIN)
+    assert [(incident.state, incident.count) for incident in await incidents(store)] == [("open", 1), ("closed", 1)]
+    assert [one.kind for one in await owed(store)] == ["failed", "recovered", "failed"]
+
+
+async def test_a_rule_of_a_project_tells_only_of_that(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS, project="blog")
+    await end(store, name="one", project="shop")
+    await end(store, name="two")
+    await end(store, name="three", project="blog")
+    assert [one.subject for one in await owed(store)] == ["three"]
+
+
+async def test_a_policy_that_only_names_a_channel_tells_it_of_success_and_failure(store: Store) -> None:
+    await add_channels(store)
+    await end(store, RunState.SUCCEEDED, tells=False, notify=("phone",))
+    await end(store, notify=("phone", "mail=missed"))
+    assert [(one.channel, one.kind) for one in await owed(store)] == [("phone", "succeeded"), ("phone", "failed")]
+
+
+async def test_a_channel_that_is_not_there_is_told_nothing(store: Store) -> None:
+    await add_channels(store)
+    assert not (await end(store, notify=("nobody", "no name!", "phone=nonsense"))).told.owed
+
+
+async def test_whoever_wants_every_run_gets_one_message_for_each(store: Store) -> None:
+    await add_channels(store, rule=frozenset({NoticeKind.RUN, NoticeKind.FAILED}))
+    await end(store)
+    await end(store)
+    await end(store, RunState.SUCCEEDED)
+    await end(store, RunState.CANCELLED, Cause.CANCELLED, tells=True)
+    assert [one.kind for one in await owed(store)] == ["failed", "failed", "succeeded", "run"]
+    assert [one.incident is not None for one in await owed(store)] == [True, False, False, False]
+
+
+async def test_an_answer_goes_to_whoever_asked_for_it(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store, RunState.SUCCEEDED, notify=("mail=answer",))
+    await end(store, notify=("mail=answer",))
+    assert [(one.channel, one.kind) for one in await owed(store)] == [
+        ("mail", "answer"),
+        ("mail", "answer"),
+        ("phone", "failed"),
+    ]
+
+
+async def test_a_schedule_that_breaks_is_told_once(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    id = await put(store, "report")
+    await store.schedules.record_fires([plan(id)], NOW)
+    (run,) = (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs
+    broken = finish(
+        run, RunState.FAILED, cause=Cause.RAISED, schedule="report", breaks=True, break_after=1, broken="it failed"
+    )
+    done = await store.runs.finish_runs([broken])
+    assert {change.cause for change in done.told.incidents} == {"raised", SWITCHED_OFF}
+    assert [(one.kind, one.data["reason"]) for one in await owed(store)] == [("broken", "it failed")]
+
+
+async def test_a_run_by_hand_does_not_switch_a_broken_schedule_on(store: Store) -> None:
+    id = await put(store, "report")
+    notice = Notice(NoticeKind.BROKEN, "report", NOW, cause=SWITCHED_OFF, schedule="report")
+    await store.schedules.record_fires([plan(id, next_at=None, enabled=False, broken="no", notices=(notice,))], NOW)
+    (run,) = (await store.runs.claim_runs(claim(now=NOW + HOUR))).runs
+    await store.runs.finish_runs([finish(run, schedule="report", tells=True)])
+    assert [incident.cause for incident in await incidents(store, IncidentState.OPEN)] == [SWITCHED_OFF]
+
+
+async def test_missed_due_times_are_told_with_the_fire_that_records_them(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    id = await put(store, "report")
+    notice = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", reason="nobody", schedule="report", count=7)
+    fired = await store.schedules.record_fires([plan(id, notices=(notice,))], NOW)
+    assert [(change.opened, change.count) for change in fired.told.incidents] == [(True, 7)]
+    assert fired.told.owed
+    assert [(one.kind, one.data["count"]) for one in await owed(store)] == [("missed", 7)]
+    lost = await store.schedules.record_fires([plan(id, notices=(notice,))], NOW)
+    assert lost.told == ((), False)
+
+
+async def test_what_waited_too_long_is_told_as_missed(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    (id,) = await store.runs.insert_runs([new_run(expires_at=NOW - 1)])
+    assert (await store.runs.claim_runs(claim())).runs == []
+    assert [(one.kind, one.run, one.data["cause"]) for one in await owed(store)] == [
+        ("missed", id, WAITED_TOO_LONG.cause)
+    ]
+
+
+async def test_a_finish_that_came_too_late_tells_nothing(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    run = await start(store)
+    await store.runs.finish_runs([ended(run)])
+    assert (await store.runs.finish_runs([ended(run, at=NOW + 5)])).told == ((), False)
+    (incident,) = await incidents(store)
+    assert incident.count == 1
+
+
+async def test_two_nodes_that_fail_at_once_open_one_incident(first: Store, second: Store) -> None:
+    await add_channels(first, rule=RULE_KINDS)
+    for number in range(10):
+        await first.runs.insert_runs([new_run(), new_run()])
+        one, other = (await first.runs.claim_runs(claim(room=2))).runs
+        ends = [[ended(run, name=f"task{number}")] for run in (one, other)]
+        done = await asyncio.gather(first.runs.finish_runs(ends[0]), second.runs.finish_runs(ends[1]))
+        assert sum(len(each.told.incidents) for each in done) == 1
+    assert [incident.count for incident in await incidents(first)] == [2] * 10
+    assert len(await owed(first)) == 10
+
+
+async def test_nodes_that_fail_and_recover_the_same_subjects_do_not_deadlock(first: Store, second: Store) -> None:
+    names = [f"task{number}" for number in range(10)]
+    for _ in range(5):
+        await first.runs.insert_runs([new_run() for _ in range(40)])
+        runs = (await first.runs.claim_runs(claim(room=40))).runs
+        ends = [
+            ended(run, RunState.FAILED if place % 3 else RunState.SUCCEEDED, name=names[place % 10])
+            for place, run in enumerate(runs)
+        ]
+        async with asyncio.timeout(20):
+            await asyncio.gather(first.runs.finish_runs(ends[::2]), second.runs.finish_runs(ends[1::2][::-1]))
+    assert {incident.subject for incident in await incidents(first)} <= set(names)
+
+
+async def test_a_removed_schedule_leaves_no_open_incident(store: Store) -> None:
+    (id,) = await put_many(store, [draft("report")])
+    notice = Notice(NoticeKind.MISSED, "report", NOW, cause="downtime", schedule="report")
+    await store.schedules.record_fires([plan(id, notices=(notice,))], NOW)
+    assert await store.schedules.remove_schedule(id)
+    assert [incident.state for incident in await incidents(store)] == ["closed"]
+
+
+async def test_what_was_told_goes_after_a_while_and_open_incidents_stay(store: Store) -> None:
+    await add_channels(store, rule=RULE_KINDS)
+    await end(store)
+    await end(store, RunState.SUCCEEDED, at=NOW + SECOND)
+    await end(store, cause=Cause.TIMED_OUT, at=NOW + SECOND)
+    for one in await owed(store):
+        (parcel,) = await store.notifications.claim_deliveries(NodeId("n"), NOW + HOUR, [], 1)
+        assert await store.notifications.settle_delivery(
+            NodeId("n"), Settled("phone", parcel.key, [each.id for each in parcel.deliveries], NOW + HOUR)
+        ), one
+    through = PruneCursor(runs_done=True, schedules_done=True)
+    await store.upkeep.prune(NOW + DELIVERIES_KEPT + HOUR, through, 100)
+    assert await owed(store, None) == []
+    await store.upkeep.prune(NOW + INCIDENTS_KEPT + HOUR, through, 100)
+    assert [incident.cause for incident in await incidents(store)] == ["timed_out"]
