@@ -6,15 +6,16 @@ Used by timings, policies and settings alike; pure.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["Duration", "duration_text", "parse_duration"]
+__all__ = ["Duration", "duration_text", "parse_duration", "span", "took"]
 
 Duration = timedelta | float | str
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SHOWN = (("y", 31_536_000), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, seconds in _UNITS.items()}}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
 _LONGEST = timedelta(days=3_652_500)
@@ -81,3 +82,26 @@ def duration_text(value: timedelta) -> str:
         if amount:
             parts.append(f"{amount}{unit}")
     return "".join(parts) or "0s"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its two largest units: `45s`, `4m10s`, `23h59m`, `6d3h`."""
+    rest = max(0, round(seconds))
+    parts: list[str] = []
+    for unit, size in _SHOWN:
+        amount, rest = divmod(rest, size)
+        if amount or parts:
+            parts.append(f"{amount}{unit}" if amount else "")
+        if len(parts) == 2:
+            break
+    return "".join(parts) or "0s"
+
+
+def took(started: datetime | None, finished: datetime | None) -> str:
+    """How long something took: `12ms`, `3.2s`, `4m10s`; empty if it did not start or has not ended."""
+    if started is None or finished is None:
+        return ""
+    seconds = (finished.astimezone(UTC) - started.astimezone(UTC)).total_seconds()
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 60 else span(seconds)

@@ -35,10 +35,10 @@ from ostinato.execution.descriptors import ensure_standard_descriptors
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
 from ostinato.logs import get_logger
-from ostinato.models.incident import NO_INTERESTS
 from ostinato.models.node import NodeBeat
+from ostinato.notifications.sender import Notifier
 from ostinato.plurals import counted
-from ostinato.stores.base import Store, Told
+from ostinato.stores.base import Store
 
 __all__ = ["Engine"]
 
@@ -62,11 +62,10 @@ class Engine:
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
         self.announcer = announcer = Announcer(registry.listeners)
-        self.interests = NO_INTERESTS
-        """What of the runs that end here somebody wants to be told."""
-        announcer.on_told = self._told
+        self.notifier = notifier = self._new_notifier()
+        announcer.on_told = notifier.told
         self.recorder = Recorder(
-            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: self.interests
+            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: notifier.interests
         )
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
@@ -105,7 +104,9 @@ class Engine:
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
-        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
+        self.waker = Waker(
+            store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine, self.notifier.signal
+        )
         self.watchdog = Watchdog(tuning.service_restart_seconds, self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
@@ -148,6 +149,16 @@ class Engine:
             jump_seconds=self.settings.tuning.clock_jump_seconds,
         )
 
+    def _new_notifier(self) -> Notifier:
+        return Notifier(
+            self.store,
+            self.clock,
+            self.settings,
+            lambda: self.id,
+            lambda: self.fence.holds and not self.lease.is_lost,
+            self.statistics.told,
+        )
+
     async def prepare(self, *, takes_work: bool = True) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.
 
@@ -160,7 +171,7 @@ class Engine:
             await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(self.runner.served)
         self.recorder.connect(self.runner, self.dispatcher)
-        self.interests = await self.store.notifications.interests()
+        await self.notifier.learn()
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
@@ -198,6 +209,7 @@ class Engine:
             "waker": self.waker.run,
             "pruner": self.pruner.run,
             "replanner": self.replanner.run,
+            "notifier": self.notifier.run,
             "quarantine": self.quarantine.run,
         }
 
@@ -229,6 +241,7 @@ class Engine:
             await self.recorder.tell_late_ends()
             await self.budgets.look()
             if not started and not was_busy:
+                await self.notifier.send_due()
                 return count
 
     async def step(self) -> int:
@@ -253,7 +266,7 @@ class Engine:
     @property
     def next_at(self) -> Micros | None:
         """When there is something to do again, as the last step saw it."""
-        times = (self._next_due_at, self.dispatcher.next_start_at)
+        times = (self._next_due_at, self.dispatcher.next_start_at, self.notifier.next_at)
         return min((at for at in times if at is not None), default=None)
 
     def is_database_lost(self) -> bool:
@@ -392,10 +405,6 @@ class Engine:
         """Something may be due or ready that nobody told of."""
         self.ticker.signal.set()
         self.dispatcher.wake()
-
-    def _told(self, told: Told) -> None:
-        """What was recorded here opened or closed incidents, or is to be sent."""
-        self.interests = self.interests.after(told.incidents)
 
     def _jumped(self, by: Micros) -> None:
         """Somebody set the clock, by so much."""

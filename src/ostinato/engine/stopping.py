@@ -43,7 +43,7 @@ class Stopping:
         until = asyncio.get_running_loop().time() + grace
         engine.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         engine.lease.signal.set()  # tell the others now, not at the next beat
-        await engine.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine")
+        await engine.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine", "notifier")
         await engine.direct.close(self._patience(until))
         self._put_back(await engine.dispatcher.close(until))
         await engine.watchdog.stop("dispatcher")
@@ -62,6 +62,7 @@ class Stopping:
             why = self._why(error)
             log.error("node %s could not record its stop: others will declare it lost (%s)", engine.id, why)
         finally:
+            await engine.notifier.close(0)
             await engine.watchdog.stop()
             engine.monitor.stop()
             engine.runner.threads.stop()
@@ -104,6 +105,7 @@ class Stopping:
     async def _leave(self) -> None:
         """All is written: tell the others that this node is gone."""
         engine = self._engine
+        await engine.notifier.close(0 if self._is_forced else engine.settings.tuning.send_stop_seconds)
         await engine.budgets.look()
         await engine.watchdog.stop()
         await self._put_back_unknown()

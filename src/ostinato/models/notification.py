@@ -32,6 +32,7 @@ __all__ = [
     "DeliveryFilter",
     "DeliveryState",
     "NoticeKind",
+    "NotificationCounts",
     "Rule",
     "RuleDraft",
     "Subscription",
@@ -226,6 +227,14 @@ class DeliveryFilter:
     incident: IncidentId | None = None
     before_id: DeliveryId | None = None
     limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationCounts:
+    """For metrics: open incidents by kind, and deliveries that are not through, by channel and state."""
+
+    incidents: Mapping[str, int]
+    deliveries: Mapping[tuple[str, str], int]
 
 
 def known_kinds(names: Iterable[str]) -> frozenset[NoticeKind]:

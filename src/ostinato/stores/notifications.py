@@ -14,9 +14,17 @@ from typing import Any, Protocol
 from ostinato.clock import Micros
 from ostinato.models.ids import DeliveryId, IncidentId, NodeId, RuleId, RunId
 from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, Interests
-from ostinato.models.notification import Channel, ChannelDraft, Delivery, DeliveryFilter, Rule, RuleDraft
+from ostinato.models.notification import (
+    Channel,
+    ChannelDraft,
+    Delivery,
+    DeliveryFilter,
+    NotificationCounts,
+    Rule,
+    RuleDraft,
+)
 
-__all__ = ["NotificationCounts", "NotificationStore", "Parcel", "Settled"]
+__all__ = ["NotificationStore", "Parcel", "Settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +55,6 @@ class Settled:
     """When it is tried again, and not before that anything else of its channel; None if it is not."""
     dropped: bool = False
     """There was nothing to tell any more: neither sent nor failed, and `error` says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationCounts:
-    """For metrics: open incidents by kind, and deliveries that are not through, by channel and state."""
-
-    incidents: Mapping[str, int]
-    deliveries: Mapping[tuple[str, str], int]
 
 
 class NotificationStore(Protocol):

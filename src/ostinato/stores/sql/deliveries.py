@@ -19,8 +19,9 @@ from ostinato.models.notification import (
     DeliveryFilter,
     DeliveryState,
     NoticeKind,
+    NotificationCounts,
 )
-from ostinato.stores.notifications import NotificationCounts, Parcel, Settled
+from ostinato.stores.notifications import Parcel, Settled
 from ostinato.stores.sql.channels import list_channels
 from ostinato.stores.sql.connection import Connection, Values, given, where
 

@@ -23,7 +23,7 @@ UPDATE rules SET digest_at = :next_at, told_at = :now
 WHERE id = :id AND digest_at = :digest_at RETURNING id
 """
 _SCOPE = """
-r.finished_at > :since AND r.finished_at <= :now AND (:project::text IS NULL OR r.project = :project)
+r.finished_at >= :since AND r.finished_at < :now AND (:project::text IS NULL OR r.project = :project)
 """
 _STATES = f"SELECT r.state, sum(r.count) FROM runs r WHERE {_SCOPE} GROUP BY r.state"
 _WRONG = f"""
