@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 
+from ostinato import failpoints
 from ostinato.clock import Clock
 from ostinato.config import Settings
 from ostinato.errors import InvalidInput, NotAllowed, OstinatoError, OutcomeUnknown, StoreError
@@ -144,6 +145,7 @@ class UpdateHandler:
             except OstinatoError as error:
                 await keys.end(begun, Answer("", 400, {}, str(error).encode()))
                 raise
+        failpoints.reach("telegram.done")
         await keys.end(begun, Answer("", 200, {}, reply.text.encode()))
         return reply
 

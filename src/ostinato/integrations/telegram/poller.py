@@ -10,6 +10,7 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Protocol
 
+from ostinato import failpoints
 from ostinato.errors import StoreError
 from ostinato.integrations.telegram.handler import UpdateHandler
 from ostinato.integrations.telegram.incoming import read_update
@@ -56,6 +57,7 @@ class Poller:
                 seconds = 0.0 if self._failures or self._said is None else self._tuning.telegram_poll_seconds
                 for update in await self._client.updates(self._offset, seconds):
                     await self._handle(update)
+                    failpoints.reach("telegram.handled")
                     self._offset = update.update_id + 1
                 self._is_well()
             except TelegramError as error:
