@@ -26,8 +26,10 @@ from ostinato.listeners import Callback, Listeners, check_event_kind
 from ostinato.logs import get_logger
 from ostinato.models.app_event import AppEventKind, AppEventName
 from ostinato.models.policy import PolicyOptions, check_key
+from ostinato.models.schedule import ScheduleFilter
 from ostinato.models.session import Drop, DropName, Mode, ModeName
 from ostinato.models.session_options import read_session_options
+from ostinato.run_log import MOST_SCHEDULES, is_scheduling_logged, log_schedules
 from ostinato.service.schedules.drafts import ScheduleSpec
 from ostinato.sync_async import Async, Resources, Sync
 from ostinato.tasks import Task
@@ -81,6 +83,8 @@ class Ostinato(Resources[Sync]):
         tuning = self.settings.tuning
         self.registry = Registry(check_seconds=tuning.check_seconds, listeners=Listeners(tuning))
         self._declared: dict[str, ScheduleSpec] = {}
+        self._logged: set[str] = set()
+        """The declared schedules that the log has told of since the start."""
         self._declaring: asyncio.Task[None] | None = None
         """What was declared after the start is on its way into the database."""
         super().__init__(Sync, EventLoopHost(self._open), self.registry.throttle)
@@ -253,6 +257,7 @@ class Ostinato(Resources[Sync]):
     async def _start(self, container: Container) -> None:
         if container.engine is not None:
             return
+        self._logged.clear()
         await self._declare(container)
         engine = container.make_engine()
         try:
@@ -291,6 +296,16 @@ class Ostinato(Resources[Sync]):
         orphans = await container.store.schedules.mark_orphans(self.name, list(self._declared), self.clock.now())
         if orphans:
             log.warning("schedules %s are no longer declared by app %r: orphaned", ", ".join(orphans), self.name)
+        if is_scheduling_logged():
+            await self._log_declared(container)
+
+    async def _log_declared(self, container: Container) -> None:
+        """When those are due that the log has not told of yet; of many, the first and how many more."""
+        new = [name for name in self._declared if name not in self._logged]
+        self._logged.update(new)
+        shown = ScheduleFilter(names=tuple(new[:MOST_SCHEDULES]))
+        schedules = await container.store.schedules.list_schedules(shown) if new else []
+        log_schedules(schedules, more=len(new[MOST_SCHEDULES:]))
 
     def _drain_at_exit(self) -> None:
         if self._host.container is None:

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import unquote
 from zoneinfo import available_timezones
 
 from ostinato.agent_clis import BUILT_IN, AgentCli, parse_agents
 from ostinato.durations import parse_duration
 from ostinato.errors import InvalidInput
+from ostinato.logs import LogFormat, LogLevel
 from ostinato.models.access import LoginLimits
 from ostinato.models.lane import DEFAULT_LANES, Rate, parse_rate
 from ostinato.models.policy_values import MOST
@@ -84,6 +85,10 @@ class Settings:
     """A file with the key of that certificate."""
     trusted_proxies: tuple[str, ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+    log_level: LogLevel | None = None
+    """How much `up`, `worker` and `web` log; None for what suits the command. In an app, `logging` decides."""
+    log_format: LogFormat = "auto"
+    """How they write it."""
     tuning: Tuning = field(default=DEFAULT_TUNING, repr=False)
     """Not a setting: no file and no variable names it."""
 
@@ -248,12 +253,21 @@ def _coerce(name: str, value: Any) -> Any:
             return _login_time(name, value)
         case "grace" | "misfire_grace":
             return parse_duration(value, field=name)
+        case "log_level" | "log_format":
+            return _choice(name, value, get_args(LogLevel if name == "log_level" else LogFormat))
         case "tz":
             return check_zone(value)
         case _:
             if value is not None and not isinstance(value, str):
                 raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint="give text")
             return value
+
+
+def _choice(name: str, value: Any, choices: tuple[str, ...]) -> str | None:
+    chosen = value.strip().lower() if isinstance(value, str) else value
+    if chosen is not None and chosen not in choices:
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=f"use one of {', '.join(choices)}")
+    return chosen
 
 
 def _table(name: str, value: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["Duration", "duration_text", "parse_duration"]
+__all__ = ["Duration", "duration_text", "elapsed", "parse_duration", "span"]
 
 Duration = timedelta | float | str
 
@@ -19,6 +19,7 @@ _MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, se
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
 _LONGEST = timedelta(days=3_652_500)
 """Ten thousand years: an instant that is so much later can still be stored."""
+_SHOWN = (("y", 31_536_000), *((unit, _UNITS[unit]) for unit in "dhms"))
 _HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h30m, 2d"
 
 
@@ -81,3 +82,23 @@ def duration_text(value: timedelta) -> str:
         if amount:
             parts.append(f"{amount}{unit}")
     return "".join(parts) or "0s"
+
+
+def span(seconds: float) -> str:
+    """A length of time in its two largest units: `45s`, `4m10s`, `23h59m`, `6d3h`."""
+    rest = max(0, round(seconds))
+    parts: list[str] = []
+    for unit, size in _SHOWN:
+        amount, rest = divmod(rest, size)
+        if amount or parts:
+            parts.append(f"{amount}{unit}" if amount else "")
+        if len(parts) == 2:
+            break
+    return "".join(parts) or "0s"
+
+
+def elapsed(seconds: float) -> str:
+    """How long something took: `12ms`, `3.2s`, `4m10s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 60 else span(seconds)

@@ -14,6 +14,7 @@ import msgspec
 
 from ostinato import Agent, Function, Http, Keep, Ostinato, ScheduleSpec, Shell, parse_timing
 from ostinato.clock import to_micros
+from ostinato.plurals import counted
 
 __all__ = ["ZONE", "fill_shop", "fill_with_many"]
 
@@ -124,15 +125,17 @@ def _write_run(database: apsw.Connection, seed: Seed, due: datetime, dice: rando
     finished = started + timedelta(seconds=seed.seconds * dice.uniform(0.7, 1.5))
     ran = state in ("succeeded", "failed")
     totals = _totals(seed, state, dice) if ran else {}
+    errors = int(totals.get("errors", 0)) if state == "succeeded" else 0
     database.execute(
-        "INSERT INTO runs (schedule_id, kind, task, work, policy, project, state, reason, trigger, due_at, ready_at,"
-        " started_at, finished_at, attempt, lane, node, totals, error)"
-        " SELECT id, kind, task, work, policy, project, :state, :reason, 'schedule', :due, :due, :started, :finished,"
-        " :attempt, :lane, :node, :totals, :error FROM schedules WHERE name = :name",
+        "INSERT INTO runs (schedule_id, kind, task, work, policy, project, state, cause, reason, trigger, due_at,"
+        " ready_at, started_at, finished_at, attempt, lane, node, totals, error)"
+        " SELECT id, kind, task, work, policy, project, :state, :cause, :reason, 'schedule', :due, :due, :started,"
+        " :finished, :attempt, :lane, :node, :totals, :error FROM schedules WHERE name = :name",
         {
             "name": seed.name,
             "state": state,
-            "reason": _ERROR if state == "failed" else _NOT_RUN.get(state),
+            "cause": "errors" if errors else None,
+            "reason": counted(errors, "error") if errors else _ERROR if state == "failed" else _NOT_RUN.get(state),
             "due": to_micros(due),
             "started": to_micros(started) if ran else None,
             "finished": to_micros(finished if ran else started),
@@ -148,7 +151,7 @@ def _write_run(database: apsw.Connection, seed: Seed, due: datetime, dice: rando
 def _totals(seed: Seed, state: str, dice: random.Random) -> dict[str, float]:
     totals: dict[str, float] = {name: dice.randint(1, 900) for name in seed.totals}
     if "errors" in totals:
-        totals["errors"] = 0 if state == "succeeded" else dice.randint(1, 5)
+        totals["errors"] = dice.randint(1, 5) if state == "failed" or dice.random() < 0.05 else 0
     if "cost_usd" in totals:
         totals["cost_usd"] = round(dice.uniform(0.1, 0.9), 2)
     return totals
@@ -174,7 +177,7 @@ def _state(seed: Seed, dice: random.Random) -> str:
 def _break(database: apsw.Connection, name: str, now: datetime) -> None:
     """As if its last three runs had failed."""
     database.execute(
-        "UPDATE runs SET state = 'failed', reason = ?1, error = ?1, started_at = due_at,"
+        "UPDATE runs SET state = 'failed', cause = 'exit_status', reason = ?1, error = ?1, started_at = due_at,"
         " finished_at = due_at + 1400000, attempt = 1 WHERE id IN"
         " (SELECT r.id FROM runs r JOIN schedules s ON s.id = r.schedule_id WHERE s.name = ?2"
         "  ORDER BY r.due_at DESC LIMIT 3)",

@@ -27,6 +27,7 @@ ON_AN_EMPTY_SERVER = {
     "several-tabs": "a login serves every tab and ends in every tab",
     "add-and-watch": "a schedule is added by typing and its run is watched live",
     "break-and-fix": "a schedule that failed three times is broken until it is fixed",
+    "with-errors": "a run that succeeded with errors is marked wherever it is shown",
     "manage": "schedules are found paused backfilled edited and removed",
     "cancel": "a running run is cancelled with a reason and tried again",
     "zones": "times are those of the browser until another zone is chosen",

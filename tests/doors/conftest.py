@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunContext
 from ostinato.config import AgentCli, Settings
 from ostinato.models.telegram import read_telegram_settings
 from ostinato.testing import FakeClock
@@ -47,6 +47,11 @@ def agents(cli: CommandLine, tuning: Tuning) -> Iterator[StandIn]:
 
     @app.task("echo", retry=0)
     def echo(payloads: list[str]) -> list[str]:
+        return payloads
+
+    @app.task("stumble", retry=0)
+    def stumble(run: RunContext, payloads: list[str]) -> list[str]:
+        run.count("errors", len(payloads))
         return payloads
 
     app.start()

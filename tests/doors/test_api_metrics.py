@@ -70,6 +70,13 @@ def test_a_label_with_quotes_and_line_ends_is_read_back_as_it_was() -> None:
     assert metrics["scheduler_queue_depth"].value("scheduler_queue_depth", lane=AWKWARD) == 2
 
 
+def test_runs_that_succeeded_with_errors_are_counted_beside_all_that_succeeded() -> None:
+    counted = {"runs": {"mail": {"succeeded": 3}}, "with_errors": {"mail": 2}}
+    metrics = read_metrics(metrics_text([], {"n": counted}, [], {}))
+    with_errors = metrics["scheduler_task_runs_with_errors_total"]
+    assert with_errors.value("scheduler_task_runs_with_errors_total", task="mail", node="n") == 2
+
+
 def test_a_histogram_adds_up_to_its_count() -> None:
     durations = {"mail": {"counts": [1, 0, 2], "sum": 3.5}}
     counted = {"bounds": {"durations": [0.1, 1, 10]}, "durations": durations}

@@ -140,6 +140,35 @@ def test_history_counts_the_days_of_the_schedules_own_zone(web: Web, operator: C
     assert operator.get("/api/schedules/a/history?days=0").status_code == 422
 
 
+def test_what_succeeded_with_errors_is_told_in_history_bars_and_lists(web: Web, operator: Client) -> None:
+    add(operator, "a", "every 1h", policy={"overlap": "allow"})
+    web.clock.advance("1h")
+    for _ in range(3):
+        operator.post("/api/schedules/a/trigger")
+    ended = "state = 'succeeded', attempt = 1, started_at = ready_at, finished_at = ready_at + 1"
+    web.sql(f"UPDATE runs SET {ended} WHERE id < 3")
+    errors = """cause = 'errors', reason = '3 errors', totals = '{"copied":120,"errors":3}'"""
+    web.sql(f"UPDATE runs SET {errors} WHERE id = 1")
+    web.clock.advance("1s")
+    (day,) = operator.get("/api/schedules/a/history?days=3").json()["days"]
+    assert (day["states"], day["with_errors"]) == ({"succeeded": 2}, 1)
+    (listed,) = operator.get("/api/schedules?recent=5").json()["items"]
+    assert [(bar["state"], bar.get("cause")) for bar in listed["recent"]] == [
+        ("succeeded", "errors"),
+        ("succeeded", None),
+        ("queued", None),
+    ]
+    found = operator.get("/api/runs?cause=errors").json()["items"]
+    assert [(run["id"], run["state"], run["totals"]) for run in found] == [
+        (1, "succeeded", {"copied": 120, "errors": 3})
+    ]
+    (bucket,) = operator.get("/api/overview").json()["activity"]
+    assert (bucket["states"], bucket["with_errors"]) == ({"succeeded": 2}, 1)
+    span = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"}
+    bars = operator.get("/api/timeline", params=span).json()["runs"]
+    assert [bar["cause"] for bar in bars] == ["errors", None, None]
+
+
 def test_one_verb_for_many_goes_on_after_a_failure(operator: Client) -> None:
     for name in ("a", "b", "c"):
         add(operator, name)

@@ -66,6 +66,12 @@ def test_a_failure_is_told_and_is_the_exit_code_of_a_pipe(piped: Piped, agents: 
     assert "message 2: Hello" in told.out
 
 
+def test_an_answer_with_errors_is_printed_and_they_are_told(piped: Piped, agents: StandIn) -> None:
+    told = piped("Hello\n", "--task", "stumble")
+    assert (told.code, told.out) == (0, '["Hello"]\n')
+    assert told.err.splitlines()[-1] == "run 1 succeeded: 1 error"
+
+
 def test_a_message_that_is_refused_does_not_end_the_chat(piped: Piped, agents: StandIn) -> None:
     told = piped("Hello\n/stpo\n /srv is full\n/help\n/cost\n/quit\nnever sent\n", "--project", "nowhere")
     assert told.code == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
+import socket
 
 import pytest
 
@@ -163,15 +165,120 @@ def test_a_failing_schedule_is_told_until_it_breaks(cli: CommandLine) -> None:
 
 def test_a_worker_speaks_in_log_lines_and_takes_its_settings(cli: CommandLine) -> None:
     flags = ("--slots", "3", "--lane", "cron=2", "--tz", "Europe/Berlin", "--db", "other.db")
+    cli.ok("schedule", "add", "bad", "every 1h", "--task", "fail", "--retry", "0", "--db", "other.db")
     with cli.start("worker", "--app", "jobs:app", *flags) as worker:
-        eventually(lambda: "started: 3 tasks, 3 slots" in worker.err, "the worker is ready")
-        cli.ok("schedule", "add", "bad", "every 1h", "--task", "fail", "--retry", "0", "--db", "other.db")
+        eventually(lambda: "INFO ostinato: schedules 1, 1 on; next due " in worker.err, "the worker is ready")
+        assert "started: 3 tasks, 3 slots" in worker.err
         cli("schedule", "trigger", "bad", "--wait", "--timeout", "20s", "--db", "other.db")
-        eventually(lambda: "WARNING ostinato: failed bad, run 1" in worker.err, "the failure is logged")
+        eventually(lambda: "ERROR ostinato.runs: run 1 of 'bad' failed after" in worker.err, "the failure is logged")
         worker.signal(signal.SIGTERM)
         assert worker.wait() == 0
     assert worker.out == ""
-    assert all(line[:4].isdigit() for line in worker.err.splitlines())
+    assert "INFO ostinato.runs: run 1 of 'bad' started\n" in worker.err
+    assert "\n  Traceback (most recent call last):\n" in worker.err
+    assert worker.err.count("ValueError: no good") == 2
+    assert all(line[:4].isdigit() or line.startswith("  ") for line in worker.err.splitlines())
+
+
+_NOISY = """
+import logging
+
+logging.getLogger("shop").warning("imported")
+
+
+@app.task("noisy")
+def noisy():
+    logging.getLogger("shop").info("sold %d", 3, extra={"customer": "ada", "cart": {1, 2}})
+"""
+
+
+@pytest.mark.parametrize("command", ["worker", "up"])
+def test_up_and_worker_log_the_same_as_json(cli: CommandLine, command: str) -> None:
+    (cli.folder / "noisy.py").write_text(JOBS + _NOISY)
+    port = ("--port", "0") if command == "up" else ()
+    with cli.start(command, "--app", "noisy:app", "--log-format", "json", *port) as engine:
+        eventually(lambda: "schedules 0, 0 on" in engine.err, "it is ready")
+        for task in ("noisy", "fail"):
+            cli.ok("schedule", "add", task, "every 1h", "--task", task, "--app", "noisy:app")
+            cli("schedule", "trigger", task, "--wait", "--timeout", "60s")
+        eventually(lambda: "run 2 of 'fail' failed" in engine.err, "the failure is logged")
+        engine.signal(signal.SIGTERM)
+        assert engine.wait() == 0
+    assert engine.out == ""
+    records = [json.loads(line) for line in engine.err.splitlines()]
+    assert all(list(record)[:4] == ["time", "level", "logger", "message"] for record in records)
+    assert all(record["time"].endswith("Z") and record["time"][10] == "T" for record in records)
+    assert [record["message"] for record in records if record["logger"] == "shop"] == ["imported", "sold 3"]
+    (sold,) = [record for record in records if record["message"] == "sold 3"]
+    assert (sold["customer"], sold["cart"]) == ("ada", "{1, 2}")
+    runs = [record for record in records if record["logger"] == "ostinato.runs"]
+    assert [(record["level"], record["run"], record["state"]) for record in runs] == [
+        ("INFO", 1, "running"),
+        ("INFO", 1, "succeeded"),
+        ("INFO", 2, "running"),
+        ("ERROR", 2, "failed"),
+    ]
+    failed = runs[-1]
+    assert (failed["schedule"], failed["task"], failed["attempt"], failed["cause"]) == ("fail", "fail", 1, "raised")
+    assert failed["duration"] >= 0
+    assert any(failed["node"] in record["message"] for record in records)
+    assert failed["error"].startswith("Traceback (most recent call last):\n")
+    assert records[-1]["message"] == "stopped"
+    (line,) = cli.ok("run", "logs", "1").out.splitlines()
+    assert line == "INFO shop: sold 3"
+
+
+def test_the_server_of_up_logs_in_the_same_form(cli: CommandLine) -> None:
+    with cli.start("up", "--app", "jobs:app", "--log-format", "json", "--port", "0") as up:
+        eventually(lambda: "schedules 0, 0 on" in up.err, "it is ready")
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", up.err)
+        assert found is not None
+        with socket.create_connection(("127.0.0.1", int(found[1])), timeout=60) as line:
+            line.sendall(b"nonsense\r\n\r\n")
+            assert line.recv(100).startswith(b"HTTP/1.1 400")
+        eventually(lambda: "uvicorn" in up.err, "it is logged")
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    records = [json.loads(line) for line in up.err.splitlines()]
+    assert [record["level"] for record in records if record["logger"] == "uvicorn.error"] == ["WARNING"]
+
+
+def test_up_shows_runs_as_a_list_and_its_log_has_the_traceback_of_a_failure(cli: CommandLine) -> None:
+    cli.ok("schedule", "add", "bad", "every 1h", "--task", "fail", "--retry", "0")
+    with cli.start("up", "--app", "jobs:app", "--port", "0") as up:
+        eventually(lambda: "Ctrl-C to stop" in up.err, "up is ready")
+        cli("schedule", "trigger", "bad", "--wait", "--timeout", "60s")
+        eventually(lambda: "failed     bad, run 1" in up.out, "the run is told")
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    assert "ERROR: run 1 of 'bad' failed after" in up.err
+    assert "\n  Traceback (most recent call last):\n" in up.err
+    assert "started" not in up.err
+
+
+def test_a_level_and_a_format_can_be_set_by_the_environment(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_LOG_LEVEL", "Error")
+    monkeypatch.setenv("OSTINATO_LOG_FORMAT", "json")
+    with cli.start("worker", "--app", "jobs:app") as worker:
+        eventually(lambda: _alive(cli), "the worker is ready")
+        cli.ok("schedule", "add", "bad", "every 1h", "--task", "fail", "--retry", "0")
+        cli("schedule", "trigger", "bad", "--wait", "--timeout", "60s")
+        eventually(lambda: worker.err, "the failure is logged")
+        worker.signal(signal.SIGTERM)
+        assert worker.wait() == 0
+    assert [json.loads(line)["level"] for line in worker.err.splitlines()] == ["ERROR"]
+    monkeypatch.setenv("OSTINATO_LOG_FORMAT", "xml")
+    wrong = cli("worker", "--app", "jobs:app")
+    assert wrong.code == 2
+    assert "log_format cannot be 'xml'" in wrong.err
+    assert "auto, text, json" in wrong.err
+
+
+def test_an_executed_task_prints_its_output_once(cli: CommandLine) -> None:
+    with cli.start("exec", "--task", "hello", "--app", "jobs:app", name="exec") as done:
+        assert done.wait() == 0
+    assert done.out == "hello world\n"
+    assert cli.ok("run", "logs", "1").out == "hello world\n"
 
 
 def test_the_same_commands_work_on_postgresql(cli: CommandLine, empty_postgres_url: str) -> None:

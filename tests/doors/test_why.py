@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, RunContext
 from ostinato.errors import InvalidInput
 from ostinato.testing import FakeClock, drain, settle, simulate
 from tests.doors.command_line import CommandLine
@@ -29,6 +29,19 @@ def test_why_it_ran(app: Ostinato) -> None:
     assert why.answer.startswith("It ran: run 1, due 2026-01-01 01:00:00 UTC, succeeded in ")
     assert why.run is not None
     assert why.due_at == at(1)
+
+
+def test_why_it_ran_with_errors(app: Ostinato) -> None:
+    @app.task("job", retry=0)
+    def job(run: RunContext) -> None:
+        run.count("copied", 120)
+        run.count("errors", 3)
+
+    app.schedules.add("job", "every 1h", job)
+    simulate(app, lasting="1h")
+    answer = app.why("job").answer
+    told = "It ran: run 1, due 2026-01-01 01:00:00 UTC, succeeded with 3 errors (copied 120, errors 3) in "
+    assert answer.startswith(told)
 
 
 def test_why_it_failed(app: Ostinato) -> None:

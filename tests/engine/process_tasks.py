@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -73,3 +74,11 @@ def spend() -> None:
     current_run().count("cost_usd", 0.25)
     current_run().count("copied")
     raise ValueError("no good")
+
+
+def speak() -> None:
+    """Print and log, with whatever logging this process has."""
+    print("printed")
+    logging.getLogger("shop").info("told %s", "something")
+    logging.getLogger("shop").debug("a detail")
+    print("wrong", file=sys.stderr, flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ostinato import Ostinato
@@ -46,6 +47,16 @@ def test_ends_are_counted_by_name_and_state_with_their_durations() -> None:
     assert shape["batches"] == {"counts": [0, 0, 1], "sum": 3}
     assert len(shape["bounds"]["durations"]) == len(DURATION_BOUNDS)
     assert shape["bounds"]["batches"] == list(BATCH_BOUNDS)
+
+
+def test_what_succeeded_with_errors_is_counted_apart_too() -> None:
+    statistics = Statistics()
+    errors = replace(finish("mail", took=SECOND), cause=Cause.ERRORS)
+    statistics.recorded([finish("mail"), errors, replace(errors, id=RunId(2)), finish("report")])
+    shape = statistics.shape()
+    assert shape["runs"] == {"mail": {"succeeded": 3}, "report": {"succeeded": 1}}
+    assert shape["with_errors"] == {"mail": 2}
+    assert sum(shape["durations"]["mail"]["counts"]) == 3
 
 
 def test_what_goes_back_to_the_queue_or_belongs_to_others_is_not_counted() -> None:

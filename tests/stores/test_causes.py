@@ -98,3 +98,33 @@ async def test_a_cause_that_this_version_does_not_know_hides_no_run(store: Store
     await raw(store, "UPDATE runs SET cause = 'of_tomorrow'")
     (run,) = await store.runs.list_runs(RunFilter())
     assert (run.state, run.cause, run.reason) == (RunState.FAILED, Cause.NOT_LOADABLE, "in other words")
+
+
+OLD_TOTALS = [
+    ("succeeded", '{"copied":5,"errors":3}', "errors", "3 errors"),
+    ("succeeded", '{"errors":1.0}', "errors", "1 error"),
+    ("succeeded", '{"errors":2.50}', "errors", "2.5 errors"),
+    ("succeeded", '{"errors":1000000.0}', "errors", "1000000 errors"),
+    ("succeeded", '{"errors":0}', None, None),
+    ("succeeded", '{"errors":-1}', None, None),
+    ("succeeded", '{"copied":5}', None, None),
+    ("succeeded", '{"errors":"many"}', None, None),
+    ("succeeded", '{"errors":', None, None),
+    ("succeeded", '["errors"]', None, None),
+    ("failed", '{"errors":3}', "raised", None),
+]
+
+
+async def test_old_runs_that_counted_errors_have_succeeded_with_errors(shared_place: StorePlace) -> None:
+    bring_to(shared_place, 14)
+    shared_place.execute(
+        "".join(
+            "INSERT INTO runs (kind, work, policy, state, trigger, due_at, ready_at, lane, finished_at, totals, cause) "
+            f"VALUES ('function', '{{}}', '{{}}', '{state}', 'api', 1, 1, 'main', 2, '{totals}', "
+            f"{'NULL' if state == 'succeeded' else repr(cause)});"
+            for state, totals, cause, _ in OLD_TOTALS
+        )
+    )
+    async with opened(shared_place.store()) as store:
+        rows = await raw(store, "SELECT state, totals, cause, reason FROM runs ORDER BY id")
+        assert rows == OLD_TOTALS

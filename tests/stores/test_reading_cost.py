@@ -125,9 +125,9 @@ async def test_a_long_ledger_makes_nothing_dearer_that_shows_its_end(store: Sqli
     await raw(
         store,
         "WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < 5000) "
-        "INSERT INTO runs (kind, task, work, policy, state, trigger, due_at, ready_at, lane, started_at, finished_at) "
-        f"SELECT 'function', 'report', '{{}}', '{{}}', 'succeeded', 'api', {LONG_AGO}, {LONG_AGO}, 'main', "
-        f"{LONG_AGO}, {LONG_AGO} + i FROM g",
+        "INSERT INTO runs (kind, task, work, policy, state, trigger, due_at, ready_at, lane, started_at, finished_at, "
+        f"cause) SELECT 'function', 'report', '{{}}', '{{}}', 'succeeded', 'api', {LONG_AGO}, {LONG_AGO}, 'main', "
+        f"{LONG_AGO}, {LONG_AGO} + i, CASE WHEN i % 2 = 0 THEN 'errors' END FROM g",
     )
     assert dearer(before, steps_of(store, of_runs(NOW))) == {}
 

@@ -12,6 +12,7 @@ from ostinato.execution.finishing import make_finish
 from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.models.policy import DEFAULT
 from ostinato.models.run import Finish, SessionUsage
+from ostinato.models.states import Cause, RunState
 from tests.rows import START, claimed_run
 
 
@@ -44,3 +45,16 @@ def test_earlier_totals_that_cannot_be_read_do_no_harm(earlier: str) -> None:
 
 def test_a_sum_that_is_no_number_any_more_is_not_stored() -> None:
     assert finished({"cost_usd": 1e308}, totals='{"cost_usd":1e308}').totals == '{"cost_usd":1e308}'
+
+
+def test_errors_of_an_attempt_that_failed_are_not_those_of_the_run() -> None:
+    finish = finished({}, totals='{"errors":2,"copied":9,"turns":3}')
+    assert (finish.state, finish.cause) == (RunState.SUCCEEDED, None)
+    assert msgspec.json.decode(finish.totals or "") == {"copied": 9, "turns": 3}
+    again = finished({"errors": 1}, totals='{"errors":2}')
+    assert (again.cause, again.reason, again.totals) == (Cause.ERRORS, "1 error", '{"errors":1}')
+
+
+@pytest.mark.parametrize("earlier", [None, '{"copied":9}', '{"errors":', '["errors"]'])
+def test_a_run_that_counts_nothing_writes_no_totals(earlier: str | None) -> None:
+    assert finished({}, totals=earlier).totals is None

@@ -31,6 +31,16 @@ def test_quarters_are_folded_into_the_days_of_the_zone() -> None:
     assert [day.date.day for day in days_of(tallies, "America/New_York")] == [1]
 
 
+def test_a_day_says_how_many_of_what_succeeded_had_errors() -> None:
+    tallies = [
+        StateCount(_at(2, 1), RunState.SUCCEEDED, 3, 0.0, with_errors=2),
+        StateCount(_at(2, 2), RunState.FAILED, 1),
+        StateCount(_at(2, 3), RunState.SUCCEEDED, 1, 0.0, with_errors=1),
+    ]
+    (day,) = days_of(tallies, "UTC")
+    assert (day.states, day.with_errors) == ({"succeeded": 4, "failed": 1}, 3)
+
+
 @pytest.mark.parametrize(
     ("zone", "last"),
     [("Asia/Kolkata", (9, 18, 15)), ("Asia/Kathmandu", (9, 18, 0)), ("Europe/Berlin", (9, 22, 45))],

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import ostinato
-from ostinato.logs import RecordFormatter, get_logger, printable
+from ostinato.logs import JsonFormatter, RecordFormatter, get_logger, log_fields, printable
+from ostinato.models.states import RunState
 
 _FORGED = "a\n2026-01-01 00:00:00,000 CRITICAL ostinato: forged\r\x1b[2J\x85\u2028\u202e"
 _ESCAPED = r"a\n2026-01-01 00:00:00,000 CRITICAL ostinato: forged\r\x1b[2J\x85\u2028\u202e"
@@ -57,6 +60,51 @@ def test_a_traceback_stays_readable_and_begins_no_line_as_a_record_does(shown: i
 def test_lines_of_other_programs_in_the_process_stay_lines(shown: io.StringIO) -> None:
     logging.getLogger("shop").error("a table:\none\ttwo\nthree \x1b[31m")
     assert shown.getvalue() == "ERROR shop: a table:\n  one\ttwo\n  three \\x1b[31m\n"
+
+
+def test_json_has_the_message_its_fields_and_the_traceback_on_one_line_that_nothing_obeys() -> None:
+    try:
+        raise ValueError(_FORGED)
+    except ValueError:
+        logger = logging.getLogger("shop")
+        record = logger.makeRecord(
+            *("shop", logging.ERROR, "", 0, "told: %s\x7f", (_FORGED,), sys.exc_info()),
+            extra={"run": 3, "path": Path("/srv"), "nothing": None, "level": "mine", "state": RunState.FAILED},
+        )
+    record.created = 1_767_225_600.25
+    line = JsonFormatter().format(record)
+    assert line.isascii()
+    assert line.isprintable()
+    told = json.loads(line)
+    error = told.pop("error")
+    assert error.startswith("Traceback (most recent call last):\n")
+    assert error.endswith(f"ValueError: {_FORGED}")
+    assert told == {
+        "time": "2026-01-01T00:00:00.250Z",
+        "level": "ERROR",
+        "logger": "shop",
+        "message": f"told: {_FORGED}\x7f",
+        "run": 3,
+        "path": "/srv",
+        "state": "failed",
+    }
+
+
+def test_json_shows_the_stack_of_a_record() -> None:
+    record = logging.LogRecord("shop", logging.INFO, "", 0, "here", (), None, sinfo="Stack:\n  a line")
+    assert json.loads(JsonFormatter().format(record))["stack"] == "Stack:\n  a line"
+
+
+def test_a_traceback_of_elsewhere_is_shown_below_the_message_by_any_formatter(
+    caplog: pytest.LogCaptureFixture, shown: io.StringIO
+) -> None:
+    story = "Traceback (most recent call last):\n  a.py\nValueError: \x1b[2J\n"
+    log_fields(get_logger("ostinato.runs"), logging.ERROR, "run %s failed", 3, fields={"run": 3}, error=story)
+    (record,) = caplog.records
+    plain = logging.Formatter("%(message)s").format(record)
+    assert plain == "run 3 failed\nTraceback (most recent call last):\n  a.py\nValueError: \\x1b[2J"
+    assert shown.getvalue().splitlines()[1:3] == ["  Traceback (most recent call last):", "    a.py"]
+    assert json.loads(JsonFormatter().format(record))["error"] == plain.partition("\n")[2]
 
 
 def test_a_message_that_cannot_be_made_is_left_to_the_handler(caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from ostinato.execution.retry import LATEST, decide, retry_delay, undecided
 from ostinato.models.ids import ScheduleId
 from ostinato.models.policy import Policy, Retry, make_policy
 from ostinato.models.run import ClaimedRun, Finish
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from tests.rows import claimed_run
 
 NOW: Micros = 1_000 * SECOND
@@ -129,10 +129,39 @@ def test_a_success_resets_the_breaker() -> None:
     assert (finish.state, finish.breaks) == (RunState.SUCCEEDED, False)
 
 
+def test_a_success_has_no_cause() -> None:
+    assert decide(run(), Policy(), Outcome(OutcomeKind.RETURNED), NOW, lambda: 0.5).cause is None
+
+
 def test_a_success_with_errors_counts_for_the_breaker() -> None:
     finish = decided(OutcomeKind.RETURNED, errors=2)
-    assert (finish.state, finish.breaks) == (RunState.SUCCEEDED, True)
-    assert "it counted 2 errors" in (finish.broken or "")
+    assert (finish.state, finish.breaks, finish.break_after) == (RunState.SUCCEEDED, True, 3)
+    assert finish.broken == "3 scheduled runs failed in a row; the last: it counted 2 errors"
+
+
+@pytest.mark.parametrize("trigger", Trigger)
+@pytest.mark.parametrize(
+    ("errors", "reason"), [(1, "1 error"), (3.0, "3 errors"), (2.5, "2.5 errors"), (0.5, "0.5 errors")]
+)
+def test_a_success_with_errors_says_how_many_whatever_started_it(trigger: Trigger, errors: float, reason: str) -> None:
+    finish = decide(run(1, trigger), Policy(), Outcome(OutcomeKind.RETURNED), NOW, lambda: 0.5, errors=errors)
+    assert (finish.state, finish.cause, finish.reason) == (RunState.SUCCEEDED, Cause.ERRORS, reason)
+
+
+@pytest.mark.parametrize("errors", [0, 0.0, -1])
+def test_without_errors_there_is_nothing_to_say(errors: float) -> None:
+    finish = decide(run(), Policy(), Outcome(OutcomeKind.RETURNED), NOW, lambda: 0.5, errors=errors)
+    assert (finish.cause, finish.reason, finish.breaks) == (None, None, False)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OutcomeKind if kind is not OutcomeKind.RETURNED])
+def test_only_what_succeeded_has_succeeded_with_errors(kind: OutcomeKind) -> None:
+    assert decided(kind, errors=2).cause is not Cause.ERRORS
+
+
+def test_a_success_with_errors_is_done() -> None:
+    policy = make_policy({"delete_after_run": True})
+    assert decided(OutcomeKind.RETURNED, policy=policy, errors=2).delete_schedule is True
 
 
 @pytest.mark.parametrize("trigger", [Trigger.MANUAL, Trigger.API, Trigger.MESSAGE])

@@ -115,6 +115,7 @@ def metrics_text(
 
 def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
     runs = Family("scheduler_task_runs_total", "counter", "Runs that ended, by task, status and node.")
+    with_errors = Family("scheduler_task_runs_with_errors_total", "counter", "Runs that succeeded and counted errors.")
     skipped = Family("scheduler_task_skipped_total", "counter", "Due times for which nothing was executed, by cause.")
     durations = Family("scheduler_task_duration_seconds", "histogram", "How long the last attempt of a run took.")
     lateness = Family(
@@ -126,6 +127,8 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
         for task, states in counted.get("runs", {}).items():
             for state, count in states.items():
                 runs.add(count, task=task, status=state, node=node)
+        for task, count in counted.get("with_errors", {}).items():
+            with_errors.add(count, task=task, node=node)
         for task, causes in counted.get("skipped", {}).items():
             for cause, count in causes.items():
                 skipped.add(count, task=task, cause=cause, node=node)
@@ -134,7 +137,7 @@ def _of_work(statistics: Mapping[str, Mapping[str, Any]]) -> Iterator[Family]:
         for family, name in ((lateness, "lateness"), (batches, "batches")):
             if name in counted:
                 family.add_histogram(bounds.get(name, ()), counted[name], node=node)
-    yield from (runs, skipped, durations, lateness, batches)
+    yield from (runs, with_errors, skipped, durations, lateness, batches)
 
 
 def _of_lanes(lanes: Iterable[Lane]) -> Iterator[Family]:

@@ -111,7 +111,8 @@ class Feed:
             self._active[run.id] = run
         if run.ended:
             self._tell(Event(str(run.state), run))
-            if run.state in ("failed", "skipped") and run.schedule is not None:  # a gate that fails counts, too
+            # What counts towards the breaker: also a gate that fails, and errors.
+            if run.schedule is not None and (run.state in ("failed", "skipped") or run.cause == "errors"):
                 await self._tell_broken(run, run.schedule)
         elif run.state == "running" and (before is None or (before.state, before.attempt) != (run.state, run.attempt)):
             self._tell(Event("started", run))

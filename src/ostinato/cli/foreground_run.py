@@ -61,6 +61,7 @@ class ForegroundRun:
         signal_reader().listen(tuple(numbers), partial(self._signalled, container, loop))
         try:
             await engine.prepare(takes_work=False)
+            engine.runner.hush()
             return await container.execute(draft, callbacks, wait=wait, outer=outer)
         finally:
             container.engine = None

@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ostinato.cli.options import NO_TLS, Common, TlsFlags
+from ostinato.cli.options import NO_LOG, NO_TLS, Common, LogFlags, TlsFlags
 from ostinato.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def load_app(
     host: str | None = None,
     port: int | None = None,
     tls: TlsFlags = NO_TLS,
+    log: LogFlags = NO_LOG,
 ) -> Ostinato:
     """The app that is named, with the settings that were given on the command line; an empty one if none is named."""
     from ostinato.app import Ostinato
@@ -119,6 +120,8 @@ def load_app(
         "port": port,
         "tls_cert": tls.tls_cert,
         "tls_key": tls.tls_key,
+        "log_level": log.log_level,
+        "log_format": log.log_format,
     }
     settings = load_settings(**given)
     target = common.app or settings.app

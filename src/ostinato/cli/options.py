@@ -11,9 +11,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from ostinato.logs import LogFormat, LogLevel
+
 __all__ = [
     "NO_COMMON",
     "NO_ENGINE",
+    "NO_LOG",
     "NO_MESSAGE",
     "NO_QUEUE",
     "NO_TLS",
@@ -24,6 +27,7 @@ __all__ = [
     "Limit",
     "ListenHost",
     "ListenPort",
+    "LogFlags",
     "MessageFlags",
     "Mode",
     "NodeName",
@@ -107,6 +111,18 @@ class EngineFlags:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class LogFlags:
+    """What a command that stays logs on stderr, and how."""
+
+    log_level: LogLevel | None = None
+    """The least that is logged. [env: OSTINATO_LOG_LEVEL, default: info; warning while up and web talk to a person]"""
+    log_format: LogFormat | None = None
+    """Lines of text with their times, or one JSON object a line; auto is text, but up and web talk to a person.
+    [env: OSTINATO_LOG_FORMAT, default: auto]"""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class TlsFlags:
     """The certificate and key of the server."""
 
@@ -160,6 +176,7 @@ class MessageFlags:
 
 NO_COMMON = Common()
 NO_ENGINE = EngineFlags()
+NO_LOG = LogFlags()
 NO_TLS = TlsFlags()
 NO_MESSAGE = MessageFlags()
 NO_QUEUE = QueueFlags()

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table
 from ostinato.cli.times import brief, full, span, took
 from ostinato.cli.work_view import name_of, work_page
-from ostinato.plurals import counted
+from ostinato.plurals import amount, counted, totals_text
 
 if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
     from ostinato.models.run import Attempt, Run
 
-__all__ = ["print_run", "print_runs", "state_cell", "state_style", "tell"]
+__all__ = ["print_run", "print_runs", "state_cell", "state_style", "state_text", "tell"]
 
 _TEXTS = ("text", "report")
 """What a result holds for people to read: an agent's answer and its report."""
 
-_STYLES = {"succeeded": "green", "failed": "red", "running": "cyan", "missed": "yellow", "expired": "yellow"}
+_STYLES = {"succeeded": "green", "failed": "red", "running": "cyan"} | dict.fromkeys(
+    ("errors", "missed", "expired"), "yellow"
+)
 
 
 def state_style(state: str) -> str:
@@ -29,9 +31,14 @@ def state_style(state: str) -> str:
     return _STYLES.get(state, "")
 
 
-def state_cell(state: str) -> Styled:
-    """A state in its colour."""
-    return Styled(str(state), state_style(state))
+def state_cell(run: Run) -> Styled:
+    """A run's state in its colour; one that succeeded with errors says how many."""
+    return Styled(state_text(run), state_style("errors" if run.cause == "errors" else run.state))
+
+
+def state_text(run: Run) -> str:
+    """A run's state, as it is told of it: `succeeded, 3 errors`."""
+    return f"{run.state}, {run.reason}" if run.cause == "errors" else str(run.state)
 
 
 def print_runs(database: OpenDatabase, runs: Sequence[Run], *, as_json: bool) -> None:
@@ -41,10 +48,16 @@ def print_runs(database: OpenDatabase, runs: Sequence[Run], *, as_json: bool) ->
 
         emit_json([run_answer(run, database.zone) for run in runs])
         return
-    titles = ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")
-    columns = [Column(title) for title in titles] + [Column(title, flexible=True) for title in ("NAME", "REASON")]
     now, zone = database.now, database.zone
-    table(columns, [_row(run, zone, now) for run in runs])
+    columns = [Column(title) for title in ("ID", "DUE", "STATE", "TOOK", "TRY", "TRIGGER")]
+    columns.append(Column("NAME", flexible=True))
+    rows = [_row(run, zone, now) for run in runs]
+    # Only where they have something to say: each takes room from the others.
+    for title, told in (("TOTALS", [totals_text(run.totals) for run in runs]), ("REASON", [*map(_reason, runs)])):
+        if any(told):
+            columns.append(Column(title, flexible=True))
+            rows = [[*row, text] for row, text in zip(rows, told, strict=True)]
+    table(columns, rows)
     say(f"{counted(len(runs), 'run')}, times in {zone}", "dim")
 
 
@@ -53,15 +66,19 @@ def _row(run: Run, zone: str, now: datetime) -> list[Cell]:
     return [
         str(run.id),
         brief(run.due_at, zone, now) + (f" ×{run.count}" if run.count > 1 else ""),
-        state_cell(run.state),
+        state_cell(run),
         (span((now - run.started_at).total_seconds()) if under_way and run.started_at else "")
         or took(run.started_at, run.finished_at)
         or "-",
         str(run.attempt) if run.attempt else "-",
         str(run.trigger),
         name_of(run),
-        run.reason or "",
     ]
+
+
+def _reason(run: Run) -> str:
+    """Why; of errors, the state says how many there were."""
+    return "" if run.cause == "errors" else run.reason or ""
 
 
 def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
@@ -75,7 +92,7 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
     many = f" and {run.count - 1} more, the last {full(run.last_due_at, zone)}" if run.last_due_at else ""
     pairs: list[tuple[str, Cell | None]] = [
         ("run", str(run.id)),
-        ("state", state_cell(run.state)),
+        ("state", state_cell(run)),
         ("cause", run.cause),
         ("reason", run.reason),
         ("stopping", run.cancelling),
@@ -93,7 +110,7 @@ def print_run(database: OpenDatabase, run: Run, *, as_json: bool) -> None:
         ("key", run.key),
         ("node", run.node),
         ("progress", _progress(run)),
-        ("totals", ", ".join(f"{name} {_number(value)}" for name, value in run.totals.items())),
+        ("totals", totals_text(run.totals)),
         *_result(run.result),
         ("error", None if run.error is None else Styled(run.error, "red")),
     ]
@@ -136,10 +153,5 @@ def _progress(run: Run) -> str | None:
     progress = run.progress
     if progress is None:
         return None
-    amount = _number(progress.done) + ("" if progress.total is None else f" of {_number(progress.total)}")
-    return f"{amount} {progress.text}".strip()
-
-
-def _number(value: float) -> str:
-    """A number as people write it: whole ones whole, others without digits that say nothing."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.4f}".rstrip("0")
+    far = amount(progress.done) + ("" if progress.total is None else f" of {amount(progress.total)}")
+    return f"{far} {progress.text}".strip()

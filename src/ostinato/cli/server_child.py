@@ -20,6 +20,8 @@ from itertools import count
 from typing import Any
 
 from ostinato.cli.limits import raise_descriptor_limit
+from ostinato.cli.log_setup import start_log
+from ostinato.cli.options import LogFlags
 from ostinato.cli.server import serving
 from ostinato.cli.server_link import (
     Answer,
@@ -39,7 +41,7 @@ from ostinato.cli.server_link import (
 from ostinato.cli.serving import settle
 from ostinato.clock import SystemClock
 from ostinato.errors import OstinatoError, WaitTimeout
-from ostinato.logs import get_logger, set_up
+from ostinato.logs import get_logger
 from ostinato.models.ids import NodeId, RunId
 from ostinato.models.session_options import NO_OPTIONS, SessionOptions
 from ostinato.wiring import NO_ENGINE, open_container_with_remote_engine
@@ -64,7 +66,7 @@ def main(engine: int) -> None:
     begin = link.receive()
     if os.getppid() != engine or not isinstance(begin, Begin):
         return
-    set_up(logging.WARNING, "%(levelname)s: %(message)s")
+    start_log(LogFlags(begin.settings.log_level, begin.settings.log_format), brief=True)
     get_logger("ostinato.stores.identity").setLevel(logging.CRITICAL)  # the engine tells it, and ends
     raise_descriptor_limit()
     sys.exit(asyncio.run(_serve(link, begin)))

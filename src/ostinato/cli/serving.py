@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from ostinato.cli.feed import Event, Feed
 from ostinato.cli.signals import Signals
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
+from ostinato.logs import get_logger
 from ostinato.plurals import counted
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["serve", "settle"]
 
+log = get_logger("ostinato")
+
 T = TypeVar("T")
 
 _COUNTED = 1_000
@@ -36,26 +39,24 @@ _LOOK_SECONDS = 1.0
 """How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
 
-async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[str], None], *, page: bool) -> int:
+async def serve(app: Ostinato, tell: Callable[[Event], None] | None, talk: Callable[[str], None], *, page: bool) -> int:
     """Start, follow, drain: the exit code is 0, 130 if the drain was forced, 6 if the database is lost.
 
-    With the page, if it is wanted.
+    With the page, if it is wanted. `tell` is told of every run; None where the log does that.
     """
     from ostinato.wiring import open_container
 
     # The feed reads through a container of its own: it sees how a drain ends, and holds up no read of the engine.
     view = await open_container(app.settings, app.clock, app.registry)
-    feed = Feed(view.services, tell, lambda: view.store.fault is not None)
+    feed = None if tell is None else Feed(view.services, tell, lambda: view.store.fault is not None)
     try:
-        async with _page(app, talk) if page else contextlib.nullcontext() as served:
-            await feed.begin()
+        async with _page(app, talk) if page else contextlib.nullcontext() as served, _following(feed):
             signals = Signals(app, talk)
-            following = asyncio.create_task(feed.follow())
             async with app:
                 engine = await app.aio.with_engine(_itself)
                 if served is not None:
                     served.tell_engine(engine)  # so that the page tells how it is
-                await _introduce(app, view.services, talk, quiet=not page)
+                await _introduce(app, view.services, talk, is_log=not page or app.settings.log_format != "auto")
                 settle()
                 is_lost = await _until_told(signals, engine.is_database_lost)
                 if served is not None:
@@ -66,9 +67,6 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
             is_lost = is_lost or view.store.fault is not None  # in the grace, say
             if served is not None:
                 served.tell_engine(None)
-            following.cancel()
-            await asyncio.gather(following, return_exceptions=True)
-            await feed.end()
     finally:
         await view.close()
     is_alone = await end_strays()
@@ -80,6 +78,22 @@ async def serve(app: Ostinato, tell: Callable[[Event], None], talk: Callable[[st
     if is_forced or not is_alone:
         end_now(code)  # asyncio would wait for what does not end
     return code
+
+
+@contextlib.asynccontextmanager
+async def _following(feed: Feed | None) -> AsyncIterator[None]:
+    """Tell of the runs that begin and end within the body."""
+    if feed is None:
+        yield
+        return
+    await feed.begin()
+    following = asyncio.create_task(feed.follow())
+    try:
+        yield
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    await feed.end()
 
 
 async def _until_told(signals: Signals, is_lost: Callable[[], bool]) -> bool:
@@ -108,29 +122,31 @@ async def _itself(engine: T) -> T:
     return engine
 
 
-async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, quiet: bool) -> None:
-    """What runs here, on which database, and what comes next."""
+async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], None], *, is_log: bool) -> None:
+    """What runs here, on which database, and what comes next: for a person, or as records of the log."""
     from ostinato.clock import from_micros
     from ostinato.models.work_kinds import is_task
 
     health = await app.aio.health()
     settings, tasks = app.settings, sorted(app.registry.tasks)
-    if quiet:
-        talk(f"database {without_password(settings.db)}, node {health['node']}, tasks {', '.join(tasks) or 'none'}")
-        return
     schedules = await services.schedules.list(limit=_COUNTED)
     on = sum(schedule.next_run_at is not None for schedule in schedules)
     many = f"{len(schedules)} or more" if len(schedules) == _COUNTED else str(len(schedules))
-    now = from_micros(app.clock.now())
-    talk(f"database   {without_password(settings.db)}")
-    talk(f"node       {health['node']}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
+    due = _next_due(schedules[0].next_run_at if schedules else None, settings.tz, from_micros(app.clock.now()))
     needs_tasks = any(is_task(schedule.work.needs) for schedule in schedules)
-    hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
-    talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")
-    talk(f"schedules  {many}, {on} on" + _next_due(schedules[0].next_run_at if schedules else None, settings.tz, now))
-    talk("Ctrl-C to stop")
+    if is_log:
+        talk(f"database {without_password(settings.db)}, node {health['node']}, tasks {', '.join(tasks) or 'none'}")
+        talk(f"schedules {many}, {on} on{due}")
+    else:
+        hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
+        talk(f"database   {without_password(settings.db)}")
+        talk(f"node       {health['node']}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
+        talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")
+        talk(f"schedules  {many}, {on} on{due}")
+        talk("Ctrl-C to stop")
     if not tasks and needs_tasks:
-        warn("this node knows no tasks: it records their due times, and other nodes must run them")
+        alone = "this node knows no tasks: it records their due times, and other nodes must run them"
+        log.warning(alone) if is_log else warn(alone)
 
 
 def _next_due(due: datetime | None, zone: str, now: datetime) -> str:

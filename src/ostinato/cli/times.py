@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from ostinato.durations import elapsed, span
 from ostinato.errors import InvalidInput
 
 __all__ = ["brief", "full", "read_time", "span", "took"]
 
-_UNITS = (("y", 31_536_000), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _HINT = "give 2026-03-01T09:00:00Z, or 2026-03-01 09:00 in the zone of the settings"
 
 
@@ -38,24 +38,8 @@ def brief(moment: datetime, zone: str, now: datetime) -> str:
     return f"{local:%Y-%m-%d}"
 
 
-def span(seconds: float) -> str:
-    """A length of time in its two largest units: `45s`, `4m10s`, `23h59m`, `6d3h`."""
-    rest = max(0, round(seconds))
-    parts: list[str] = []
-    for unit, size in _UNITS:
-        amount, rest = divmod(rest, size)
-        if amount or parts:
-            parts.append(f"{amount}{unit}" if amount else "")
-        if len(parts) == 2:
-            break
-    return "".join(parts) or "0s"
-
-
 def took(started: datetime | None, finished: datetime | None) -> str:
     """How long something took: `12ms`, `3.2s`, `4m10s`; empty if it did not start or has not ended."""
     if started is None or finished is None:
         return ""
-    seconds = (finished.astimezone(UTC) - started.astimezone(UTC)).total_seconds()
-    if seconds < 1:
-        return f"{seconds * 1000:.0f}ms"
-    return f"{seconds:.1f}s" if seconds < 60 else span(seconds)
+    return elapsed((finished.astimezone(UTC) - started.astimezone(UTC)).total_seconds())

@@ -8,16 +8,30 @@ A signal drains the engine, a second one forces it.
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import clean, emit_json_line, keep_streams, rich_console, say, stderr, stdout
+from ostinato.cli.console import clean, emit_json_line, keep_streams, rich_console, stdout
+from ostinato.cli.log_setup import chosen_log, start_log
 from ostinato.cli.open_database import load_app
-from ostinato.cli.options import NO_COMMON, NO_ENGINE, NO_TLS, Common, EngineFlags, ListenHost, ListenPort, TlsFlags
+from ostinato.cli.options import (
+    NO_COMMON,
+    NO_ENGINE,
+    NO_LOG,
+    NO_TLS,
+    Common,
+    EngineFlags,
+    ListenHost,
+    ListenPort,
+    LogFlags,
+    TlsFlags,
+)
 from ostinato.cli.policy import lane_limits, lane_rates
 from ostinato.cli.run_view import state_style
 from ostinato.cli.times import brief, took
 from ostinato.cli.work_view import name_of
-from ostinato.logs import get_logger, set_up
+from ostinato.logs import RUN_LOGGER, get_logger
+from ostinato.plurals import errors_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,10 +42,6 @@ if TYPE_CHECKING:
 
 __all__ = ["up", "worker"]
 
-_BAD_ENDS = ("failed", "missed", "expired", "broken")
-
-log = get_logger("ostinato")
-
 
 def up(
     *,
@@ -39,6 +49,7 @@ def up(
     port: ListenPort = None,
     tls: TlsFlags = NO_TLS,
     engine: EngineFlags = NO_ENGINE,
+    log: LogFlags = NO_LOG,
     common: Common = NO_COMMON,
 ) -> int:
     """Start the engine, the API and the page, and show each run.
@@ -46,28 +57,47 @@ def up(
     Ctrl-C drains the engine, a second Ctrl-C forces it.
     """
     keep_streams()
-    set_up(logging.WARNING, "%(levelname)s: %(message)s", stderr())
-    app = _load(engine, common, host=host, port=port, tls=tls)
-    return _serve(app, common, _tell_line, say, page=True)
+    log = chosen_log(log)
+    talk = start_log(log, brief=True)
+    shows_runs = log.log_format == "auto"
+    if shows_runs and log.log_level is None:
+        get_logger(RUN_LOGGER).setLevel(logging.ERROR)  # the list has the rest, but no tracebacks
+    app = _load(engine, common, log, host=host, port=port, tls=tls)
+    return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
 
 
-def worker(*, engine: EngineFlags = NO_ENGINE, common: Common = NO_COMMON) -> int:
-    """Start only the engine, for a service manager. It writes plain log lines: starts, stops and errors."""
+def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: Common = NO_COMMON) -> int:
+    """Start only the engine, for a service manager. It logs what happens, a line for each start and end of a run."""
     keep_streams()
-    set_up(logging.INFO, "%(asctime)s %(levelname)s %(name)s: %(message)s", stderr())
-    return _serve(_load(engine, common), common, _tell_log, log.info, page=False)
+    log = chosen_log(log)
+    talk = start_log(log, brief=False)
+    return _serve(_load(engine, common, log), common, None, talk, page=False)
 
 
 def _load(
-    engine: EngineFlags, common: Common, *, host: str | None = None, port: int | None = None, tls: TlsFlags = NO_TLS
+    engine: EngineFlags,
+    common: Common,
+    log: LogFlags,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    tls: TlsFlags = NO_TLS,
 ) -> Ostinato:
     lanes, rates = lane_limits(engine.lane), lane_rates(engine.rate)
-    return load_app(common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port, tls=tls)
+    return load_app(
+        common, slots=engine.slots, lanes=lanes, rates=rates, tz=engine.tz, host=host, port=port, tls=tls, log=log
+    )
 
 
 def _serve(
-    app: Ostinato, common: Common, tell: Callable[[Event, str], None], talk: Callable[[str], None], *, page: bool
+    app: Ostinato,
+    common: Common,
+    tell: Callable[[str, Event], None] | None,
+    talk: Callable[[str], None],
+    *,
+    page: bool,
 ) -> int:
+    """`tell` is told of each run; None where the log says all."""
     # The app is loaded before there is a loop: what the user's module does at import may want one of its own.
     import asyncio
 
@@ -77,7 +107,8 @@ def _serve(
     raise_descriptor_limit()
     zone = app.settings.tz
     chosen = _tell_json if common.json else tell
-    return asyncio.run(serve(app, lambda event: chosen(event, zone), talk, page=page))
+    told = None if chosen is None else partial(chosen, zone)
+    return asyncio.run(serve(app, told, talk, page=page))
 
 
 def _describe(event: Event) -> str:
@@ -91,6 +122,7 @@ def _describe(event: Event) -> str:
         parts.append(f"attempt {run.attempt}" if run.attempt > 1 else "")
     elif event.kind == "succeeded":
         parts.append(f"in {took(run.started_at, run.finished_at)}")
+        parts.append(errors_text(run.reason, run.totals) if run.cause == "errors" else "")
     elif event.kind == "broken":
         parts = [name, event.text]
     else:
@@ -107,25 +139,27 @@ def _moment(event: Event) -> datetime | None:
     return (run.started_at if event.kind == "started" else run.finished_at) or run.due_at
 
 
-def _tell_line(event: Event, zone: str) -> None:
+def _has_errors(event: Event) -> bool:
+    """Whether it is a run that succeeded with errors."""
+    return event.kind == "succeeded" and event.run is not None and event.run.cause == "errors"
+
+
+def _style(event: Event) -> str:
+    return state_style("errors" if _has_errors(event) else event.kind)
+
+
+def _tell_line(zone: str, event: Event) -> None:
     from rich.text import Text
 
     moment = _moment(event)
     clock = "" if moment is None else brief(moment, zone, moment)
-    line = Text.assemble(
-        (f"{clock:8}  ", "dim"), (f"{event.kind:10}", state_style(event.kind)), " ", clean(_describe(event))
-    )
+    line = Text.assemble((f"{clock:8}  ", "dim"), (f"{event.kind:10}", _style(event)), " ", clean(_describe(event)))
     rich_console(stdout()).print(line)
     stdout().flush()
 
 
-def _tell_json(event: Event, _: str) -> None:
+def _tell_json(_: str, event: Event) -> None:
     from ostinato.service.answers import run_answer
 
     shape = None if event.run is None else run_answer(event.run)
     emit_json_line({"event": event.kind, "run": shape, "text": event.text or None})
-
-
-def _tell_log(event: Event, _: str) -> None:
-    if event.kind in _BAD_ENDS:
-        log.warning("%s %s", event.kind, _describe(event))

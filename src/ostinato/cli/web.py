@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
-from ostinato.cli.console import emit_json_line, say
+from ostinato.cli.console import emit_json_line
 from ostinato.cli.limits import raise_descriptor_limit
+from ostinato.cli.log_setup import chosen_log, start_log
 from ostinato.cli.open_database import load_app
-from ostinato.cli.options import NO_COMMON, NO_TLS, Common, ListenHost, ListenPort, TlsFlags
-from ostinato.logs import set_up
+from ostinato.cli.options import NO_COMMON, NO_LOG, NO_TLS, Common, ListenHost, ListenPort, LogFlags, TlsFlags
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from ostinato.app import Ostinato
 
 __all__ = ["web"]
 
 
-def web(*, host: ListenHost = None, port: ListenPort = None, tls: TlsFlags = NO_TLS, common: Common = NO_COMMON) -> int:
+def web(
+    *,
+    host: ListenHost = None,
+    port: ListenPort = None,
+    tls: TlsFlags = NO_TLS,
+    log: LogFlags = NO_LOG,
+    common: Common = NO_COMMON,
+) -> int:
     """Serve the API and the page without an engine. Ctrl-C ends it, a second Ctrl-C ends it at once."""
     import asyncio
 
-    set_up(logging.WARNING, "%(levelname)s: %(message)s")
+    log = chosen_log(log)
+    talk = start_log(log, brief=True)
     # Before there is a loop: what the user's module does at import may want one of its own.
-    app = load_app(common, host=host, port=port, tls=tls)
+    app = load_app(common, host=host, port=port, tls=tls, log=log)
     raise_descriptor_limit()
-    return asyncio.run(_serve(app, as_json=common.json))
+    return asyncio.run(_serve(app, talk, as_json=common.json))
 
 
-async def _serve(app: Ostinato, *, as_json: bool) -> int:
+async def _serve(app: Ostinato, talk: Callable[[str], None], *, as_json: bool) -> int:
     import asyncio
 
     from ostinato.cli.server import serving
@@ -42,16 +50,16 @@ async def _serve(app: Ostinato, *, as_json: bool) -> int:
     try:
         stopped = asyncio.Event()
         _on_signals(stopped)
-        async with serving(container, say) as address:
+        async with serving(container, talk) as address:
             if as_json:
                 emit_json_line({"address": address})
-            say(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato worker' starts one")
-            say("Ctrl-C to stop")
+            talk(f"database   {without_password(app.settings.db)}, no engine here: 'ostinato worker' starts one")
+            talk("Ctrl-C to stop")
             settle()
             await stopped.wait()
     finally:
         await container.close()
-    say("stopped")
+    talk("stopped")
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ostinato.cli.console import emit_json, fields
 from ostinato.cli.open_database import opened
 from ostinato.cli.options import NO_COMMON, Common, ScheduleName
+from ostinato.cli.run_view import state_text
 from ostinato.cli.times import read_time
 
 __all__ = ["why"]
@@ -27,5 +28,5 @@ def why(name: ScheduleName, /, *, at: str | None = None, common: Common = NO_COM
             emit_json(why_answer(answer, database.zone))
             return
         run = answer.run
-        shown = None if run is None else f"{run.id}, {run.state}; 'ostinato run show {run.id}' shows all of it"
+        shown = None if run is None else f"{run.id}, {state_text(run)}; 'ostinato run show {run.id}' shows all of it"
         fields([("answer", answer.answer), ("run", shown), ("facts", "\n".join(answer.facts))])

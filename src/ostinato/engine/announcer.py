@@ -1,12 +1,12 @@
-"""What a node does, as events for the callbacks of `app.on(…)`: starts, ends that were written, fires, lost nodes.
+"""What a node does, for the log and the callbacks of `app.on(…)`: starts, ends that were written, fires, lost nodes.
 
-The dispatcher, the recorder, the ticker, the rescuer and the spool tell it once for each batch. While nobody listens,
-that is one test, and nothing is made.
+The dispatcher, the recorder, the ticker, the rescuer and the spool tell it once for each batch. While nobody listens
+and the log is off, that is a test or two, and nothing is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ostinato.clock import Micros, from_micros
 from ostinato.listeners import Listeners
@@ -16,7 +16,8 @@ from ostinato.models.incident import IncidentChange
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import Cause, RunState
-from ostinato.stores.base import Finished, Fired, Told
+from ostinato.run_log import RunLog
+from ostinato.stores.base import NOTHING_TOLD, Finished, Fired, Told
 
 __all__ = ["Announcer"]
 
@@ -31,39 +32,47 @@ _ENDS = {
 }
 
 
+_INCIDENTS = frozenset({AppEventKind.INCIDENT_OPENED, AppEventKind.INCIDENT_CLOSED})
 _CAUSES = {str(cause): cause for cause in Cause}
 """That of an incident may be none of a run: a schedule that was switched off, or is late."""
 
 
 class Announcer:
-    """Makes events of what the engine did."""
+    """Logs what the engine did, and makes events of it."""
 
-    def __init__(self, listeners: Listeners | None = None) -> None:
+    def __init__(self, listeners: Listeners | None = None, node: Callable[[], NodeId | None] = lambda: None) -> None:
         self._listeners = listeners or Listeners()
+        self._log = RunLog(node)
         self.on_told: Callable[[Told], None] = _nobody
         """Hears what people are told; set by node.py."""
 
-    def started(self, runs: Iterable[ClaimedRun]) -> None:
+    def started(self, runs: Sequence[ClaimedRun]) -> None:
         """Those of these runs that were started here."""
+        self._log.started(runs)
         if AppEventKind.RUN_STARTED in self._listeners.wanted:
             self._listeners.tell(_started(run, run.started_at) for run in runs if run.started_at is not None)
 
     def ended(self, batch: Sequence[Finish], finished: Finished) -> None:
         """A batch of finishes was written, but for those whose token no longer held."""
-        wanted = self._listeners.wanted
-        if finished.told.owed or finished.told.incidents:
-            self.on_told(finished.told)
-        if not wanted:
+        if finished.told is not NOTHING_TOLD:
+            self.told(finished.told)
+        wanted, is_logged = self._listeners.wanted, self._log.wants(batch)
+        if not wanted and not is_logged:
             return
         lost = set(finished.lost)
         written = [finish for finish in batch if finish.id not in lost]
+        tripped = {one.schedule_id: one for one in written if one.breaks and one.schedule_id in finished.broken}
+        if is_logged:
+            self._log.ended(written)
+            for one in tripped.values():
+                self._log.broken(one.schedule, one.broken)
         events = [_ended(kind, finish) for finish in written if (kind := _kind(finish)) in wanted]
         if AppEventKind.SCHEDULE_RECOVERED in wanted:
             events += self._recovered(written)
-        if finished.broken and AppEventKind.SCHEDULE_BROKEN in wanted:
-            tripped = {one.schedule_id: one for one in written if one.breaks and one.schedule_id in finished.broken}
+        if AppEventKind.SCHEDULE_BROKEN in wanted:
             events += [_broken(one.schedule, one.broken, one.finished_at) for one in tripped.values()]
-        self._listeners.tell([*events, *map(_incident, finished.told.incidents)])
+        if wanted:
+            self._listeners.tell(events)
 
     def _recovered(self, written: Sequence[Finish]) -> list[AppEvent]:
         """Of schedules that failed here before: the database forgets the failures without telling who had some."""
@@ -79,25 +88,39 @@ class Announcer:
 
     def fired(self, due: Sequence[DueSchedule], plans: Sequence[FirePlan], fired: Fired, now: Micros) -> None:
         """Plans were recorded, those of the schedules that nobody else had moved on before."""
-        wanted = self._listeners.wanted
-        if fired.told.owed or fired.told.incidents:
-            self.on_told(fired.told)
-        if not wanted:
+        if fired.told is not NOTHING_TOLD:
+            self.told(fired.told)
+        told = [plan for plan in plans if plan.broken is not None or any(map(_is_left_out, plan.runs))]
+        if not told:
             return
         names, won = {schedule.id: schedule.name for schedule in due}, set(fired.moved)
         events: list[AppEvent] = []
-        for plan in plans:
+        for plan in told:
             if plan.schedule_id in won:
-                name = names[plan.schedule_id]
-                events += [_left_out(name, run, now) for run in plan.runs if run.state is not RunState.QUEUED]
+                name, left_out = names[plan.schedule_id], list(filter(_is_left_out, plan.runs))
+                for run in left_out:
+                    self._log.left_out(name, run)
+                events += [_left_out(name, run, now) for run in left_out]
                 if plan.broken is not None:
+                    self._log.broken(name, plan.broken)
                     events.append(_broken(name, plan.broken, now))
-        self._listeners.tell([*events, *map(_incident, fired.told.incidents)])
+        if self._listeners.wanted:
+            self._listeners.tell(events)
+
+    def told(self, told: Told) -> None:
+        """People are told of what was recorded: incidents opened or closed, or there is something to send."""
+        self.on_told(told)
+        if told.incidents and not _INCIDENTS.isdisjoint(self._listeners.wanted):
+            self._listeners.tell(map(_incident, told.incidents))
 
     def lost(self, nodes: Sequence[NodeId], now: Micros) -> None:
         """This node declared these lost."""
         if nodes and AppEventKind.NODE_LOST in self._listeners.wanted:
             self._listeners.tell(AppEvent(AppEventKind.NODE_LOST, from_micros(now), node=node) for node in nodes)
+
+
+def _is_left_out(run: NewRun) -> bool:
+    return run.state is not RunState.QUEUED
 
 
 def _kind(finish: Finish) -> AppEventKind | None:

@@ -68,7 +68,7 @@ class Engine:
         self.budgets = BudgetKeeper(store, clock)
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
-        self.announcer = announcer = Announcer(registry.listeners)
+        self.announcer = announcer = Announcer(registry.listeners, lambda: self.id)
         self.interests = NO_INTERESTS
         """What of the runs that end here somebody wants to be told."""
         announcer.on_told = self._told
@@ -173,6 +173,7 @@ class Engine:
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
+        self.runner.open()
 
     async def start(self) -> None:
         """Take part: from here on this node ticks, claims and executes."""
@@ -181,8 +182,8 @@ class Engine:
         for name, service in self._services().items():
             self.watchdog.start(name, service)
         self.is_started = True
-        tasks, slots = counted(len(self.registry.tasks), "task"), counted(self.settings.slots, "slot")
-        log.info("node %s started: %s, %s", self.id, tasks, slots)
+        tasks = counted(len(self.registry.tasks), "task")
+        log.info("node %s started: %s, %s", self.id, tasks, counted(self.settings.slots, "slot"))
 
     def attend(self) -> None:
         """On an engine that is only prepared: start the services that a run needs which is executed here."""
@@ -240,7 +241,7 @@ class Engine:
         finally:
             await self.watchdog.stop()
             self.monitor.stop()
-            self.runner.threads.stop()
+            self.runner.close()
             await self.registry.listeners.close()
 
     async def _write_rest(self, until: float) -> bool:
@@ -364,8 +365,7 @@ class Engine:
     def health(self) -> dict[str, Any]:
         """How this node is, for people and load balancers. Any thread may ask, also while the loop is blocked."""
         services = {name: asdict(health) for name, health in tuple(self.watchdog.services.items())}
-        blocked = self.monitor.blocked_for
-        fault = self.store.fault
+        blocked, fault = self.monitor.blocked_for, self.store.fault
         return {
             "ok": (
                 all(service["up"] for service in services.values())

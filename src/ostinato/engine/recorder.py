@@ -173,9 +173,6 @@ class Recorder:
             # Their schedule may have been removed while they ran, and their code counts as given up since.
             ended = [(one.id, one.token) for one in batch if one.id in finished.lost and not one.given_up]
             self._late_ends += ended
-        for finish in batch if finished.broken else ():
-            if finish.breaks and finish.schedule_id in finished.broken:
-                log.error("schedule %r is broken and disabled: %s", finish.schedule, finish.broken)
         _let_go(batch)
         self._budgets.settled(finish.schedule for finish in batch if finish.cost is not None and finish.schedule)
 

@@ -59,11 +59,12 @@ class Histogram:
 class _Name:
     """What is counted for one task, schedule or kind of work."""
 
-    __slots__ = ("durations", "skipped", "states")
+    __slots__ = ("durations", "skipped", "states", "with_errors")
 
     def __init__(self) -> None:
         self.states: dict[RunState, int] = {}
         self.skipped: dict[Cause, int] = {}
+        self.with_errors = 0
         self.durations = Histogram(DURATION_BOUNDS)
 
 
@@ -102,6 +103,8 @@ class Statistics:
                 counted.skipped[cause] = counted.skipped.get(cause, 0) + len(durations)
             else:
                 counted.durations.add(took for took in durations if took is not None)
+            if cause is Cause.ERRORS:
+                counted.with_errors += len(durations)
 
     def left_out(self, schedule: str, runs: Iterable[NewRun]) -> None:
         """Count due times of a schedule that nothing was executed for."""
@@ -127,6 +130,7 @@ class Statistics:
             },
             "runs": {name: dict(counted.states) for name, counted in names},
             "skipped": {name: dict(counted.skipped) for name, counted in names if counted.skipped},
+            "with_errors": {name: counted.with_errors for name, counted in names if counted.with_errors},
             "durations": {
                 name: counted.durations.shape(SECOND) for name, counted in names if any(counted.durations.counts)
             },

@@ -17,15 +17,12 @@ from ostinato.engine.attendance import Attendance, Look
 from ostinato.engine.plan import plan_fires
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.statistics import Statistics
-from ostinato.logs import get_logger
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import RunState
 from ostinato.stores.base import ScheduleStore
 
 __all__ = ["LOOKAHEAD", "Ticker"]
-
-log = get_logger("ostinato.engine")
 
 LOOKAHEAD: Micros = SECOND
 LEAD: Micros = SECOND // 4
@@ -94,8 +91,6 @@ class Ticker:
                 plan = plan_fires(schedule, now, grace=self._grace, random=random.random, absence=why)
                 if plan is not None:
                     plans.append(plan)
-                    if plan.broken:
-                        log.error("schedule %r is broken: %s", schedule.name, plan.broken)
                 else:
                     wake_at = schedule.next_at if wake_at is None else min(wake_at, schedule.next_at)
                     self._known_at = min(schedule.next_at, self._known_at or schedule.next_at)

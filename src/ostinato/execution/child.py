@@ -24,6 +24,7 @@ from ostinato.execution.binding import ContextParameter, bind_context
 from ostinato.execution.context import RunContext, current_context, finite
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised, returned
 from ostinato.execution.output import readable, storable
+from ostinato.logs import NAMED, RecordFormatter, set_up
 from ostinato.models.run import ClaimedRun
 from ostinato.models.states import Cause
 
@@ -39,12 +40,16 @@ class _Request(msgspec.Struct):
     kwargs: dict[str, Any]
     context_parameter: ContextParameter | None
     run: ClaimedRun
+    log_level: int
+    """Of the root logger in the parent: no other part of how it logs can be handed over."""
 
 
 class _ChildContext(RunContext):
     """Sends what the function reports to the parent at once."""
 
     __slots__ = ("_send",)
+
+    has_own_stdout = True
 
     def __init__(self, claimed: ClaimedRun, send: Callable[[dict[str, Any]], None]) -> None:
         super().__init__(claimed, lambda _: None)
@@ -102,6 +107,7 @@ def _call(request: _Request, send: Callable[[dict[str, Any]], None]) -> Outcome:
             outcome.error,
             cause=Cause.NOT_STARTED,
         )
+    set_up(request.log_level, RecordFormatter(NAMED), sys.stdout)  # unless its module has done that
     args, kwargs = bind_context(request.context_parameter, request.args, request.kwargs, context)
     try:
         value = function(*args, **kwargs)

@@ -88,6 +88,9 @@ class RunContext:
         "spends",
     )
 
+    has_own_stdout = False
+    """Whether its work has a process of its own, of which all that is printed is the run's output."""
+
     def __init__(
         self,
         claimed: ClaimedRun,
@@ -175,7 +178,8 @@ class RunContext:
         self._mark()
 
     def count(self, name: str, by: float = 1) -> None:
-        """Add to one of the run's totals. `errors` above zero makes a scheduled run count as failed."""
+        """Add to one of the run's totals. With `errors` above zero it succeeds with errors, which the
+        breaker of its schedule counts as a failure."""
         name, by = checked_total(name, by)
         if self._totals is None:
             self._totals = {}

@@ -8,6 +8,8 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import msgspec
+
 from ostinato.clock import Micros
 from ostinato.execution.context import RunContext
 from ostinato.execution.outcome import Outcome
@@ -19,6 +21,7 @@ from ostinato.models.policy import Policy
 from ostinato.models.project import Conversation
 from ostinato.models.run import ClaimedRun, Finish, SessionUsage
 from ostinato.models.session import SHARED_TURN
+from ostinato.models.states import RunState
 from ostinato.models.work_kinds import Work
 
 __all__ = ["make_finish"]
@@ -33,6 +36,8 @@ def make_finish(
     finish = decide(claimed, policy, outcome, now, random.random, errors=context.totals.get("errors", 0))
     if context.has_report:
         finish.progress, finish.totals, finish.output = context.take_report(final=True)
+    if claimed.totals is not None and finish.totals is None and finish.state is RunState.SUCCEEDED:
+        finish.totals = _without_errors(claimed.totals)
     if outcome.conversation is not None and work is not None:
         finish.conversation = _conversation(work, claimed.project, outcome.conversation)
     if policy.budget is not None and (claimed.schedule_id is not None or claimed.session is not None):
@@ -45,6 +50,18 @@ def make_finish(
         finish.usage = SessionUsage(session, used) if used and session is not None else None
         finish.throttled = is_full(**told)
     return finish
+
+
+def _without_errors(totals: str) -> str | None:
+    """What earlier attempts counted and stays; None for all of it. Their errors are not those of one that succeeded."""
+    if '"errors"' not in totals:
+        return None
+    try:
+        known = msgspec.json.decode(totals, type=dict[str, float])
+    except (msgspec.DecodeError, RecursionError):  # of a row that somebody wrote by hand
+        return None
+    known.pop("errors", None)
+    return msgspec.json.encode(known).decode()
 
 
 def _masked(outcome: Outcome, mask: Mask) -> Outcome:

@@ -115,10 +115,13 @@ def _finish(run: ClaimedRun, state: RunState, now: Micros, cause: Cause | None, 
 
 
 def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -> None:
-    if run.trigger in _SCHEDULED:
-        finish.breaks = errors > 0
-        finish.break_after = policy.break_after
-        finish.broken = _broken(policy, f"it counted {counted(errors, 'error')}")
+    """Done. What counted errors says so in its row, and is one more towards the breaker."""
+    if errors > 0:
+        said = counted(errors, "error")
+        finish.cause, finish.reason = Cause.ERRORS, f"{said}: {finish.reason}" if finish.reason else said
+        _count(finish, run, policy, f"it counted {said}")
+    elif run.trigger in _SCHEDULED:
+        finish.breaks = False
 
 
 def _failed(finish: Finish, run: ClaimedRun, policy: Policy, blame: Blame | None) -> None:

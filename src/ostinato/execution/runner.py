@@ -27,6 +27,7 @@ from ostinato.execution.finishing import make_finish
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
+from ostinato.execution.output_capture import output_capture
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
@@ -195,6 +196,19 @@ class Runner:
             active.preparing.add_done_callback(lambda preparing: self._prepared(active, preparing))
         else:
             self._execute(active, active.call)
+
+    def open(self) -> None:
+        """From now on, what functions print is output of their runs."""
+        output_capture.open(self)
+
+    def hush(self) -> None:
+        """Until the close, what functions print is nothing else: whoever asks shows that output himself."""
+        output_capture.passes_on = False
+
+    def close(self) -> None:
+        """Nothing is started here any more."""
+        self.threads.stop()
+        output_capture.close(self)
 
     def refuse(self, claimed: ClaimedRun, outcome: Outcome) -> None:
         """Record a claimed run that is not to be started at all."""

@@ -403,7 +403,7 @@ def unstorable(finish: Finish, why: str) -> Finish:
 
 def is_failing(finish: Finish) -> bool:
     """Whether it ended in a way that people have to know of."""
-    return finish.state is RunState.FAILED or finish.cause == "errors"
+    return finish.state is RunState.FAILED or finish.cause is Cause.ERRORS
 
 
 def concerns_people(finish: Finish) -> bool:

@@ -229,7 +229,7 @@ class ScheduleRow:
     active: int
 
 
-class RecentRun(msgspec.Struct, gc=False):
+class RecentRun(msgspec.Struct, gc=False, omit_defaults=True):
     """One of the last runs of a schedule."""
 
     # Enough for a bar. A page has thousands: this is made and written faster than a dataclass.
@@ -239,6 +239,8 @@ class RecentRun(msgspec.Struct, gc=False):
     """When it ended, or was due."""
     seconds: float | None
     """How long it ran."""
+    cause: Cause | None = None
+    """Why it did not simply succeed; left out of what did."""
 
 
 @dataclass(frozen=True, slots=True)

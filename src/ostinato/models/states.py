@@ -116,6 +116,8 @@ class Cause(StrEnum):
     """Something that it needs is not there: its program, folder, project, user or secrets."""
     NOT_RECORDED = "not_recorded"
     """Its outcome could not be stored."""
+    ERRORS = "errors"
+    """It succeeded, and counted errors."""
     SNOOZED = "snoozed"
     """The work asked to be run again later."""
     POSTPONED = "postponed"

@@ -40,6 +40,8 @@ class Activity:
     at: datetime
     states: Mapping[str, int]
     """How many runs, by state."""
+    with_errors: int = 0
+    """How many of those that succeeded counted errors."""
 
 
 class EngineState(Answer):
@@ -119,7 +121,7 @@ class OverviewService:
         self._zone = zone
         self._forecast = Forecast(store)
         self._waiting = Waiting(store, clock)
-        self._closed: dict[Micros, dict[str, int]] = {}
+        self._closed: dict[Micros, Activity] = {}
         """Buckets in which nothing more will end."""
 
     async def look(self, *, is_here: bool = False) -> Overview:
@@ -204,11 +206,12 @@ class OverviewService:
     async def _activity(self, now: Micros) -> list[Activity]:
         """What ended in the last day. Only the last buckets are read: what ended may be written a moment later."""
         first, open_from = (now - DAY) // BUCKET * BUCKET + BUCKET, (now // BUCKET - 1) * BUCKET
-        known = {at: states for at, states in self._closed.items() if first <= at < open_from}
+        known = {at: bucket for at, bucket in self._closed.items() if first <= at < open_from}
         start = max(first, max(known, default=first - BUCKET) + BUCKET)
-        fresh: dict[Micros, dict[str, int]] = {at: {} for at in range(start, now + 1, BUCKET)}
+        fresh = {at: Activity(from_micros(at), {}) for at in range(start, now + 1, BUCKET)}
         for tally in await self._store.runs.tally_ended(start, now + 1, BUCKET):
-            states = fresh[tally.at]
-            states[str(tally.state)] = states.get(str(tally.state), 0) + tally.count
-        self._closed = {**known, **{at: states for at, states in fresh.items() if at < open_from}}
-        return [Activity(from_micros(at), states) for at, states in sorted({**known, **fresh}.items()) if states]
+            before = fresh[tally.at]
+            states = {**before.states, str(tally.state): before.states.get(str(tally.state), 0) + tally.count}
+            fresh[tally.at] = Activity(before.at, states, before.with_errors + tally.with_errors)
+        self._closed = {**known, **{at: bucket for at, bucket in fresh.items() if at < open_from}}
+        return [bucket for _, bucket in sorted({**known, **fresh}.items()) if bucket.states]

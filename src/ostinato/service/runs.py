@@ -25,6 +25,7 @@ from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Function, Unreadable, Work, work_text
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
+from ostinato.run_log import log_cancelled
 from ostinato.service.audit import audited
 from ostinato.service.lanes import LaneService
 from ostinato.service.live.lines import Output
@@ -267,6 +268,8 @@ class RunService:
             ending = Ending(Cause.CANCELLED, reason)
             cancelled = await self._store.runs.cancel_runs([run.id], ending, self._clock.now())
             run = await self.get(id)
+            if cancelled.ended:
+                log_cancelled(run)
             if cancelled.ended and AppEventKind.RUN_CANCELLED in self._listeners.wanted:
                 at = run.finished_at or from_micros(self._clock.now())
                 told = (run.id, run.schedule, run.task, run.state, run.cause, run.reason)

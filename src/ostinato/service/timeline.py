@@ -11,7 +11,7 @@ from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule, ScheduleFilter, ScheduleSort
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.service.answers import Answer
 from ostinato.service.forecast import DueTime, of_schedule, soonest, soonest_of
 from ostinato.service.projects import ProjectService
@@ -29,6 +29,7 @@ class TimelineRun(Answer):
     schedule: str | None
     task: str | None
     state: RunState
+    cause: Cause | None
     trigger: Trigger
     due_at: datetime
     last_due_at: datetime | None

@@ -10,9 +10,9 @@ from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work_kinds import unserved
-from ostinato.plurals import counted
+from ostinato.plurals import counted, errors_text
 from ostinato.service.schedules.backfill import BACKFILL_KEYS
 from ostinato.service.waiting import Waiting
 from ostinato.stores.base import Store
@@ -128,7 +128,8 @@ def _of_run(run: Run, waits_for: str | None, zone: str) -> str:
         when += f" and {run.count - 1} more until {local_text(zone, run.last_due_at)}"
     match run.state:
         case RunState.SUCCEEDED:
-            return f"It ran: {when}, succeeded in {_took(run)}."
+            errors = f" {errors_text(run.reason, run.totals)}" if run.cause is Cause.ERRORS else ""
+            return f"It ran: {when}, succeeded{errors} in {_took(run)}."
         case RunState.RUNNING:
             return f"It is running: {when}, attempt {run.attempt} on node {run.node}."
         case RunState.QUEUED:

@@ -22,6 +22,7 @@ from ostinato.stores.access import AccessStore
 from ostinato.stores.notifications import NotificationCounts, NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import (
+    NOTHING_TOLD,
     Bound,
     Cancelled,
     Claim,
@@ -38,6 +39,7 @@ from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
 __all__ = [
+    "NOTHING_TOLD",
     "RECORDED_AHEAD",
     "Bound",
     "Cancelled",

@@ -30,6 +30,7 @@ from ostinato.models.schedule import DueSchedule, Schedule
 from ostinato.models.session import Session
 from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.models.work import Unreadable, load_work
+from ostinato.plurals import whole
 from ostinato.stores.rules import UNREADABLE
 from ostinato.timing import parse_timing
 
@@ -186,12 +187,18 @@ def load_attempt(row: Row) -> Attempt:
 
 def load_totals(text: str | None) -> dict[str, float]:
     """What a run has counted."""
-    return _decoded(_decode_totals, text, {})
+    if text is None:
+        return {}
+    counted: dict[str, float] = _decoded(_decode_totals, text, {})
+    return {name: whole(value) for name, value in counted.items()}
 
 
 def load_progress(text: str | None) -> Progress | None:
     """How far a run says it is."""
-    return _decoded(_decode_progress, text, None)
+    found: Progress | None = _decoded(_decode_progress, text, None)
+    if found is None:
+        return None
+    return Progress(whole(found.done), None if found.total is None else whole(found.total), found.text)
 
 
 def load_run(row: Row, earlier: Sequence[Attempt] = ()) -> Run:

@@ -131,6 +131,8 @@ class StateCount:
     count: int
     seconds: float = 0.0
     """How long they ran in total."""
+    with_errors: int = 0
+    """How many of them succeeded with errors."""
 
 
 @dataclass(frozen=True, slots=True)

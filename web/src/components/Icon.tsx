@@ -9,6 +9,7 @@ const PATHS = {
   bolt: "M8.8 1.8 3.2 9h4.3l-.6 5.2L12.8 7H8.4z",
   calendar: "M2.5 4h11v9.5h-11zM2.5 7h11M5.5 2.2v2.6M10.5 2.2v2.6",
   check: "M3.2 8.4l3.2 3.2 6.4-7",
+  checkAlert: "M1.8 8.6l2.9 2.9 5.5-6.6M13.4 4.4v4.2M13.4 11.3v.1",
   chevronDown: "M4 6l4 4 4-4",
   chevronRight: "M6 4l4 4-4 4",
   circle: "M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0",

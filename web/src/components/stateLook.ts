@@ -1,9 +1,12 @@
 /** How each state of a run looks: a word, a shape and a colour, so that none has to carry it alone. */
 
-import type { RunState } from "@/api/types";
+import type { Cause, RunState } from "@/api/types";
 import type { IconName } from "@/components/Icon";
 
 export type Tone = "good" | "bad" | "warn" | "info" | "wait" | "quiet";
+
+/** A state as it is shown: what succeeded with errors has a look of its own. */
+export type ShownState = RunState | "errors";
 
 export interface StateLook {
   label: string;
@@ -15,7 +18,7 @@ export interface StateLook {
   meaning: string;
 }
 
-const LOOKS: Record<RunState, StateLook> = {
+const LOOKS: Record<ShownState, StateLook> = {
   queued: {
     label: "queued",
     icon: "hourglass",
@@ -30,6 +33,13 @@ const LOOKS: Record<RunState, StateLook> = {
     tone: "good",
     color: "var(--state-succeeded)",
     meaning: "The work ended without an error.",
+  },
+  errors: {
+    label: "succeeded with errors",
+    icon: "checkAlert",
+    tone: "warn",
+    color: "var(--state-errors)",
+    meaning: "It succeeded, and counted errors.",
   },
   failed: {
     label: "failed",
@@ -75,11 +85,29 @@ const LOOKS: Record<RunState, StateLook> = {
   },
 };
 
-export const STATES = Object.keys(LOOKS) as RunState[];
+const SHOWN = Object.keys(LOOKS) as ShownState[];
+
+export const STATES = SHOWN.filter((state): state is RunState => state !== "errors");
+
+/** How a run is shown that is in this state for this cause. */
+export function shownState(run: { state: RunState; cause?: Cause | null }): ShownState {
+  return run.state === "succeeded" && run.cause === "errors" ? "errors" : run.state;
+}
+
+/** How many runs are shown how, of so many by state of which some succeeded with errors. */
+export function shownCounts(counts: {
+  states: Partial<Record<RunState, number>>;
+  with_errors: number;
+}): Partial<Record<ShownState, number>> {
+  const { states, with_errors: errors } = counts;
+  if (errors === 0) return states;
+  const { succeeded = 0, ...others } = states;
+  return { ...(succeeded > errors ? { succeeded: succeeded - errors } : {}), errors, ...others };
+}
 
 /** Also for states that a newer server may have. */
 export function look(state: string): StateLook {
-  const known = STATES.find((each) => each === state);
+  const known = SHOWN.find((each) => each === state);
   return known === undefined
     ? { label: state, icon: "circle", tone: "quiet", color: "var(--state-skipped)", meaning: "" }
     : LOOKS[known];

@@ -37,8 +37,8 @@ const textPairs: [string, string][] = [
   ["muted", "accent-soft"],
 ];
 
-const STATES = ["queued", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired", "superseded"];
-const HEAT = ["good", "bad", "idle"].flatMap((tone) => [1, 2, 3, 4].map((level) => `heat-${tone}-${level}`));
+const STATES = ["queued", "running", "succeeded", "errors", "failed", "cancelled", "skipped", "missed", "expired", "superseded"];
+const HEAT = ["good", "warn", "bad", "idle"].flatMap((tone) => [1, 2, 3, 4].map((level) => `heat-${tone}-${level}`));
 const shapePairs: [string, string][] = [
   ...HEAT.map((heat): [string, string] => [heat, "surface"]),
   ...STATES.flatMap((state) => ["canvas", "surface"].map((on): [string, string] => [`state-${state}`, on])),

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ostinato.cli.console import Cell, Column, Styled, emit_json, fields, say, table, warn
-from ostinato.cli.run_view import state_cell
+from ostinato.cli.run_view import state_cell, state_text
 from ostinato.cli.times import brief, full, span
 from ostinato.cli.work_view import policy_line, work_cell, work_page
 from ostinato.models.work_kinds import is_task, unserved
-from ostinato.plurals import counted
+from ostinato.plurals import counted, totals_text
 
 if TYPE_CHECKING:
     from ostinato.cli.open_database import OpenDatabase
@@ -96,7 +96,7 @@ def print_schedules(database: OpenDatabase, schedules: Sequence[Schedule], *, as
             [
                 "-" if next_at is None else brief(next_at, zone, now),
                 "-" if next_at is None else span((next_at - now).total_seconds()),
-                "-" if last is None else state_cell(last.state),
+                "-" if last is None else state_cell(last),
                 "-" if last_at is None else span((now - last_at).total_seconds()),
                 Styled(state, _STYLES.get(state, "")),
                 schedule.name,
@@ -146,8 +146,9 @@ def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool)
             ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
             ("failures", f"{schedule.failures} in a row" if schedule.failures else None),
             ("owner", schedule.owner),
-            ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {last.state}"),
-            ("reason", None if last is None else last.reason),
+            ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {state_text(last)}"),
+            ("totals", None if last is None else totals_text(last.totals)),
+            ("reason", None if last is None or last.cause == "errors" else last.reason),
             ("created", full(schedule.created_at, zone)),
             ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
         ]

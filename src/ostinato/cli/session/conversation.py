@@ -157,8 +157,11 @@ class Conversation:
             emit_json_line(run_answer(run, self._database.zone))
         elif not has_succeeded:
             say(tell(run), "yellow")
-        elif (answer := answer_lines(run)) and said[-len(answer) :] != answer:
-            print_answer(run, answer)
+        else:
+            if (answer := answer_lines(run)) and said[-len(answer) :] != answer:
+                print_answer(run, answer)
+            if run.cause == "errors":
+                say(tell(run), "yellow")
 
     async def _interrupted(self) -> None:
         """Ctrl-C: stop what is being answered; if it was stopped before and goes on, leave."""

@@ -144,7 +144,7 @@ def _run_row(run: Run, now: datetime) -> list[Cell]:
     since = run.started_at if run.state == "running" and run.started_at is not None else run.due_at
     return [
         str(run.id),
-        state_cell(run.state),
+        state_cell(run),
         _age(since, now),
         run.lane,
         f"agent {run.work.cli}" if isinstance(run.work, Agent) and run.schedule is None else name_of(run),
@@ -187,7 +187,8 @@ def print_event(database: OpenDatabase, event: Event, *, as_json: bool) -> None:
 
 
 def _style(event: Event) -> str:
-    return _STYLES.get(event.kind) or state_style(str(event.data.get("state", "")))
+    state = "errors" if event.data.get("cause") == "errors" else event.data.get("state", "")
+    return _STYLES.get(event.kind) or state_style(str(state))
 
 
 def _what(event: Event) -> str:

@@ -24,7 +24,7 @@ from ostinato.execution.executors.pipes import PipeReader
 from ostinato.execution.executors.process_call import ProcessCall, ProcessExecutor
 from ostinato.execution.outcome import Outcome, OutcomeKind, raised
 from ostinato.execution.resources import starved
-from ostinato.logs import one_line
+from ostinato.logs import one_line, root_level
 from ostinato.models.states import Cause
 from ostinato.models.work import Function
 from ostinato.tuning import Tuning
@@ -154,5 +154,6 @@ def _request(call: Call) -> bytes:
             "kwargs": work.kwargs,
             "context_parameter": definition.context_parameter,
             "run": call.context.claimed,
+            "log_level": root_level(),
         }
     )

@@ -23,6 +23,8 @@ class Day:
     """How many runs, by state."""
     seconds: float
     """How long they ran in total."""
+    with_errors: int = 0
+    """How many of those that succeeded counted errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +49,5 @@ def days_of(tallies: Iterable[StateCount], zone: str) -> list[Day]:
         day = from_micros(tally.at).astimezone(local).date()
         before = found.get(day) or Day(day, {}, 0.0)
         states = {**before.states, str(tally.state): before.states.get(str(tally.state), 0) + tally.count}
-        found[day] = Day(day, states, before.seconds + tally.seconds)
+        found[day] = Day(day, states, before.seconds + tally.seconds, before.with_errors + tally.with_errors)
     return [found[day] for day in sorted(found)]

@@ -26,6 +26,7 @@ from ostinato.models.schedule import (
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Cause, Trigger
 from ostinato.models.work import Unreadable
+from ostinato.run_log import log_schedules
 from ostinato.service.audit import audited
 from ostinato.service.forecast import times_from
 from ostinato.service.lanes import LaneService
@@ -109,7 +110,7 @@ class ScheduleService:
             raise InvalidInput("give either only_new or version, not both", field="version")
         if not only_new and version is None:
             await self.add_many([spec])
-            return await self.get(name)
+            return await self._added(name)
         now = self._clock.now()
         async for batch in self._drafts.batches([spec], now):
             if version is not None:
@@ -119,7 +120,12 @@ class ScheduleService:
             if not is_done:
                 current = await self._store.schedules.get_schedule(name)
                 raise _overtaken(name, None if current is None else current.version, is_new=only_new)
-        return await self.get(name)
+        return await self._added(name)
+
+    async def _added(self, name: str) -> Schedule:
+        schedule = await self.get(name)
+        log_schedules([schedule])
+        return schedule
 
     async def _replace(self, draft: ScheduleDraft, version: int | Revision, now: Micros) -> bool:
         found = await self._store.schedules.get_schedule(draft.name)

@@ -12,11 +12,13 @@ from typing import Any
 from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.models.ids import ScheduleId
 from ostinato.models.schedule import RecentRun, ScheduleFilter, ScheduleRow, ScheduleSort, ScheduleState
+from ostinato.models.states import Cause
 from ostinato.stores.base import StateCount
 from ostinato.stores.brief import BRIEF_COLUMNS, load_brief
-from ostinato.stores.rows import SCHEDULE_COLUMNS, known_state, load_all, load_schedule
+from ostinato.stores.rows import SCHEDULE_COLUMNS, known_cause, known_state, load_all, load_schedule
 from ostinato.stores.searching import glob_of, regex_of
 from ostinato.stores.sql.connection import Connection, Dialect, given, where
+from ostinato.stores.sql.overview import load_count
 
 __all__ = ["count_states", "list_rows", "page_rows", "recent_runs", "schedule_history", "scheduled_tasks"]
 
@@ -113,16 +115,17 @@ _APART = (
 """Whatever is not on is among these, or has a task that nobody knows."""
 _RECENT_OF_EACH = f"""
 SELECT k.id, r.* FROM unnest(:ids::bigint[]) k (id) CROSS JOIN LATERAL (
-    SELECT id, state, coalesce(finished_at, due_at), (finished_at - started_at) / {SECOND}::float8
+    SELECT id, state, coalesce(finished_at, due_at), (finished_at - started_at) / {SECOND}::float8, cause
     FROM runs WHERE schedule_id = k.id ORDER BY id DESC LIMIT :count
 ) r ORDER BY r.id
 """
 _RECENT_OF_ONE = f"""
-SELECT id, state, coalesce(finished_at, due_at), (finished_at - started_at) / {float(SECOND)}
+SELECT id, state, coalesce(finished_at, due_at), (finished_at - started_at) / {float(SECOND)}, cause
 FROM runs WHERE schedule_id = :id ORDER BY id DESC LIMIT :count
 """
 _HISTORY = f"""
-SELECT due_at / {QUARTER} * {QUARTER}, state, count(*), coalesce(sum(finished_at - started_at), 0)::bigint
+SELECT due_at / {QUARTER} * {QUARTER}, state, count(*), coalesce(sum(finished_at - started_at), 0)::bigint,
+       count(*) FILTER (WHERE cause = '{Cause.ERRORS}')
 FROM runs WHERE schedule_id = :id AND due_at >= :since AND finished_at IS NOT NULL
 GROUP BY 1, 2 ORDER BY 1, 2
 """
@@ -291,7 +294,7 @@ async def recent_runs(db: Connection, ids: Sequence[ScheduleId], count: int) -> 
 async def schedule_history(db: Connection, id: ScheduleId, since: Micros) -> list[StateCount]:
     """What became of its due times, by the quarter of an hour."""
     rows = await db.fetch(_HISTORY, {"id": id, "since": since})
-    return [StateCount(at, known_state(state), number, micros / SECOND) for at, state, number, micros in rows]
+    return [load_count(row) for row in rows]
 
 
 async def scheduled_tasks(db: Connection) -> set[str]:
@@ -313,9 +316,9 @@ def _load_listed(row: Sequence[Any]) -> ScheduleRow:
 
 
 def _load_recent(row: Sequence[Any]) -> RecentRun:
-    """One of the last runs: its id, state, instant and seconds."""
-    id, state, at, seconds = row
-    return RecentRun(id, known_state(state), from_micros(at), seconds)
+    """One of the last runs: its id, state, instant, seconds and cause."""
+    id, state, at, seconds, cause = row
+    return RecentRun(id, known_state(state), from_micros(at), seconds, known_cause(cause))
 
 
 def _state_of(unknown: str) -> str:

@@ -92,7 +92,8 @@ async def tell(db: Connection, notices: Sequence[Notice], now: Micros) -> Told:
     in_order = sorted(notices, key=lambda notice: notice.subject)
     for subject, told in groupby(in_order, key=lambda notice: notice.subject):
         await telling.go_through(subject, list(told))
-    return Told(tuple(telling.changes), await telling.owe())
+    owed = await telling.owe()
+    return Told(tuple(telling.changes), owed) if owed or telling.changes else NOTHING_TOLD
 
 
 class _Telling:

@@ -35,6 +35,18 @@ async def test_a_run_keeps_its_cause_until_it_starts_anew_and_a_success_has_none
     assert (done.state, done.cause) == (RunState.SUCCEEDED, None)
 
 
+async def test_a_run_that_succeeded_with_errors_has_succeeded_and_says_so(store: Store) -> None:
+    await store.runs.insert_runs([new_run(), new_run()])
+    plain, run = (await store.runs.claim_runs(claim(room=2))).runs
+    totals = '{"copied":120.0,"errors":3,"share":0.5}'
+    errors = finish(run, cause=Cause.ERRORS, reason="3 errors", totals=totals)
+    await store.runs.finish_runs([finish(plain), errors])
+    (found,) = await store.runs.list_runs(RunFilter(causes=(Cause.ERRORS,)))
+    assert (found.id, found.state, found.cause, found.reason) == (run.id, RunState.SUCCEEDED, Cause.ERRORS, "3 errors")
+    assert str(dict(found.totals)) == "{'copied': 120, 'errors': 3, 'share': 0.5}"
+    assert [one.id for one in await store.runs.list_runs(RunFilter(states=(RunState.SUCCEEDED,)))] == [run.id, plain.id]
+
+
 async def test_runs_are_listed_by_their_causes(store: Store) -> None:
     await store.runs.insert_runs([new_run() for _ in range(4)])
     runs = (await store.runs.claim_runs(claim(room=4))).runs

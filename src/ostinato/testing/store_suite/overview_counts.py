@@ -9,7 +9,7 @@ import pytest
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import RunFilter
-from ostinato.models.states import RunState, Trigger
+from ostinato.models.states import Cause, RunState, Trigger
 from ostinato.stores.base import RunCounts, StateCount, Store
 from ostinato.testing.store_suite.builders import (
     HOUR,
@@ -96,6 +96,43 @@ async def test_what_ended_is_counted_by_bucket_and_state(store: Store) -> None:
         StateCount(begin + bucket, RunState.FAILED, 1, 3.0),
     ]
     assert await store.runs.tally_ended(begin + 3 * bucket, begin + 9 * bucket, bucket) == []
+
+
+async def test_what_succeeded_with_errors_is_counted_among_what_succeeded(store: Store) -> None:
+    bucket = 15 * MINUTE
+    begin = NOW // bucket * bucket
+    # When it ended, and whether with errors; the first and the last are outside of what is asked for.
+    ends = [
+        (-1, True),
+        (0, True),
+        (1, False),
+        (bucket - 1, True),
+        (bucket, False),
+        (2 * bucket, True),
+        (5 * bucket, True),
+    ]
+    await store.runs.insert_runs([new_run()] * len(ends))
+    runs = (await store.runs.claim_runs(claim())).runs
+    for run, (end, with_errors) in zip(runs, ends, strict=True):
+        cause = Cause.ERRORS if with_errors else None
+        at = begin + end
+        await store.runs.finish_runs([finish(run, cause=cause, started_at=at - SECOND, finished_at=at)])
+    assert await store.runs.tally_ended(begin, begin + 2 * bucket + 1, bucket) == [
+        StateCount(begin, RunState.SUCCEEDED, 3, 3.0, with_errors=2),
+        StateCount(begin + bucket, RunState.SUCCEEDED, 1, 1.0),
+        StateCount(begin + 2 * bucket, RunState.SUCCEEDED, 1, 1.0, with_errors=1),
+    ]
+    # A span that begins within a bucket.
+    (part,) = await store.runs.tally_ended(begin + 1, begin + bucket, bucket)
+    assert part == StateCount(begin, RunState.SUCCEEDED, 2, 2.0, with_errors=1)
+
+
+async def test_a_due_time_that_succeeded_with_errors_is_answered(store: Store) -> None:
+    (id,) = await put_many(store, [draft()])
+    await store.runs.insert_runs([scheduled_run(id, NOW)])
+    (run,) = (await store.runs.claim_runs(claim(now=NOW))).runs
+    await store.runs.finish_runs([finish(run, cause=Cause.ERRORS, reason="1 error")])
+    assert await store.runs.answered_due(id, NOW, NOW) == {NOW}
 
 
 async def test_what_ended_is_counted_as_a_plain_sum_would(store: Store) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from ostinato.clock import SECOND, from_micros
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort
-from ostinato.models.states import RunState
+from ostinato.models.states import Cause, RunState
 from ostinato.stores.base import StateCount, Store
 from ostinato.testing.store_suite.builders import (
     HOUR,
@@ -82,16 +82,18 @@ async def test_recent_runs_are_the_last_ones_of_each_oldest_first(store: Store) 
     await store.runs.insert_runs([scheduled_run(other, NOW)])
     runs = (await store.runs.claim_runs(claim(now=NOW + SECOND))).runs
     ours = [run for run in runs if run.schedule_id == busy]
-    await store.runs.finish_runs([finish(ours[2], RunState.FAILED, finished_at=NOW + 3 * SECOND)])
+    errors = finish(ours[1], cause=Cause.ERRORS, reason="1 error", finished_at=NOW + 2 * SECOND)
+    await store.runs.finish_runs([errors, finish(ours[2], RunState.FAILED, finished_at=NOW + 3 * SECOND)])
     found = await store.schedules.recent_runs([busy, calm], 3)
     assert list(found) == [busy, calm]
     assert found[calm] == []
-    assert [(run.id, run.state, run.seconds) for run in found[busy]] == [
-        (ours[1].id, RunState.RUNNING, None),
-        (ours[2].id, RunState.FAILED, 2.0),
-        (ours[3].id, RunState.RUNNING, None),
+    assert [(run.id, run.state, run.seconds, run.cause) for run in found[busy]] == [
+        (ours[1].id, RunState.SUCCEEDED, 1.0, Cause.ERRORS),
+        (ours[2].id, RunState.FAILED, 2.0, Cause.RAISED),
+        (ours[3].id, RunState.RUNNING, None, None),
     ]
-    assert [run.at for run in found[busy]] == [from_micros(at) for at in (NOW + 1, NOW + 3 * SECOND, NOW + 3)]
+    moments = (NOW + 2 * SECOND, NOW + 3 * SECOND, NOW + 3)
+    assert [run.at for run in found[busy]] == [from_micros(at) for at in moments]
 
 
 async def test_the_history_counts_ended_runs_by_the_quarter_of_an_hour_in_which_they_were_due(store: Store) -> None:
@@ -104,11 +106,12 @@ async def test_the_history_counts_ended_runs_by_the_quarter_of_an_hour_in_which_
     for run in runs:
         if run.schedule_id == id and run.due_at != begin + 1:
             state = RunState.FAILED if run.due_at == begin + quarter - 1 else RunState.SUCCEEDED
-            await store.runs.finish_runs([finish(run, state)])
+            cause = Cause.ERRORS if run.due_at == begin + quarter else None
+            await store.runs.finish_runs([finish(run, state, cause=cause)])
     assert await store.schedules.schedule_history(id, begin) == [
         StateCount(begin, RunState.FAILED, 1, 1.0),
         StateCount(begin, RunState.SUCCEEDED, 1, 1.0),
-        StateCount(begin + quarter, RunState.SUCCEEDED, 1, 1.0),
+        StateCount(begin + quarter, RunState.SUCCEEDED, 1, 1.0, with_errors=1),
     ]
     assert len(await store.schedules.schedule_history(id, 0)) == 4
 

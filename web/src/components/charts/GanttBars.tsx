@@ -1,6 +1,6 @@
 import type { CSSProperties, KeyboardEvent } from "react";
 import { classes } from "@/components/classes";
-import { Icon } from "@/components/Icon";
+import { Icon, type IconName } from "@/components/Icon";
 import type { GanttBar } from "./gantt";
 import { type TextPlace, barTimes, barTitle } from "./ganttText";
 
@@ -16,7 +16,17 @@ interface Props {
   onPoint: (bar: GanttBar | null) => void;
 }
 
-const CROSS_WIDTH = 16;
+const MARK_WIDTH = 16;
+/** What stands in a bar that is wide enough, and how far it stands out: colour alone would not tell it. A failure does
+ *  above and below, errors only below. */
+const SHAPES: Record<string, string> = {
+  failed: "mt-0.5 h-7 after:inset-y-0",
+  errors: "mt-1.5 h-6 after:-top-1.5 after:bottom-0",
+};
+const MARKS: Record<string, { icon: IconName; shape: string }> = {
+  failed: { icon: "cross", shape: "-inset-y-1" },
+  errors: { icon: "checkAlert", shape: "top-0 -bottom-1" },
+};
 
 function lookOf(bar: GanttBar): CSSProperties {
   const colour = `var(--state-${bar.state})`;
@@ -79,8 +89,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
       onKeyDown: walk,
       className: classes(
         "absolute rounded-xs after:absolute after:content-[''] hover:brightness-110 focus-visible:z-10",
-        // A failure stands out above and below: colour alone would not tell it.
-        bar.state === "failed" ? "mt-0.5 h-7 after:inset-y-0" : "mt-1.5 h-5 after:-inset-y-1.5",
+        SHAPES[bar.state] ?? "mt-1.5 h-5 after:-inset-y-1.5",
         roomy.has(bar) ? "after:-inset-x-1.5" : "after:inset-x-0",
       ),
       style: { left: bar.left, top: bar.level * pitch, width: bar.width, ...lookOf(bar) },
@@ -89,6 +98,7 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
       onFocus: () => onPoint(bar),
       onBlur: () => onPoint(null),
     };
+    const icon = MARKS[bar.state]?.icon;
     const key = `${bar.kind}-${bar.runs[0]?.id ?? bar.start}`;
     if (href === null) return <span key={key} role="img" {...shared} />;
     return (
@@ -109,13 +119,13 @@ export function GanttBars({ name, bars, pitch, place, hrefOf, onOpen, onPoint }:
             aria-hidden="true"
             className={classes(
               "absolute border-x border-surface",
-              mark.state === "failed" && bar.state !== "failed" ? "-inset-y-1" : "inset-y-0",
+              (SHAPES[bar.state] === undefined && MARKS[mark.state]?.shape) || "inset-y-0",
             )}
             style={{ left: mark.left - 1, width: mark.width + 2, backgroundColor: `var(--state-${mark.state})` }}
           />
         ))}
-        {bar.state === "failed" && bar.width >= CROSS_WIDTH && (
-          <Icon name="cross" size={12} className="absolute inset-0 m-auto text-surface" />
+        {icon !== undefined && bar.width >= MARK_WIDTH && (
+          <Icon name={icon} size={12} className="absolute inset-0 m-auto text-surface" />
         )}
         {counted && (
           <span className="absolute inset-0 m-auto h-4 w-fit rounded-xs bg-surface px-1 text-2xs text-muted">

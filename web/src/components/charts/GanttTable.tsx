@@ -1,7 +1,9 @@
 /** The timeline as a table: the same runs and due times, for readers that cannot see bars and for narrow screens. */
 
 import type { ReactNode } from "react";
+import { ErrorsBadge } from "@/components/RunStateBadge";
 import { StateBadge } from "@/components/StateBadge";
+import { shownState } from "@/components/stateLook";
 import { Time } from "@/components/Time";
 import { formatDuration } from "@/time/format";
 import { type GanttRow, runStretch } from "./gantt";
@@ -36,7 +38,7 @@ export function tableEntries(rows: readonly GanttRow[], from: number, span: numb
       const [start, end] = runStretch(run, now);
       if (end < from || start > from + span) continue;
       const seconds = run.started_at === null ? null : (end - start) / 1000;
-      entries.push({ key: `run-${run.id}`, row, state: run.state, at: start, seconds, count: run.count, run: run.id });
+      entries.push({ key: `run-${run.id}`, row, state: shownState(run), at: start, seconds, count: run.count, run: run.id });
     }
     for (const at of row.due) {
       if (at >= from && at <= from + span)
@@ -66,7 +68,7 @@ export function GanttTable({ rows, from, span, now, zone, nameOf, runLink }: Pro
             <tr key={entry.key}>
               <td className="max-w-56 truncate px-4 py-1.5">{nameOf(entry.row)}</td>
               <td className="px-4 py-1.5 whitespace-nowrap">
-                {entry.state === null ? <span className="text-muted">due</span> : <StateBadge state={entry.state} />}
+                {entry.state === null ? <span className="text-muted">due</span> : entry.state === "errors" ? <ErrorsBadge /> : <StateBadge state={entry.state} />}
                 {entry.count > 1 && (
                   <span className="ml-1.5 text-xs text-muted">× {entry.count.toLocaleString("en-US")}</span>
                 )}

@@ -31,6 +31,13 @@ function crossIn(x: number, y: number, size: number): string {
   return `M${x + near} ${y + near}L${x + far} ${y + far}M${x + far} ${y + near}L${x + near} ${y + far}`;
 }
 
+/** The same of a day on which something succeeded with errors: a stroke. */
+function strokeIn(x: number, y: number, size: number): string {
+  return `M${x + size * 0.24} ${y + size * 0.5}h${size * 0.52}`;
+}
+
+const MARKS: Partial<Record<DayTone, (x: number, y: number, size: number) => string>> = { bad: crossIn, warn: strokeIn };
+
 /** Half a year of runs by day, Monday first. The arrow keys walk over the days; the line below says what each holds. */
 export function HeatMap({ history, today, weeks: most = 26 }: Props) {
   const figure = useRef<HTMLElement>(null);
@@ -106,10 +113,9 @@ export function HeatMap({ history, today, weeks: most = 26 }: Props) {
         ))}
         <path
           aria-hidden="true"
-          data-testid="failed-days"
+          data-testid="marked-days"
           d={grid.days
-            .filter((day) => day.tone === "bad")
-            .map((day) => crossIn(LEFT + day.week * pitch, TOP + day.weekday * pitch, pitch - 3))
+            .map((day) => MARKS[day.tone]?.(LEFT + day.week * pitch, TOP + day.weekday * pitch, pitch - 3) ?? "")
             .join("")}
           stroke="var(--surface)"
           strokeWidth={1.4}
@@ -130,6 +136,7 @@ export function HeatMap({ history, today, weeks: most = 26 }: Props) {
 const SWATCH = 11;
 const MEANINGS: [DayTone, string][] = [
   ["good", "succeeded"],
+  ["warn", "something had errors"],
   ["bad", "something failed"],
   ["idle", "cancelled or not executed"],
 ];
@@ -151,14 +158,12 @@ function Legend() {
                 fill={fillOf(tone, level)}
               />
             ))}
-            {tone === "bad" && (
-              <path
-                d={LEVELS.map((level) => crossIn((level - 1) * SWATCH, 0.5, SWATCH - 1)).join("")}
-                stroke="var(--surface)"
-                strokeWidth={1.4}
-                strokeLinecap="round"
-              />
-            )}
+            <path
+              d={LEVELS.map((level) => MARKS[tone]?.((level - 1) * SWATCH, 0.5, SWATCH - 1) ?? "").join("")}
+              stroke="var(--surface)"
+              strokeWidth={1.4}
+              strokeLinecap="round"
+            />
           </svg>
           {label}
         </span>

@@ -47,5 +47,5 @@ function Bars({ runs, describe, slots = 60 }: Props) {
 }
 
 /** The last 60 runs: one bar each, coloured by state, as high as its time was long; one that failed hangs below the
- * line. Redrawn only for new runs. */
+ * line, and one with errors has a dot there. Redrawn only for new runs. */
 export const Sparkline = memo(Bars);

@@ -62,8 +62,31 @@ describe("sparkline", () => {
   });
 });
 
+describe("runs that succeeded with errors", () => {
+  const errors = (id: number): RecentRun => ({ ...run(id, 1), cause: "errors" });
+
+  it("have a colour of their own, and a dot below the line", () => {
+    const paths = statePaths(sparklineBars([run(1, 1), errors(2)], 60, 3, 20), 2);
+    expect(paths).toEqual([
+      { state: "succeeded", path: "M174 7h2v10h-2z" },
+      { state: "errors", path: "M177 7h2v10h-2zM177 18h2v2h-2z" },
+    ]);
+  });
+
+  it("are told apart in words", () => {
+    expect(sparklineSummary([run(1, 1), errors(2), errors(3)])).toBe(
+      "Last 3 runs: 2 succeeded with errors, 1 succeeded.",
+    );
+  });
+});
+
 describe("heat map", () => {
-  const day = (date: string, states: Record<string, number>) => ({ date, states, seconds: 1 });
+  const day = (date: string, states: Record<string, number>, with_errors = 0) => ({
+    date,
+    states,
+    with_errors,
+    seconds: 1,
+  });
 
   it("ends with today and begins on a Monday", () => {
     const grid = heatMapGrid([], "2026-11-18");
@@ -85,6 +108,24 @@ describe("heat map", () => {
     expect(some).toMatchObject({ tone: "bad", level: 1 });
     expect(all).toMatchObject({ tone: "bad", level: 4 });
     expect(idle).toMatchObject({ tone: "idle" });
+  });
+
+  it("is amber when something had errors and nothing failed, as strong as the share that did", () => {
+    const days = [
+      day("2026-11-16", { succeeded: 10 }, 1),
+      day("2026-11-15", { succeeded: 2 }, 2),
+      day("2026-11-14", { succeeded: 3, failed: 1 }, 3),
+    ];
+    const grid = heatMapGrid(days, "2026-11-16");
+    const [failed, all, some] = grid.days.slice(-3);
+    expect([some?.tone, some?.level]).toEqual(["warn", 1]);
+    expect([all?.tone, all?.level]).toEqual(["warn", 4]);
+    expect([failed?.tone, failed?.level]).toEqual(["bad", 1]);
+    expect(daySummary(some!)).toBe("Mon 16 Nov 2026: 10 runs, 9 succeeded, 1 succeeded with errors");
+    expect(daySummary(all!)).toBe("Sun 15 Nov 2026: 2 runs, 2 succeeded with errors");
+    expect(historySummary(days)).toBe(
+      "16 runs on 3 days; something failed on 1 day, something had errors on 3 days.",
+    );
   });
 
   it("draws fewer weeks where there is little room, and hangs over no edge", () => {
@@ -112,6 +153,7 @@ describe("timeline", () => {
     schedule: "a",
     task: null,
     state: "succeeded",
+    cause: null,
     trigger: "schedule",
     due_at: "2026-11-16T00:10:00Z",
     last_due_at: null,

@@ -1,6 +1,8 @@
 // The arithmetic of the timeline: rows, bars, clusters of bars that would touch, and the ticks of its axis.
 
-import type { DueTime, RunState, TimelineRun } from "@/api/types";
+import type { DueTime, TimelineRun } from "@/api/types";
+import { type ShownState, shownState } from "@/components/stateLook";
+
 export interface Scale {
   /** Milliseconds at the left edge, and how many the drawing is wide. */
   from: number;
@@ -11,7 +13,7 @@ export interface Scale {
 export type BarKind = "solid" | "running" | "missed" | "due";
 
 export interface BarMark {
-  state: RunState;
+  state: ShownState;
   left: number;
   width: number;
 }
@@ -102,16 +104,17 @@ function barOf(run: TimelineRun, now: number, scale: Scale, level: number): Gant
   const left = Math.max(0, position(scale, start));
   const right = Math.min(scale.width, position(scale, end));
   const width = Math.max(LEAST_WIDTH, right - left);
+  const state = shownState(run);
   return {
-    kind: kindOf(run.state),
-    state: run.state,
+    kind: kindOf(state),
+    state,
     left,
     width,
     start,
     end,
     runs: [run],
     count: run.count,
-    marks: [{ state: run.state, left, width }],
+    marks: [{ state, left, width }],
     level,
   };
 }
@@ -125,6 +128,7 @@ const WEIGHT: Record<string, number> = {
   failed: 9,
   missed: 8,
   expired: 7,
+  errors: 6.5,
   running: 6,
   queued: 5,
   cancelled: 4,
@@ -169,8 +173,8 @@ function join(first: GanttBar, second: GanttBar): void {
 /** A bar of many runs looks like most of them, and shows where something else happened. */
 function withLook(bar: GanttBar): GanttBar {
   if (bar.runs.length === 1) return { ...bar, marks: [] };
-  const counts = new Map<RunState, number>();
-  for (const { state } of bar.runs) counts.set(state, (counts.get(state) ?? 0) + 1);
+  const counts = new Map<ShownState, number>();
+  for (const run of bar.runs) counts.set(shownState(run), (counts.get(shownState(run)) ?? 0) + 1);
   const [state = "succeeded"] = [...counts].sort((one, other) => other[1] - one[1])[0] ?? [];
   const marks: BarMark[] = [];
   for (const mark of bar.marks) {

@@ -1,6 +1,7 @@
 // What a bar of the timeline says in words: for its tooltip, for screen readers and for the table.
 
 import { counted, dayOf, formatClock, formatDuration, formatTime } from "@/time/format";
+import { look, shownState } from "@/components/stateLook";
 import type { GanttBar } from "./gantt";
 
 export interface TextPlace {
@@ -13,11 +14,11 @@ export function barTitle(bar: GanttBar): string {
   if (bar.kind === "due") return bar.count === 1 ? "due" : `due ${counted(bar.count, "time")}`;
   if (bar.runs.length === 1) {
     if (bar.state === "missed") return bar.count === 1 ? "missed" : `missed ${counted(bar.count, "due time")}`;
-    return bar.state;
+    return look(bar.state).label;
   }
   const counts = new Map<string, number>();
-  for (const run of bar.runs) counts.set(run.state, (counts.get(run.state) ?? 0) + run.count);
-  return [...counts].map(([state, count]) => `${count.toLocaleString("en-US")} ${state}`).join(", ");
+  for (const run of bar.runs) counts.set(shownState(run), (counts.get(shownState(run)) ?? 0) + run.count);
+  return [...counts].map(([state, count]) => `${count.toLocaleString("en-US")} ${look(state).label}`).join(", ");
 }
 
 /** `03:00:00 to 03:00:12, 12 s`. */

@@ -1,9 +1,10 @@
 // The arithmetic of the heat map: which day is in which cell, and how strong its colour is.
 
 import type { HistoryDay } from "@/api/types";
+import { look, shownCounts } from "@/components/stateLook";
 import { counted } from "@/time/format";
 
-export type DayTone = "empty" | "good" | "bad" | "idle";
+export type DayTone = "empty" | "good" | "warn" | "bad" | "idle";
 /** From faint to strong. */
 export const LEVELS = [1, 2, 3, 4];
 
@@ -45,19 +46,22 @@ function countRuns(day: HistoryDay | null): number {
   return day === null ? 0 : Object.values(day.states).reduce((sum, count) => sum + count, 0);
 }
 
-/** Red as soon as something failed; green when something succeeded; grey when all was cancelled or not executed. */
+/** Red as soon as something failed, amber as soon as something succeeded with errors; green when something succeeded;
+ *  grey when all was cancelled or not executed. */
 function toneOf(day: HistoryDay | null): DayTone {
   if (day === null || countRuns(day) === 0) return "empty";
   if ((day.states.failed ?? 0) > 0) return "bad";
+  if (day.with_errors > 0) return "warn";
   return (day.states.succeeded ?? 0) > 0 || (day.states.running ?? 0) > 0 ? "good" : "idle";
 }
 
 function levelOf(day: HistoryDay | null, most: number): number {
   const count = countRuns(day);
   if (day === null || count === 0) return 0;
-  const failed = day.states.failed ?? 0;
-  // A red day is as strong as the share that failed, a green one as busy as it was beside the busiest.
-  const share = failed > 0 ? failed / count : Math.log1p(count) / Math.log1p(most);
+  const wrong = (day.states.failed ?? 0) || day.with_errors;
+  // A red or amber day is as strong as the share that failed or had errors, a green one as busy as it was beside the
+  // busiest.
+  const share = wrong > 0 ? wrong / count : Math.log1p(count) / Math.log1p(most);
   return Math.min(4, Math.max(1, Math.ceil(share * 4)));
 }
 
@@ -110,10 +114,10 @@ export function daySummary(day: HeatMapDay): string {
   const name = `${WEEKDAYS[day.weekday]} ${Number(date)} ${MONTHS[Number(month) - 1]} ${year}`;
   const count = countRuns(day.day);
   if (day.day === null || count === 0) return `${name}: no runs`;
-  const parts = Object.entries(day.day.states)
+  const parts = Object.entries(shownCounts(day.day))
     .filter(([, many]) => many > 0)
     .sort((left, right) => right[1] - left[1])
-    .map(([state, many]) => `${many.toLocaleString("en-US")} ${state}`);
+    .map(([state, many]) => `${many.toLocaleString("en-US")} ${look(state).label}`);
   return `${name}: ${counted(count, "run")}, ${parts.join(", ")}`;
 }
 
@@ -124,5 +128,7 @@ export function historySummary(history: readonly HistoryDay[]): string {
   const bad = history.filter((day) => toneOf(day) === "bad").length;
   const days = history.filter((day) => countRuns(day) > 0).length;
   const failed = bad === 0 ? "nothing failed" : `something failed on ${counted(bad, "day")}`;
-  return `${counted(runs, "run")} on ${counted(days, "day")}; ${failed}.`;
+  const wrong = history.filter((day) => day.with_errors > 0).length;
+  const errors = wrong === 0 ? "" : `, something had errors on ${counted(wrong, "day")}`;
+  return `${counted(runs, "run")} on ${counted(days, "day")}; ${failed}${errors}.`;
 }

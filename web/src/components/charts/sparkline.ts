@@ -1,6 +1,7 @@
 // The arithmetic of the sparkline: how high each bar is, and the sentence that says the same in words.
 
 import type { RecentRun } from "@/api/types";
+import { look, type ShownState, shownState } from "@/components/stateLook";
 
 export interface SparklineBar {
   run: RecentRun;
@@ -46,12 +47,15 @@ export function sparklineBars(
   });
 }
 
-/** The bars of each state as one path: a list draws forty sparklines, and few shapes are quick. */
-export function statePaths(bars: readonly SparklineBar[], width: number): { state: string; path: string }[] {
-  const paths = new Map<string, string>();
+/** The bars of each state as one path: a list draws forty sparklines, and few shapes are quick. Below one with errors is
+ *  a dot, below the line where what failed hangs: seen without its colour, too. */
+export function statePaths(bars: readonly SparklineBar[], width: number): { state: ShownState; path: string }[] {
+  const paths = new Map<ShownState, string>();
   for (const bar of bars) {
-    const shape = `M${bar.x} ${bar.y}h${width}v${bar.height}h-${width}z`;
-    paths.set(bar.run.state, (paths.get(bar.run.state) ?? "") + shape);
+    const state = shownState(bar.run);
+    const dot = state === "errors" ? `M${bar.x} ${bar.y + bar.height + 1}h${width}v${FOOT - 1}h-${width}z` : "";
+    const shape = `M${bar.x} ${bar.y}h${width}v${bar.height}h-${width}z${dot}`;
+    paths.set(state, (paths.get(state) ?? "") + shape);
   }
   return [...paths].map(([state, path]) => ({ state, path }));
 }
@@ -66,7 +70,10 @@ export function barAt(bars: readonly SparklineBar[], share: number, slots: numbe
 export function sparklineSummary(runs: readonly RecentRun[]): string {
   if (runs.length === 0) return "No runs yet.";
   const counts = new Map<string, number>();
-  for (const run of runs) counts.set(run.state, (counts.get(run.state) ?? 0) + 1);
-  const parts = [...counts].sort((left, right) => right[1] - left[1]).map(([state, count]) => `${count} ${state}`);
+  for (const run of runs) {
+    const { label } = look(shownState(run));
+    counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
+  const parts = [...counts].sort((left, right) => right[1] - left[1]).map(([label, count]) => `${count} ${label}`);
   return `Last ${runs.length === 1 ? "run" : `${runs.length} runs`}: ${parts.join(", ")}.`;
 }

@@ -1,6 +1,7 @@
 // What a run went through: waiting, each attempt, and how it ended; and how long it may still take.
 
 import type { Progress, Run } from "@/api/types";
+import { look, shownState } from "@/components/stateLook";
 
 export interface Phase {
   kind: "waiting" | "running" | "end";
@@ -42,7 +43,8 @@ export function phasesOf(run: Run): Phase[] {
   if (run.state === "queued") phases.push(waiting(attempts.length === 0 ? "queued" : "waiting to retry", since, null));
   if (finished !== null) {
     if (attempts.length === 0) phases.push(waiting("queued", Math.min(since, finished), finished));
-    phases.push({ kind: "end", label: run.state, state: run.state, start: finished, end: finished });
+    const state = shownState(run);
+    phases.push({ kind: "end", label: look(state).label, state, start: finished, end: finished });
   }
   return phases;
 }

@@ -24,7 +24,7 @@ beforeEach(() => {
   made.data = 0;
 });
 
-const overview = sampleOverview({ activity: [{ at: "2026-11-16T10:00:00Z", states: { succeeded: 3 } }] });
+const overview = sampleOverview({ activity: [{ at: "2026-11-16T10:00:00Z", states: { succeeded: 3 }, with_errors: 0 }] });
 
 it("the progress of a run draws no chart anew, and one that ended only changes its numbers", () => {
   const { rerender } = render(<ActivityChart overview={overview} />);
@@ -35,7 +35,7 @@ it("the progress of a run draws no chart anew, and one that ended only changes i
     rerender(<ActivityChart overview={{ ...overview, running, now: `2026-11-16T10:05:${done + 10}Z` }} />);
   }
   expect(made).toEqual(begun);
-  const activity = [{ at: "2026-11-16T10:00:00Z", states: { succeeded: 4 } }];
+  const activity = [{ at: "2026-11-16T10:00:00Z", states: { succeeded: 4 }, with_errors: 0 }];
   rerender(<ActivityChart overview={{ ...overview, activity }} />);
   expect(made).toEqual({ charts: 1, data: begun.data + 1 });
 });

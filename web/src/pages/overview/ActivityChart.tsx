@@ -3,9 +3,9 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Overview, RunState } from "@/api/types";
+import type { Overview } from "@/api/types";
 import { Icon } from "@/components/Icon";
-import { look } from "@/components/stateLook";
+import { look, type ShownState } from "@/components/stateLook";
 import { type Activity, activityOf, lastBucket, stacked } from "@/pages/overview/activity";
 import { useIsDark } from "@/state/theme";
 import { useZone } from "@/state/zone";
@@ -20,7 +20,7 @@ const color = (name: string): string => getComputedStyle(document.documentElemen
 const dataOf = (activity: Activity): uPlot.AlignedData => [activity.times, ...stacked(activity).toReversed()];
 
 function optionsFor(
-  states: readonly RunState[],
+  states: readonly ShownState[],
   zone: string,
   width: number,
   onPoint: (place: number | null) => void,

@@ -6,6 +6,7 @@ import { Stat } from "@/components/Stat";
 export function Counts({ overview }: { overview: Overview }) {
   const { counts } = overview;
   const failed = overview.activity.reduce((sum, bucket) => sum + (bucket.states.failed ?? 0), 0);
+  const errors = overview.activity.reduce((sum, bucket) => sum + bucket.with_errors, 0);
   return (
     // The last tile has two numbers, which stay on one line where there is room.
     <div className="grid grid-cols-3 gap-2 sm:gap-3 xl:grid-cols-[repeat(5,minmax(0,1fr))_minmax(0,1.25fr)]">
@@ -30,7 +31,18 @@ export function Counts({ overview }: { overview: Overview }) {
         label="Failed, 24 h"
         icon="cross"
         tone={failed > 0 ? "bad" : undefined}
-        value={failed}
+        value={
+          errors === 0 ? (
+            failed
+          ) : (
+            <>
+              {failed.toLocaleString("en-US")}{" "}
+              <span className="text-sm font-normal whitespace-nowrap text-warn">
+                + {errors.toLocaleString("en-US")} with errors
+              </span>
+            </>
+          )
+        }
         to="/runs"
         search={{ state: "failed", since: "24h" }}
       />

@@ -136,6 +136,17 @@ describe("the page of a run", () => {
     expect(screen.getByText("2 of 2")).toBeTruthy();
   });
 
+  it("says that it succeeded with errors, and how many", async () => {
+    const ended: Run = { ...run, state: "succeeded", cause: "errors", reason: "3 errors", totals: { errors: 3 } };
+    stubServer({
+      "GET /api/runs/7": { ...ended, finished_at: "2026-11-16T10:00:09Z", progress: null },
+      "GET /api/runs/7/lines": { lines: [], more: false, ended: true },
+    });
+    open();
+    expect(await screen.findByText("Succeeded with 3 errors")).toBeTruthy();
+    expect(screen.getByRole("heading", { level: 1 }).textContent).toBe("Run 7 succeeded with errors");
+  });
+
   it("shows progress, totals and what it does, and cancels with a reason", async () => {
     const asked = stubServer({
       "GET /api/runs/7": run,

@@ -18,7 +18,7 @@ import { ErrorText } from "@/components/output/ErrorText";
 import { OutputView } from "@/components/output/OutputView";
 import { StateTimeline } from "@/components/output/StateTimeline";
 import { useOutput } from "@/components/output/useOutput";
-import { hasEnded } from "@/components/stateLook";
+import { hasEnded, look, shownState } from "@/components/stateLook";
 import { useZone } from "@/state/zone";
 import { WorkView } from "../schedule/WorkView";
 import { ResultView } from "./ResultView";
@@ -146,11 +146,12 @@ function OfSchedule({ name }: { name: string }) {
 /** Why it is as it is. A failure has its error below; the rest is told here. */
 function Reason({ run }: { run: Run }) {
   if (run.reason === run.error) return null;
-  const tone = run.state === "failed" ? "bad" : run.state === "missed" || run.state === "expired" ? "warn" : "info";
+  const tone = run.state === "failed" ? "bad" : look(shownState(run)).tone === "warn" ? "warn" : "info";
   const said = plainText(run.reason ?? "");
   if (!hasEnded(run.state)) return <Banner tone={tone} title={said} />;
   // `cancelled by ada` begins with the state: it is not said twice.
-  const whole = said.startsWith(run.state) ? said : `${run.state}: ${said}`;
+  const joined = shownState(run) === "errors" ? `succeeded with ${said}` : `${run.state}: ${said}`;
+  const whole = said.startsWith(run.state) ? said : joined;
   return <Banner tone={tone} title={whole.charAt(0).toUpperCase() + whole.slice(1)} />;
 }
 

@@ -13,6 +13,13 @@ export function totalName(name: string): string {
   return SHOWN[name] ?? name.replaceAll("_", " ");
 }
 
+/** `copied 120, errors 3`. */
+export function totalsText(totals: Record<string, number>): string {
+  return Object.entries(totals)
+    .map(([name, value]) => `${totalName(name)} ${totalText(name, value)}`)
+    .join(", ");
+}
+
 export function Totals({ totals }: { totals: Record<string, number> }) {
   return (
     <dl className="flex flex-wrap gap-2">

@@ -6,6 +6,8 @@ import { RunDuration } from "@/components/Duration";
 import { RunStateBadge } from "@/components/RunStateBadge";
 import { Time } from "@/components/Time";
 import { plainText } from "@/components/output/ansi";
+import { shownState } from "@/components/stateLook";
+import { totalsText } from "@/pages/run/Totals";
 import { useRowFocus } from "@/state/rowKeys";
 
 const COLUMNS =
@@ -17,7 +19,7 @@ export function RunsHead() {
       aria-hidden="true"
       className={classes("border-b border-line bg-sunken px-4 py-1.5 text-xs text-muted max-lg:hidden", COLUMNS)}
     >
-      {["Run", "State", "Due", "Started", "Took", "Trigger", "Reason"].map((name) => (
+      {["Run", "State", "Due", "Started", "Took", "Trigger", "Reason and totals"].map((name) => (
         <span key={name}>{name}</span>
       ))}
     </div>
@@ -33,7 +35,9 @@ interface Props {
 /** One run; on a narrow screen its times are named, for there is no head. */
 export function RunRow({ run, focused, claim }: Props) {
   const link = useRowFocus(run.id, focused, claim);
-  const reason = plainText(run.reason ?? "");
+  // The totals say how many errors there were.
+  const said = shownState(run) === "errors" ? "" : plainText(run.reason ?? "");
+  const reason = [said, totalsText(run.totals)].filter((text) => text !== "").join(" · ");
   return (
     <Link
       ref={link}

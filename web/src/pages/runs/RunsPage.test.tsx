@@ -21,6 +21,18 @@ const lists = {
 const open = (search = "") => renderPage(RunsPage, { route: "/runs", at: `/runs${search}` });
 
 describe("the page of all runs", () => {
+  it("shows what runs counted, and marks those that succeeded with errors", async () => {
+    const totals = { copied: 1200, errors: 3 };
+    const errors = sampleRun({ id: 12, state: "succeeded", cause: "errors", reason: "3 errors", totals });
+    const failed = sampleRun({ id: 13, state: "failed", cause: "raised", reason: "no ink", totals: { copied: 1 } });
+    stubServer({ ...lists, "GET /api/runs": { items: [failed, errors], next: null } });
+    open();
+    const row = (await screen.findByText("with errors")).closest("a");
+    expect(row?.textContent).toContain("succeeded with errors");
+    expect(within(row!).getByTitle("copied 1,200, errors 3")).toBeTruthy();
+    expect(screen.getByTitle("no ink · copied 1")).toBeTruthy();
+  });
+
   it("asks for what the address says, and shows each run with a link to it", async () => {
     const failed = sampleRun({ id: 12, state: "failed", reason: "exit code 3", finished_at: "2026-11-16T10:00:05Z" });
     const task = sampleRun({ id: 11, schedule: null, task: "mail", state: "failed", trigger: "catch_up" });

@@ -39,6 +39,7 @@ const KNOWN: Record<Cause, true> = {
   not_loadable: true,
   not_started: true,
   not_recorded: true,
+  errors: true,
   snoozed: true,
   postponed: true,
 };

@@ -27,7 +27,7 @@ const answers = {
   "GET /api/schedules/backup/next": { zone: "UTC", next: ["2099-01-01T03:00:00Z"], reason: null },
   "GET /api/schedules/backup/history": {
     zone: "UTC",
-    days: [{ date: "2026-11-16", states: { succeeded: 1 }, seconds: 9 }],
+    days: [{ date: "2026-11-16", states: { succeeded: 1 }, with_errors: 0, seconds: 9 }],
   },
   "GET /api/runs": { items: [run], next: null },
 };
@@ -133,17 +133,19 @@ describe("the page of a schedule", () => {
     expect(await within(dialog).findByText("No runs yet")).toBeTruthy();
   });
 
-  it("marks the days on which something failed with more than a colour", async () => {
-    const day = (date: string, states: Record<string, number>) => ({ date, states, seconds: 9 });
+  it("marks the days on which something failed or had errors with more than a colour", async () => {
     const today = new Date().toISOString().slice(0, 10);
-    const history = (states: Record<string, number>) => ({ zone: "UTC", days: [day(today, states)] });
-    stubServer({ ...answers, "GET /api/schedules/backup/history": history({ succeeded: 3, failed: 1 }) });
-    const { unmount } = open();
-    expect((await screen.findByTestId("failed-days")).getAttribute("d")).toMatch(/^M/);
-    unmount();
-    stubServer({ ...answers, "GET /api/schedules/backup/history": history({ succeeded: 3 }) });
-    open();
-    expect((await screen.findByTestId("failed-days")).getAttribute("d")).toBe("");
+    async function marks(states: Record<string, number>, with_errors = 0): Promise<string> {
+      const days = [{ date: today, states, with_errors, seconds: 9 }];
+      stubServer({ ...answers, "GET /api/schedules/backup/history": { zone: "UTC", days } });
+      const { unmount } = open();
+      const drawn = (await screen.findByTestId("marked-days")).getAttribute("d") ?? "";
+      unmount();
+      return drawn;
+    }
+    expect(await marks({ succeeded: 3, failed: 1 }, 1)).toMatch(/^M.*L.*M.*L/); // a cross
+    expect(await marks({ succeeded: 3 }, 1)).toMatch(/^M[\d. ]+h[\d.]+$/); // a stroke
+    expect(await marks({ succeeded: 3 })).toBe("");
   });
 
   it("has every colour of a day in the legend of its map, and says what each means", async () => {
@@ -151,10 +153,12 @@ describe("the page of a schedule", () => {
     open();
     const legend = await screen.findByTestId("legend");
     const colours = [...legend.querySelectorAll("rect")].map((each) => each.getAttribute("fill"));
-    expect(colours).toHaveLength(12);
+    expect(colours).toHaveLength(16);
     const day = screen.getByLabelText("Mon 16 Nov 2026: 1 run, 1 succeeded").getAttribute("fill");
     expect(colours).toContain(day);
-    expect(legend.textContent).toBe("succeededsomething failedcancelled or not executedthe stronger, the more runs");
+    expect(legend.textContent).toBe(
+      "succeededsomething had errorssomething failedcancelled or not executedthe stronger, the more runs",
+    );
   });
 
   it("looks before it backfills", async () => {

@@ -9,7 +9,7 @@ import { Dialog } from "@/components/Dialog";
 import { TextField } from "@/components/Field";
 import { QueryView } from "@/components/QueryView";
 import { Skeleton } from "@/components/Skeleton";
-import { StateBadge } from "@/components/StateBadge";
+import { RunStateBadge } from "@/components/RunStateBadge";
 import { Time } from "@/components/Time";
 import { useNow } from "@/state/ticker";
 import { useZone } from "@/state/zone";
@@ -62,7 +62,7 @@ export function WhyDialog({ schedule, onClose }: { schedule: Schedule; onClose: 
                   params={{ id: String(why.run.id) }}
                   className="flex w-fit items-center gap-2 font-medium text-accent hover:underline"
                 >
-                  Run {why.run.id} <StateBadge state={why.run.state} />
+                  Run {why.run.id} <RunStateBadge run={why.run} />
                 </Link>
               )}
             </div>

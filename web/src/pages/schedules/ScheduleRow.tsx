@@ -3,7 +3,9 @@ import { memo, useEffect } from "react";
 import type { RecentRun, Schedule } from "@/api/types";
 import { Badge } from "@/components/Badge";
 import { RunDuration } from "@/components/Duration";
+import { RunStateBadge } from "@/components/RunStateBadge";
 import { StateBadge } from "@/components/StateBadge";
+import { look, shownState } from "@/components/stateLook";
 import { Ago, Countdown, Time } from "@/components/Time";
 import { Sparkline } from "@/components/charts/Sparkline";
 import { classes } from "@/components/classes";
@@ -133,7 +135,7 @@ function describer(zone: string): (run: RecentRun) => string {
   if (known !== undefined) return known;
   const made = (run: RecentRun): string => {
     const took = run.seconds === null ? "" : `, ${formatDuration(run.seconds)}`;
-    return `Run ${run.id}: ${run.state}${took}, ${formatTime(Date.parse(run.at), zone, Date.now(), true)}`;
+    return `Run ${run.id}: ${look(shownState(run)).label}${took}, ${formatTime(Date.parse(run.at), zone, Date.now(), true)}`;
   };
   describers.set(zone, made);
   return made;
@@ -144,7 +146,7 @@ function LastRun({ schedule }: { schedule: Schedule }) {
   if (run === null) return <span className="text-muted">has not run</span>;
   return (
     <Link to="/runs/$id" params={{ id: String(run.id) }} className="flex flex-col items-start gap-0.5 hover:underline">
-      <StateBadge state={run.state} reason={run.reason} />
+      <RunStateBadge run={run} />
       <span className="text-muted">
         <Ago at={run.finished_at ?? run.started_at ?? run.due_at} zone={schedule.zone} />
         {run.started_at !== null && (
@@ -153,6 +155,7 @@ function LastRun({ schedule }: { schedule: Schedule }) {
             <RunDuration run={run} />
           </>
         )}
+        {shownState(run) === "errors" && ` · ${run.reason}`}
       </span>
     </Link>
   );

@@ -47,6 +47,26 @@ describe("the list of schedules", () => {
     expect(screen.getByText("2 schedules")).toBeTruthy();
   });
 
+  it("marks what succeeded with errors, and says how many", async () => {
+    const last = sampleRun({
+      id: 9,
+      state: "succeeded",
+      cause: "errors",
+      reason: "3 errors",
+      finished_at: "2026-11-16T10:00:03Z",
+    });
+    const recent: Schedule["recent"] = [
+      { id: 9, state: "succeeded", cause: "errors", seconds: 1, at: "2026-11-16T10:00:00Z" },
+    ];
+    stubServer({ ...lists, "GET /api/schedules": page(schedule(1, "copy", { last_run: last, recent })) });
+    open();
+    const badge = (await screen.findByText("with errors")).parentElement;
+    expect(badge?.title).toBe("It succeeded with 3 errors.");
+    expect(badge?.textContent).toBe("succeeded with errors");
+    expect(badge?.closest("a")?.textContent).toContain(" · 3 errors");
+    expect(screen.getByLabelText("Last run: 1 succeeded with errors.")).toBeTruthy();
+  });
+
   it("asks the server with the filters of the address, and keeps a new one there", async () => {
     const asked = stubServer({ ...lists, "GET /api/schedules": page(schedule(1, "backup")) });
     const { router } = open("?state=broken&q=back");

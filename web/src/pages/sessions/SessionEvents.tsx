@@ -22,7 +22,8 @@ const KINDS: Record<string, { tone: BadgeTone; icon: IconName }> = {
 };
 
 function lookOf(event: SessionEvent): { tone: BadgeTone; icon: IconName } {
-  const state = event.data["state"];
+  const { state, cause } = event.data;
+  if (cause === "errors") return look("errors");
   if (event.kind === "finished" && typeof state === "string") return look(state);
   return KINDS[event.kind] ?? { tone: "quiet", icon: "circle" };
 }

@@ -8,9 +8,10 @@ import { Badge } from "@/components/Badge";
 import { RunDuration } from "@/components/Duration";
 import { ProgressBar } from "@/components/ProgressBar";
 import { RunStateBadge } from "@/components/RunStateBadge";
+import { shownState } from "@/components/stateLook";
 import { Time } from "@/components/Time";
 import { ErrorText } from "@/components/output/ErrorText";
-import { totalText } from "@/pages/run/Totals";
+import { totalsText, totalText } from "@/pages/run/Totals";
 import { WorkView } from "@/pages/schedule/WorkView";
 import { FoldedText, RunText } from "@/pages/sessions/FoldedText";
 import { LiveOutput } from "@/pages/sessions/LiveOutput";
@@ -94,10 +95,24 @@ function Became({ run }: { run: Run }) {
     case "running":
       return <UnderWay run={run} />;
     case "succeeded":
-      return <Answer run={run} />;
+      return (
+        <>
+          {shownState(run) === "errors" && <WithErrors run={run} />}
+          <Answer run={run} />
+        </>
+      );
     default:
       return <Ended run={run} />;
   }
+}
+
+function WithErrors({ run }: { run: Run }) {
+  return (
+    <div className="flex flex-wrap items-baseline gap-x-2 gap-y-1 text-sm">
+      <RunStateBadge run={run} />
+      <span className="text-muted">{totalsText(run.totals)}</span>
+    </div>
+  );
 }
 
 function Waiting({ run }: { run: Run }) {

@@ -2,7 +2,7 @@ import { classes } from "@/components/classes";
 import { Icon } from "@/components/Icon";
 import { look } from "@/components/stateLook";
 
-const STATES = ["succeeded", "failed", "running", "queued", "cancelled", "skipped"];
+const STATES = ["succeeded", "errors", "failed", "running", "queued", "cancelled", "skipped"];
 
 /** What the bars mean. */
 export function Legend() {
@@ -15,13 +15,13 @@ export function Legend() {
             aria-hidden="true"
             className={classes(
               "flex w-4 items-center justify-center rounded-xs text-surface",
-              state === "failed" ? "h-4.5" : "h-3",
+              state === "failed" ? "h-4.5" : state === "errors" ? "h-3.5" : "h-3",
             )}
             style={{ backgroundColor: look(state).color }}
           >
-            {state === "failed" && <Icon name="cross" size={12} />}
+            {(state === "failed" || state === "errors") && <Icon name={look(state).icon} size={12} />}
           </span>
-          {state}
+          {look(state).label}
         </li>
       ))}
       <li className="flex items-center gap-1.5">

@@ -1,4 +1,4 @@
-import { screen, waitFor } from "@testing-library/react";
+import { screen, waitFor, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { renderPage } from "@/testing/render";
@@ -11,6 +11,7 @@ const run = (id: number, schedule: string, state: string, changes = {}) => ({
   schedule,
   task: null,
   state,
+  cause: null,
   trigger: "schedule",
   due_at: ago(30),
   last_due_at: null,
@@ -113,5 +114,16 @@ describe("the timeline", () => {
     expect(succeeded.querySelector("svg")).toBeNull();
     const many = screen.getByLabelText(/^busy: 2 succeeded, 1 failed/);
     expect(many.querySelector("span")?.className).toContain("-inset-y-1");
+  });
+
+  it("tells a run that succeeded with errors from others by its shape and in words", async () => {
+    const errors = run(2, "copy", "succeeded", { cause: "errors" });
+    stubServer({ ...lists, "GET /api/timeline": timeline({ runs: [run(1, "backup", "succeeded"), errors], due: [] }) });
+    open("?span=1h");
+    const bar = await screen.findByLabelText(/^copy: succeeded with errors, /);
+    expect(bar.className).toContain("h-6");
+    expect(bar.querySelector("svg")).toBeTruthy();
+    expect(screen.getByLabelText(/^backup: succeeded, /).className).toContain("h-5");
+    expect(within(screen.getByLabelText("What the bars mean")).getByText("succeeded with errors")).toBeTruthy();
   });
 });
