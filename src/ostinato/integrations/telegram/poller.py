@@ -11,7 +11,7 @@ import random
 from typing import TYPE_CHECKING, Protocol
 
 from ostinato import failpoints
-from ostinato.errors import StoreError
+from ostinato.errors import StoreUnavailable
 from ostinato.integrations.telegram.handler import UpdateHandler
 from ostinato.integrations.telegram.incoming import read_update
 from ostinato.logs import get_logger
@@ -62,7 +62,7 @@ class Poller:
                 self._is_well()
             except TelegramError as error:
                 await self._pause(error, self._seconds_after(error))
-            except StoreError as error:
+            except StoreUnavailable as error:
                 await self._pause(error, self._backoff())
 
     async def _introduce(self) -> None:
@@ -76,7 +76,7 @@ class Poller:
             return
         try:
             await self._handler.handle(incoming)
-        except StoreError:
+        except StoreUnavailable:
             raise
         except Exception:
             # One that cannot be handled must not keep back all that come after it.
@@ -84,7 +84,8 @@ class Poller:
 
     def _is_well(self) -> None:
         if self._said is None or self._failures:
-            self._say(f"listens as @{self._handler.bot}", well=True)
+            self._say(status := f"listens as @{self._handler.bot}", well=True)
+            log.info("the bot %s", status)
         self._failures = 0
 
     async def _pause(self, error: Exception, seconds: float) -> None:
