@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ostinato import Agent, Ostinato, Shell
+from ostinato import Agent, Http, Ostinato, Shell
 from ostinato.models.access import AuditFilter
 from ostinato.tuning import Tuning
 from tests.doors.telegram_bot import ADMIN, GROUP, OPERATOR, VIEWER, MakeBot
@@ -299,3 +299,10 @@ def test_a_command_that_takes_long_holds_up_no_other(make_bot: MakeBot, telegram
     assert not app.schedules.get("job").enabled
     released.set()
     telegram.wait_for("job: on", ADMIN)
+
+
+def test_an_address_with_a_secret_is_not_shown(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    app = make_bot()
+    app.schedules.add("hook", "0 9 1 1 *", Http("GET", "https://example.org/?token=secret"))
+    telegram.write(VIEWER, "/schedule get hook")
+    assert "secret" not in telegram.wait_for("http work", VIEWER).text
