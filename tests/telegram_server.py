@@ -46,6 +46,8 @@ class Fault:
     retry_after: int | None = None
     after_effect: bool = False
     """It is done, and only the answer is lost."""
+    after: int = 0
+    """So many go well before."""
 
 
 class TelegramServer:
@@ -160,6 +162,9 @@ class TelegramServer:
 
     def _fault(self, method: str) -> Fault | None:
         fault = next((one for one in self.faults if one.method == method), None)
+        if fault is not None and fault.after:
+            fault.after -= 1
+            return None
         if fault is not None:
             fault.times -= 1
             if fault.times <= 0:

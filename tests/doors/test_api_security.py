@@ -274,6 +274,7 @@ def test_a_database_that_does_not_answer_is_told_so(
 def test_why_a_service_of_a_node_failed_is_told_to_operators(web: Web) -> None:
     services = {"lease": {"up": False, "restarts": 2, "error": "StoreUnavailable: 10.0.0.7 is away"}}
     services |= {"ticker": {"up": True, "restarts": 0, "error": None}}
+    services |= {"telegram": {"up": True, "restarts": 0, "error": None, "status": "10.0.0.8 is away", "well": False}}
     now = web.clock.now()
     text = json.dumps(services)
     beat = NodeBeat(NodeId("node-1"), "here", 1, 4, 0, False, (), now, now, now + 1_000_000, text)
@@ -281,7 +282,7 @@ def test_why_a_service_of_a_node_failed_is_told_to_operators(web: Web) -> None:
     told = {role: web.script(role).get("/api/nodes").json()["items"][0]["services"] for role in ("viewer", "operator")}
     assert told["operator"] == services
     assert (told["viewer"]["lease"]["up"], told["viewer"]["ticker"]) == (False, services["ticker"])
-    assert told["viewer"]["lease"]["error"] == "see the log of the node"
+    assert told["viewer"]["lease"]["error"] == told["viewer"]["telegram"]["status"] == "see the log of the node"
 
 
 def test_a_wrong_method_and_a_wrong_address_are_problems(web: Web) -> None:

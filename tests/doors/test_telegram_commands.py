@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
-from ostinato import Ostinato, Shell
+from ostinato import Agent, Http, Ostinato, Shell
 from ostinato.models.access import AuditFilter
+from ostinato.tuning import Tuning
 from tests.doors.telegram_bot import ADMIN, GROUP, OPERATOR, VIEWER, MakeBot
 from tests.telegram_server import TelegramServer
 
@@ -264,3 +266,43 @@ def test_the_same_update_twice_is_done_once(make_bot: MakeBot, telegram: Telegra
     telegram.wait_until(lambda: len(telegram.said) == 2)
     assert telegram.said[0].text == telegram.said[1].text
     assert len(app.runs.list(schedule="job")) == 1
+
+
+def test_a_schedule_for_an_agent_has_the_agent_of_the_settings_and_a_name_of_its_own(
+    make_bot: MakeBot, telegram: TelegramServer
+) -> None:
+    app = make_bot(agent={"cli": "codex", "model": "large", "context": "isolated"})
+    for _ in range(2):
+        telegram.write(ADMIN, "/schedule add “daily 09:00” Summarise the issues")
+    telegram.wait_for("summarise-the-issues-2", ADMIN)
+    wanted = Agent("Summarise the issues", cli="codex", model="large")
+    assert {one.name: one.work for one in app.schedules.list()} == {
+        "summarise-the-issues": wanted,
+        "summarise-the-issues-2": wanted,
+    }
+    telegram.write(ADMIN, '/schedule add --name summarise-the-issues "@daily" x')
+    telegram.wait_for("already exists", ADMIN)
+
+
+def test_a_command_that_takes_long_holds_up_no_other(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    app = make_bot(settings={"tuning": Tuning(telegram_command_seconds=0.1)})
+    released = threading.Event()
+
+    @app.check("slow")
+    def slow() -> None:
+        assert released.wait(60)
+
+    app.schedules.add("job", "0 9 1 1 *", Shell("true"), checks=["slow"], enabled=False)
+    telegram.write(ADMIN, "/schedule enable job")
+    telegram.write(ADMIN, "/help")
+    telegram.wait_for("You are telegram:42", ADMIN)
+    assert not app.schedules.get("job").enabled
+    released.set()
+    telegram.wait_for("job: on", ADMIN)
+
+
+def test_an_address_with_a_secret_is_not_shown(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    app = make_bot()
+    app.schedules.add("hook", "0 9 1 1 *", Http("GET", "https://example.org/?token=secret"))
+    telegram.write(VIEWER, "/schedule get hook")
+    assert "secret" not in telegram.wait_for("http work", VIEWER).text

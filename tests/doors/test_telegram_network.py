@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ostinato import Ostinato
+from ostinato import Ostinato, Shell
 from ostinato.tuning import Tuning
 from tests.doors.command_line import CommandLine
 from tests.doors.telegram_bot import ADMIN, MakeBot
@@ -135,3 +137,21 @@ def test_the_doctor_says_how_the_bot_is(
     told = [one for one in cli("doctor", "--json").json if one["check"] == "telegram"]
     assert told[0]["status"] == "warn"
     assert "another program" in told[0]["text"]
+
+
+@pytest.mark.parametrize("text", ["/schedule run job", "hello"])
+def test_what_comes_while_the_database_is_away_is_done_when_it_is_back(
+    make_bot: MakeBot, telegram: TelegramServer, tmp_path: Path, text: str
+) -> None:
+    app = make_bot(task="reply", settings={"tuning": Tuning(sqlite_lock_seconds=0.2, telegram_retry_seconds=0.02)})
+    app.schedules.add("job", "0 9 1 1 *", Shell("true"))
+    telegram.write(ADMIN, "/help")
+    telegram.wait_for("/schedule list")
+    with sqlite3.connect(tmp_path / "jobs.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        telegram.write(ADMIN, text)
+        telegram.wait_until(lambda: not status(app)["well"])
+        other.execute("ROLLBACK")
+    telegram.wait_until(lambda: app.runs.list(schedule="job") or app.sessions.list())
+    telegram.wait_until(lambda: status(app)["well"])
+    assert len(app.runs.list()) == 1

@@ -43,6 +43,10 @@ def make_app(url: str, log: str) -> Ostinato:
         note(run)
         await asyncio.Event().wait()
 
+    @app.task("reply")
+    def reply(run: RunContext, payloads: list[str]) -> None:
+        note(run)
+
     app.task("hang_requeued", requeue_on_drain=True)(hang.function)
     return app
 

@@ -150,8 +150,9 @@ def _may_tell(hint: Any) -> bool:
 
 
 def _without_error(service: Mapping[str, Any]) -> dict[str, Any]:
-    """What the database said may name hosts and users."""
-    return {**service, "error": "see the log of the node" if service.get("error") else None}
+    """What the database or another server said may name hosts and users."""
+    hidden = {"error": "see the log of the node" if service.get("error") else None}
+    return {**service, **hidden, **({} if service.get("well", True) else {"status": "see the log of the node"})}
 
 
 def _hidden_query(url: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +18,7 @@ from ostinato.cli.feed import Event, Feed
 from ostinato.cli.signals import Signals
 from ostinato.cli.times import full, span
 from ostinato.config import without_password
+from ostinato.errors import StoreError
 from ostinato.logs import get_logger
 from ostinato.plurals import counted
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from ostinato.app import Ostinato
     from ostinato.cli.server_process import ServerProcess
+    from ostinato.models.schedule import Schedule
     from ostinato.service.services import Services
 
 __all__ = ["serve", "settle"]
@@ -35,6 +37,8 @@ log = get_logger("ostinato")
 T = TypeVar("T")
 
 _COUNTED = 1_000
+_INTRODUCE_SECONDS = 2.0
+"""How long the database may take to say what there is: meanwhile, a signal is heard and nothing is done."""
 _LOOK_SECONDS = 1.0
 """How often it is looked whether the database is lost: an engine that has nothing to do beats seldom."""
 
@@ -129,24 +133,39 @@ async def _introduce(app: Ostinato, services: Services, talk: Callable[[str], No
 
     health = await app.aio.health()
     settings, tasks = app.settings, sorted(app.registry.tasks)
-    schedules = await services.schedules.list(limit=_COUNTED)
+    database, node = without_password(settings.db), health["node"]
+    if is_log:
+        talk(f"database {database}, node {node}, tasks {', '.join(tasks) or 'none'}")
+    found = await _schedules(services)
+    schedules = found or ()
     on = sum(schedule.next_run_at is not None for schedule in schedules)
     many = f"{len(schedules)} or more" if len(schedules) == _COUNTED else str(len(schedules))
     due = _next_due(schedules[0].next_run_at if schedules else None, settings.tz, from_micros(app.clock.now()))
+    what = "unknown" if found is None else f"{many}, {on} on{due}"
     needs_tasks = any(is_task(schedule.work.needs) for schedule in schedules)
     if is_log:
-        talk(f"database {without_password(settings.db)}, node {health['node']}, tasks {', '.join(tasks) or 'none'}")
-        talk(f"schedules {many}, {on} on{due}")
+        talk(f"schedules {what}")
     else:
         hint = ": name your app with --app module:attr" if needs_tasks or not schedules else ""
-        talk(f"database   {without_password(settings.db)}")
-        talk(f"node       {health['node']}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
+        talk(f"database   {database}")
+        talk(f"node       {node}, {counted(settings.slots, 'slot')}, zone {settings.tz}")
         talk(f"tasks      {', '.join(tasks) or f'none{hint}'}")
-        talk(f"schedules  {many}, {on} on{due}")
+        talk(f"schedules  {what}")
         talk("Ctrl-C to stop")
     if not tasks and needs_tasks:
         alone = "this node knows no tasks: it records their due times, and other nodes must run them"
         log.warning(alone) if is_log else warn(alone)
+
+
+async def _schedules(services: Services) -> Sequence[Schedule] | None:
+    """The first of them. A database that is just away does not end what has started: the engine waits for it, too."""
+    try:
+        async with asyncio.timeout(_INTRODUCE_SECONDS):
+            return await services.schedules.list(limit=_COUNTED)
+    except (StoreError, TimeoutError) as error:
+        reason = str(error) or f"no answer within {_INTRODUCE_SECONDS:g} s"
+        log.warning("the schedules cannot be counted right now: %s", reason)
+        return None
 
 
 def _next_due(due: datetime | None, zone: str, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""The URL of a channel is a secret: what may be shown of it, and what must be hidden where it was used.
+"""The URL of a channel is a secret: what can be one, what may be shown of it, and what is hidden where it was used.
 
 `env:NAME` and `file:PATH` stand for a URL that is read when a message is sent, and are no secrets.
 """
@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["is_reference", "mask_url", "scheme_of", "secrets_in"]
+from ostinato.errors import InvalidInput
+
+__all__ = ["check_url", "is_reference", "mask_url", "scheme_of", "secrets_in"]
 
 HIDDEN = "***"
 _URL = re.compile(
@@ -25,6 +28,30 @@ _HOST_FIELDS = ("smtp=", "xmpp=")
 """Where mail and chat are handed in."""
 _SHORTEST = 6
 """A shorter part of a path or a query is an ordinary word."""
+_LONGEST = 4_096
+_GIVEN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\x00-\x1f]+")
+_CHAT = re.compile(r"telegram://-?\d{1,20}/?")
+
+
+def check_url(url: Any) -> str:
+    """The URL of a channel; InvalidInput, which does not repeat it, if it cannot be one."""
+    hint = "give one such as json://example.org/path or tgram://TOKEN/CHAT, or a reference: env:NAME, file:PATH"
+    given = url.strip() if isinstance(url, str) else ""
+    if not given:
+        raise InvalidInput("a channel needs a URL", field="url", hint=hint)
+    if HIDDEN in given:
+        raise InvalidInput(
+            f"the URL has {HIDDEN}, which stands for what was not shown",
+            field="url",
+            hint="give the whole URL again, or leave it out to keep it as it is",
+        )
+    if given.startswith("telegram:") and not _CHAT.fullmatch(given):
+        raise InvalidInput(
+            "a chat is a number", field="url", hint="write telegram://42, or telegram://-1001234 for a group"
+        )
+    if len(given) > _LONGEST or not (is_reference(given) or _GIVEN.fullmatch(given)):
+        raise InvalidInput("the URL cannot be read", field="url", hint=hint)
+    return given
 
 
 def scheme_of(url: str) -> str:

@@ -1,1 +1,1 @@
-"""Telling people: what is owed to channels is sent from here."""
+"""Telling people: deliveries that were written with what they tell are claimed, put into words and sent from here."""

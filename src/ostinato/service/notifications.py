@@ -15,8 +15,7 @@ from ostinato.clock import Clock, Micros, from_micros, micros_of
 from ostinato.durations import Duration, duration_text, parse_duration
 from ostinato.errors import Conflict, InvalidInput, NotFound, TimingError
 from ostinato.logs import get_logger
-from ostinato.models.channel_url import mask_url
-from ostinato.models.channel_values import check_quiet, check_url
+from ostinato.models.channel_url import check_url, mask_url
 from ostinato.models.ids import DeliveryId, RuleId
 from ostinato.models.notification import (
     RULE_KINDS,
@@ -34,6 +33,7 @@ from ostinato.models.notification import (
     parse_subscription,
 )
 from ostinato.models.policy import check_choice
+from ostinato.models.quiet import parse_quiet
 from ostinato.service.audit import audited
 from ostinato.service.pages import Page, check_limit, cursor_text, read_cursor
 from ostinato.service.projects import ProjectService
@@ -195,7 +195,7 @@ class NotificationService:
             name,
             before.url if url is None else check_url(url),
             note=_changed(before.note, note, _checked_note),
-            quiet=_changed(before.quiet, quiet, check_quiet),
+            quiet=_changed(before.quiet, quiet, lambda text: parse_quiet(text).text),
             digest=_changed(before.digest, digest, lambda text: _checked_digest(text, zone, now)[0]),
             zone=zone,
             cool_down=before.cool_down if cool_down is None else _checked_cool_down(cool_down),

@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import secrets
 
+from ostinato import failpoints
 from ostinato.clock import Clock
 from ostinato.config import Settings
-from ostinato.errors import InvalidInput, NotAllowed, OstinatoError, OutcomeUnknown, StoreError
+from ostinato.errors import InvalidInput, NotAllowed, OstinatoError, OutcomeUnknown, StoreUnavailable
 from ostinato.integrations.telegram.allow_list import AllowList
 from ostinato.integrations.telegram.buttons import Buttons
 from ostinato.integrations.telegram.commands import Commands
@@ -53,21 +54,22 @@ class UpdateHandler:
         """What the bot is called, in groups with other bots."""
 
     async def handle(self, incoming: Incoming) -> None:
-        """All of it. Raises StoreError if nothing was done because the database is away: it has to come again."""
+        """All of it. Raises StoreUnavailable if nothing was done: it has to come again."""
         caller = self._allowed.caller_of(incoming)
         if caller is None:
             await self._allowed.note_stranger(incoming)
             return
         if incoming.kind is IncomingKind.EDIT:
             return  # what it said before was done
+        command = self._command(incoming)
         with acting(caller.actor):
-            if incoming.kind is IncomingKind.MESSAGE and (command := self._command(incoming)) is None:
+            if command is None and incoming.kind is IncomingKind.MESSAGE:
                 await self._text(caller, incoming)
                 return
-            # A command may take long: the next is not kept waiting, least of all a stop.
-            task = asyncio.create_task(self._verb(caller, incoming, command if incoming.button == "" else None))
+            task = asyncio.create_task(self._verb(caller, incoming, command))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
+        # A command may take long: the next is not kept waiting, least of all a stop.
         done, _ = await asyncio.wait({task}, timeout=self._patience)
         if done:
             task.result()
@@ -81,7 +83,9 @@ class UpdateHandler:
             await asyncio.wait(self._under_way, timeout=seconds)
 
     def _command(self, incoming: Incoming) -> Command | None:
-        return None if incoming.is_forward else parse_command(incoming.text, self.bot)
+        if incoming.is_forward or incoming.kind is not IncomingKind.MESSAGE:
+            return None
+        return parse_command(incoming.text, self.bot)
 
     async def _text(self, caller: Caller, incoming: Incoming) -> None:
         text = incoming.text.strip()
@@ -96,7 +100,7 @@ class UpdateHandler:
             return
         try:
             reply = await self.conversation.send(caller, incoming.update, text)
-        except StoreError:
+        except StoreUnavailable:
             raise
         except OstinatoError as error:
             reply = await self._refusal(incoming, error)
@@ -121,7 +125,7 @@ class UpdateHandler:
             if verb.writes:
                 return await self._once(caller, incoming.update, verb, rest)
             return await verb.do(caller, rest)
-        except StoreError:
+        except StoreUnavailable:
             raise
         except OstinatoError as error:
             return await self._refusal(incoming, error)
@@ -136,7 +140,7 @@ class UpdateHandler:
         with tracking_writes() as writes:
             try:
                 reply = await verb.do(caller, rest)
-            except StoreError as error:
+            except StoreUnavailable as error:
                 if not writes.may_have_happened and not isinstance(error, OutcomeUnknown):
                     await keys.end(begun, None)
                     raise
@@ -144,6 +148,7 @@ class UpdateHandler:
             except OstinatoError as error:
                 await keys.end(begun, Answer("", 400, {}, str(error).encode()))
                 raise
+        failpoints.reach("telegram.done")
         await keys.end(begun, Answer("", 200, {}, reply.text.encode()))
         return reply
 
@@ -173,7 +178,8 @@ class UpdateHandler:
         try:
             await self._client.replace(caller.chat, incoming.message, parts_of(reply.text)[0])
         except TelegramError as error:
-            log.warning("chat %s was not answered: %s", caller.chat, error)
+            log.debug("the question in chat %s stays: %s", caller.chat, error)  # it is too old, say
+            await self._say(caller, reply)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

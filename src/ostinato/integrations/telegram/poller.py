@@ -10,7 +10,8 @@ import asyncio
 import random
 from typing import TYPE_CHECKING, Protocol
 
-from ostinato.errors import StoreError
+from ostinato import failpoints
+from ostinato.errors import StoreUnavailable
 from ostinato.integrations.telegram.handler import UpdateHandler
 from ostinato.integrations.telegram.incoming import read_update
 from ostinato.logs import get_logger
@@ -56,11 +57,12 @@ class Poller:
                 seconds = 0.0 if self._failures or self._said is None else self._tuning.telegram_poll_seconds
                 for update in await self._client.updates(self._offset, seconds):
                     await self._handle(update)
+                    failpoints.reach("telegram.handled")
                     self._offset = update.update_id + 1
                 self._is_well()
             except TelegramError as error:
                 await self._pause(error, self._seconds_after(error))
-            except StoreError as error:
+            except StoreUnavailable as error:
                 await self._pause(error, self._backoff())
 
     async def _introduce(self) -> None:
@@ -74,7 +76,7 @@ class Poller:
             return
         try:
             await self._handler.handle(incoming)
-        except StoreError:
+        except StoreUnavailable:
             raise
         except Exception:
             # One that cannot be handled must not keep back all that come after it.
@@ -82,7 +84,8 @@ class Poller:
 
     def _is_well(self) -> None:
         if self._said is None or self._failures:
-            self._say(f"listens as @{self._handler.bot}", well=True)
+            self._say(status := f"listens as @{self._handler.bot}", well=True)
+            log.info("the bot %s", status)
         self._failures = 0
 
     async def _pause(self, error: Exception, seconds: float) -> None:

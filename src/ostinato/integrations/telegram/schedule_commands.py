@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from ostinato.errors import InvalidInput, VersionConflict
@@ -103,9 +104,8 @@ class ScheduleCommands:
         new = parse_new_schedule(rest)
         work: Agent | Shell = Shell(new.text)
         if new.kind == Agent.kind:
-            agent = self._settings.agent or Agent()
             # The conversation of the chat is not for it: a schedule begins a new one each time.
-            work = Agent(new.text, cli=agent.cli, model=agent.model, permission_mode=agent.permission_mode)
+            work = replace(self._settings.agent or Agent(), prompt=new.text, context=None)
         policy: PolicyOptions = {"notify": [caller.channel]}
         if new.once:
             policy["run_once"] = True

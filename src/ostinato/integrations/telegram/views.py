@@ -9,7 +9,7 @@ from datetime import datetime
 from ostinato.models.run import Run
 from ostinato.models.schedule import Schedule
 from ostinato.models.telegram import Button
-from ostinato.models.work import Unreadable
+from ostinato.models.work import Agent, Function, Shell, Unreadable, Work
 from ostinato.models.work_kinds import line_of
 from ostinato.plurals import counted
 from ostinato.service.overview import Overview
@@ -70,12 +70,11 @@ def _schedule_line(schedule: Schedule, zone: str) -> str:
 
 def schedule_page(schedule: Schedule, zone: str) -> str:
     """All that matters of one."""
-    work = schedule.work
     last = schedule.last_run
     lines = [
         f"{schedule.id}. {cut(schedule.name)}: {schedule.state}",
         schedule.sentence or schedule.timing,
-        "work that cannot be read" if isinstance(work, Unreadable) else f"{work.kind}: {cut(line_of(work))}",
+        _work_line(schedule.work),
         "" if schedule.project is None else f"project {cut(schedule.project)}",
         "" if schedule.next_run_at is None else f"next {local_text(zone, schedule.next_run_at)}",
         cut(schedule.next_run_reason or "", 200),
@@ -83,6 +82,13 @@ def schedule_page(schedule: Schedule, zone: str) -> str:
         cut(schedule.note or "", 200),
     ]
     return "\n".join(line for line in lines if line)
+
+
+def _work_line(work: Work | Unreadable) -> str:
+    """What a viewer may see: an address may hold a secret, and so may the line of a package's kind."""
+    if isinstance(work, Unreadable):
+        return "work that cannot be read"
+    return f"{work.kind}: {cut(line_of(work))}" if isinstance(work, (Agent, Function, Shell)) else f"{work.kind} work"
 
 
 def run_line(run: Run, zone: str) -> str:
