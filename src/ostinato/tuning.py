@@ -68,6 +68,8 @@ class Tuning:
 
     removal_stop_seconds: float = 15.0
     """How long a removal waits for what runs: longer than `command_kill_seconds`, and its node has to hear of it."""
+    send_test_seconds: float = 45.0
+    """How long a test of a channel is waited for: longer than `send_late_seconds`, which says what is wrong."""
     timeline_schedules: int = 2_000
     """How many schedules of a project the timeline shows, those that are due first."""
     live_look_seconds: float = 0.2

@@ -42,8 +42,6 @@ NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is 
 """The health of a process without one."""
 
 _NO_CALLBACKS = ExecutionCallbacks()
-_TEST_SECONDS = 45.0
-"""How long whoever sends a test waits for what becomes of it: longer than a server may take."""
 _UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")
 
 
@@ -175,7 +173,7 @@ class Container:
         engine = self.make_engine()
         await engine.prepare(takes_work=False)
         try:
-            async with asyncio.timeout(_TEST_SECONDS):
+            async with asyncio.timeout(self.settings.tuning.send_test_seconds):
                 await engine.notifier.send_due(channel)
         except TimeoutError:
             pass  # it says so itself: it is being sent
@@ -186,7 +184,7 @@ class Container:
     async def _settled(self, owed: Delivery) -> Delivery:
         """The delivery once a node is through with it; as it is, if that takes too long."""
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + _TEST_SECONDS, 0.02
+        until, pause = loop.time() + self.settings.tuning.send_test_seconds, 0.02
         while (found := await self._delivery(owed)).state in (DeliveryState.PENDING, DeliveryState.SENDING):
             if loop.time() >= until:
                 break

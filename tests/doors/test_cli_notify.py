@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 from tests.doors.command_line import CommandLine
+from tests.engine.http_server import answer, serving
 
 URL = "json://user:secret@example.org/token"
 CHANNEL_KEYS = [
@@ -125,8 +126,8 @@ def test_the_log_is_empty_at_first(cli: CommandLine) -> None:
     assert cli("notify", "log", "--state", "lost").code == 2
 
 
-def _channels(cli: CommandLine) -> list[tuple[str, str]]:
-    findings = cli("doctor", "--json").json
+def _channels(cli: CommandLine, *flags: str) -> list[tuple[str, str]]:
+    findings = cli("doctor", "--json", *flags).json
     return [(one["status"], one["text"]) for one in findings if one["check"] == "channels"]
 
 
@@ -142,3 +143,31 @@ def test_doctor_says_how_channels_fare_and_which_are_missing(cli: CommandLine) -
     with contextlib.closing(apsw.Connection(str(cli.folder / "ostinato.db"))) as connection:
         connection.execute("UPDATE channels SET failures = 3, error = 'it answered 500' WHERE name = 'ops'")
     assert ("warn", "'ops' failed 3 times in a row: it answered 500") in _channels(cli)
+
+
+def test_a_test_message_is_sent_and_kept_in_the_log(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OSTINATO_NOTIFY_ALLOW", "127.0.0.1")
+    with serving() as server:
+        url = server.on("/phone", answer()).replace("http://", "json://")
+        cli.ok("notify", "add", "phone", url)
+        sent = cli.ok("notify", "test", "phone", "--json").json
+        assert (sent["state"], sent["kind"], sent["channel"]) == ("sent", "test", "phone")
+        (received,) = server.received
+        assert sent["key"] in received.body.decode()
+        assert cli.ok("notify", "log", "phone", "--json").json == [sent]
+        assert cli.ok("notify", "ls", "--json").json[0]["sent_at"] is not None
+        assert ("ok", "a test was sent to 'phone'") in _channels(cli, "--send")
+        server.on("/phone", answer("500 Broken"))
+        failed = cli("notify", "test", "phone")
+    assert failed.code == 1
+    assert "500" in failed.err
+
+
+def test_where_nothing_may_be_sent_is_said_when_it_is_added_and_tested(cli: CommandLine) -> None:
+    added = cli.ok("notify", "add", "phone", "json://127.0.0.1:9/hook")
+    assert "warning: from this machine, nothing could be sent there" in added.err
+    assert "notify_allow" in added.err
+    assert cli("notify", "test", "phone").code == 1
+    assert "notify_allow" in _channels(cli)[0][1]
+    assert "apprise cannot use" in cli.ok("notify", "add", "odd", "nonsense://secret").err
+    assert "MISSING" in cli.ok("notify", "add", "mail", "env:MISSING").err

@@ -19,6 +19,7 @@ from ostinato.models.access import Role
 from ostinato.models.ids import NodeId
 from ostinato.models.node import NodeBeat
 from ostinato.testing import FakeClock
+from ostinato.tuning import DEFAULT_TUNING
 from ostinato.wiring import Container, open_container
 from tests.stores.places import raw
 
@@ -133,8 +134,11 @@ class Web:
 @contextmanager
 def web_on(registry: Registry | None = None, url: str = "sqlite://:memory:", **settings: Any) -> Iterator[Web]:
     clock = FakeClock("2026-01-01T00:00:00Z")
+    # Nodes are only said to be alive here: none of them sends anything.
+    tuning = replace(settings.pop("tuning", DEFAULT_TUNING), send_test_seconds=0.05)
     with asyncio.Runner() as runner:
-        container = runner.run(open_container(Settings(db=url, **settings), clock, registry or Registry()))
+        chosen = Settings(db=url, tuning=tuning, **settings)
+        container = runner.run(open_container(chosen, clock, registry or Registry()))
         try:
             yield Web(runner, container, clock)
         finally:
