@@ -31,8 +31,8 @@ T = TypeVar("T")
 LONGEST = 4096
 """Of a message, in the units that Telegram counts: a letter outside of the basic plane is two."""
 _REQUEST_SECONDS = 30.0
-_WAITED_FOR = 60.0
-"""Telegram may ask to wait so many seconds in all until a request is given up."""
+_PATIENCE = 10.0
+"""Telegram may ask to wait so many seconds in all; whoever is to wait longer decides that himself."""
 _LISTENED_TO = ["message", "edited_message", "callback_query"]
 
 
@@ -130,7 +130,7 @@ class TelegramClient:
                 if error.fault is not TelegramFault.FLOOD or error.retry_after is None:
                     raise
                 waited += error.retry_after
-                if waited > _WAITED_FOR:
+                if waited > _PATIENCE:
                     raise
                 await asyncio.sleep(error.retry_after)
 
@@ -169,7 +169,7 @@ class TelegramClient:
 
 def _read_token(settings: TelegramSettings) -> str:
     if settings.token is None:
-        raise TelegramError("there is no telegram.token", TelegramFault.TOKEN)
+        raise TelegramError("this node has no Telegram bot: set telegram.token", TelegramFault.TOKEN)
     try:
         resolved, _ = resolve_all({"telegram.token": settings.token}, os.environ, Path.cwd())
     except InvalidInput as error:
