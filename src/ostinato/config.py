@@ -62,6 +62,10 @@ class Settings:
     """How many bytes of its output a run keeps."""
     http_allow: tuple[str, ...] = ()
     """Networks and hosts that HTTP work may call although they are not public; `private` is all of them."""
+    notify_allow: tuple[str, ...] = ()
+    """The same for channels: where messages may be sent to although it is not public."""
+    public_url: str | None = None
+    """Where people open the page, such as https://jobs.example.org: messages link to it."""
     agents: Mapping[str, AgentCli] = field(default_factory=dict)
     """Command lines of AI agents by their names; those of `BUILT_IN` are there anyway."""
     agent_prompt: str | None = None
@@ -227,8 +231,10 @@ def _coerce(name: str, value: Any) -> Any:
             }
         case "output_cap":
             return parse_size(value, name)
-        case "http_allow":
-            return _http_allow(value)
+        case "http_allow" | "notify_allow":
+            return _allowed_hosts(name, value)
+        case "public_url":
+            return _public_url(value)
         case "host":
             return _bind_host(value)
         case "port":
@@ -292,22 +298,32 @@ def _texts(name: str, value: Any, hint: str) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _http_allow(value: Any) -> tuple[str, ...]:
+def _allowed_hosts(name: str, value: Any) -> tuple[str, ...]:
     hint = 'a list of networks and hosts, such as ["10.0.0.0/8", "hooks.internal"], or ["private"]'
-    parts = _texts("http_allow", value, hint)
+    parts = _texts(name, value, hint)
     if not all(part.strip() for part in parts):
-        raise InvalidInput(f"http_allow cannot be {value!r}", field="http_allow", hint=hint)
+        raise InvalidInput(f"{name} cannot be {value!r}", field=name, hint=hint)
     for part in parts:
         if part == "*":
-            raise InvalidInput("http_allow cannot hold '*'", field="http_allow", hint='say ["private"] for all of them')
+            raise InvalidInput(f"{name} cannot hold '*'", field=name, hint='say ["private"] for all of them')
         if "://" in part or re.fullmatch(r"[^:]+:\d+", part):
-            raise InvalidInput(f"http_allow cannot hold {part!r}", field="http_allow", hint="leave out scheme and port")
+            raise InvalidInput(f"{name} cannot hold {part!r}", field=name, hint="leave out scheme and port")
         if "/" in part:
             try:
                 ip_network(part, strict=False)
             except ValueError as error:
-                raise InvalidInput(f"http_allow cannot hold {part!r}: {error}", field="http_allow", hint=hint) from None
+                raise InvalidInput(f"{name} cannot hold {part!r}: {error}", field=name, hint=hint) from None
     return parts
+
+
+def _public_url(value: Any) -> str | None:
+    """Without a slash at its end; None if there is none."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", value):
+        hint = "give where people open the page, such as https://jobs.example.org"
+        raise InvalidInput(f"public_url cannot be {value!r}", field="public_url", hint=hint)
+    return value.rstrip("/")
 
 
 def _bind_host(value: Any) -> str:

@@ -6,20 +6,20 @@ Used by timings, policies and settings alike; pure.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ostinato.errors import InvalidInput
 
-__all__ = ["Duration", "duration_text", "elapsed", "parse_duration", "span"]
+__all__ = ["Duration", "duration_text", "elapsed", "parse_duration", "span", "took"]
 
 Duration = timedelta | float | str
 
 _UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_SHOWN = (("y", 31_536_000), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _MICROSECONDS = {"ms": 1_000, "us": 1, **{unit: seconds * 1_000_000 for unit, seconds in _UNITS.items()}}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|us|w|d|h|m|s)")
 _LONGEST = timedelta(days=3_652_500)
 """Ten thousand years: an instant that is so much later can still be stored."""
-_SHOWN = (("y", 31_536_000), *((unit, _UNITS[unit]) for unit in "dhms"))
 _HINT = "a duration is a timedelta, seconds, or text such as 500ms, 90s, 5m, 1h30m, 2d"
 
 
@@ -95,6 +95,13 @@ def span(seconds: float) -> str:
         if len(parts) == 2:
             break
     return "".join(parts) or "0s"
+
+
+def took(started: datetime | None, finished: datetime | None) -> str:
+    """How long something took; empty if it did not start or has not ended."""
+    if started is None or finished is None:
+        return ""
+    return elapsed((finished.astimezone(UTC) - started.astimezone(UTC)).total_seconds())
 
 
 def elapsed(seconds: float) -> str:

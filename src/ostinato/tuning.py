@@ -50,6 +50,15 @@ class Tuning:
     write_again_seconds: float = 0.5
     """Before a stopping node tries again to write what the database did not take."""
 
+    send_late_seconds: float = 30.0
+    """How long a message may take before it is said that its channel does not answer. In real time."""
+    send_hangs_seconds: float = 600.0
+    """How long an answer is waited for before it is sent again: as long as nobody knows, nothing else goes there."""
+    send_stop_seconds: float = 3.0
+    """How long a stop waits for messages that are being sent. Others send them again."""
+    send_look_seconds: float = 0.2
+    """Between two looks at what is to be sent at least, however often something changes."""
+
     event_queue: int = 10_000
     """How many events wait for the callbacks of `app.on` at most."""
     event_stop_seconds: float = 1.0

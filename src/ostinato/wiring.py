@@ -15,9 +15,12 @@ from ostinato.execution.guard import interpreter
 from ostinato.execution.guard_child import has_subreaper
 from ostinato.execution.nested import nested_runs
 from ostinato.execution.registry import Registry
-from ostinato.models.ids import NodeId
+from ostinato.models.ids import DeliveryId, NodeId
+from ostinato.models.notification import Delivery, DeliveryFilter, DeliveryState, NoticeKind
 from ostinato.models.run import Ending, NewRun, OuterRun, Run
 from ostinato.models.states import Cause, RunState
+from ostinato.notifications.base import SendError
+from ostinato.notifications.channels import Channels
 from ostinato.service.schedules.drafts import Code
 from ostinato.service.services import Services
 from ostinato.stores.base import Store
@@ -39,6 +42,8 @@ NO_ENGINE: dict[str, Any] = {"ok": False, "node": None, "reason": "no engine is 
 """The health of a process without one."""
 
 _NO_CALLBACKS = ExecutionCallbacks()
+_TEST_SECONDS = 45.0
+"""How long whoever sends a test waits for what becomes of it: longer than a server may take."""
 _UNAWAITED = Ending(Cause.CANCELLED, "whoever waited for it was cancelled")
 
 
@@ -143,6 +148,47 @@ class Container:
             execution.stop(_UNAWAITED)
             task.add_done_callback(_retrieved)
             raise
+
+    async def check_channel(self, url: str) -> str | None:
+        """Why nothing could be sent to such a URL from here; None if nothing speaks against it. It sends nothing."""
+        try:
+            await Channels(self.settings).check(url)
+        except SendError as error:
+            return str(error)
+        return None
+
+    async def send_test(self, channel: str) -> Delivery:
+        """Send a test to a channel, and answer what became of it: a node does it, or this process if none lives."""
+        now = self.clock.now()
+        owed = await self.store.notifications.add_delivery(channel, NoticeKind.TEST, channel, {}, now)
+        if self.engine is not None or any(node.state == "alive" for node in await self.store.nodes.list_nodes(now)):
+            return await self._settled(owed)
+        engine = self.make_engine()
+        await engine.prepare(takes_work=False)
+        try:
+            async with asyncio.timeout(_TEST_SECONDS):
+                await engine.notifier.send_due(channel)
+        except TimeoutError:
+            pass  # it says so itself: it is being sent
+        finally:
+            await engine.stop(grace=0)
+        return await self._delivery(owed)
+
+    async def _settled(self, owed: Delivery) -> Delivery:
+        """The delivery once a node is through with it; as it is, if that takes too long."""
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + _TEST_SECONDS, 0.02
+        while (found := await self._delivery(owed)).state in (DeliveryState.PENDING, DeliveryState.SENDING):
+            if loop.time() >= until:
+                break
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.5)
+        return found
+
+    async def _delivery(self, owed: Delivery) -> Delivery:
+        wanted = DeliveryFilter(channel=owed.channel, before_id=DeliveryId(owed.id + 1), limit=1)
+        (found,) = await self.store.notifications.list_deliveries(wanted)
+        return found
 
     async def close(self) -> None:
         for task in self._executions:

@@ -20,6 +20,7 @@ from ostinato.models.access import Role
 from ostinato.models.ids import NodeId
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node, NodeBeat
+from ostinato.models.notification import NotificationCounts
 from ostinato.models.work import Http
 from ostinato.tuning import Tuning
 from tests.doors.command_line import eventually
@@ -99,6 +100,19 @@ def test_nodes_are_counted_by_state_and_a_lost_one_has_no_services() -> None:
 
 def test_without_anything_to_count_the_answer_is_still_well_formed() -> None:
     read_metrics(metrics_text([], {}, [], {}))
+
+
+def test_messages_and_incidents_are_counted() -> None:
+    counted = {"told": {"phone": {"sent": 3, "retried": 1}}}
+    told = NotificationCounts({"failed": 2}, {("phone", "pending"): 4})
+    metrics = read_metrics(metrics_text([], {"n": counted}, [], {}, None, told))
+    sent = metrics["scheduler_deliveries_total"]
+    assert sent.value("scheduler_deliveries_total", channel="phone", outcome="sent", node="n") == 3
+    waiting = metrics["scheduler_deliveries_waiting"]
+    assert waiting.value("scheduler_deliveries_waiting", channel="phone", state="pending") == 4
+    open_now = metrics["scheduler_incidents_open"]
+    assert open_now.value("scheduler_incidents_open", kind="failed") == 2
+    assert open_now.value("scheduler_incidents_open", kind="late") == 0
 
 
 # --- served --------------------------------------------------------------------------------------------------------

@@ -162,3 +162,32 @@ def test_trusted_proxies_are_addresses_and_networks(tmp_path: Path) -> None:
     given = {"OSTINATO_TRUSTED_PROXIES": "10.0.0.5, 192.168.7.0/24", "OSTINATO_TLS_CERT": "a.pem"}
     assert load_settings(tmp_path, given).trusted_proxies == ("10.0.0.5", "192.168.7.0/24")
     assert load_settings(tmp_path, given).tls_cert == "a.pem"
+
+
+def test_what_is_not_public_is_allowed_for_channels_as_for_http(tmp_path: Path) -> None:
+    write(tmp_path, 'http_allow = ["10.0.0.0/8"]\nnotify_allow = ["hooks.internal"]\n')
+    settings = load_settings(tmp_path, {"OSTINATO_NOTIFY_ALLOW": "127.0.0.1, 10.0.0.0/8"})
+    assert (settings.http_allow, settings.notify_allow) == (("10.0.0.0/8",), ("127.0.0.1", "10.0.0.0/8"))
+    for wrong in ("*", "http://host", "host:80", "10.0.0.0/99"):
+        with pytest.raises(InvalidInput, match="notify_allow cannot hold"):
+            load_settings(tmp_path, {"OSTINATO_NOTIFY_ALLOW": wrong})
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("https://jobs.example.org/", "https://jobs.example.org"),
+        ("http://10.0.0.1:8321/ostinato", "http://10.0.0.1:8321/ostinato"),
+        ("", None),
+    ],
+)
+def test_the_public_url_has_no_slash_at_its_end(tmp_path: Path, given: str, read: str | None) -> None:
+    assert load_settings(tmp_path, {"OSTINATO_PUBLIC_URL": given}).public_url == read
+
+
+@pytest.mark.parametrize(
+    "wrong", ["jobs.example.org", "ftp://x", "https://", "https://a b", "https://u@h/", "https://h?x"]
+)
+def test_what_is_no_public_url_is_refused(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(InvalidInput, match="public_url cannot be"):
+        load_settings(tmp_path, {}, public_url=wrong)

@@ -15,8 +15,10 @@ from starlette.responses import Response
 from ostinato.api.access import Container, authenticator_of
 from ostinato.api.security import is_loopback, split_host
 from ostinato.config import Settings
+from ostinato.models.incident import FAILINGS
 from ostinato.models.lane import Lane
 from ostinato.models.node import Node
+from ostinato.models.notification import SELECTABLE, NotificationCounts
 
 __all__ = ["ConnectionCounts", "Family", "metrics_text", "router"]
 
@@ -51,7 +53,8 @@ async def metrics(request: Request, container: Container) -> Response:
     statistics = {str(node.id): counted.get(node.id, {}) for node in nodes if node.state != "lost"}
     schedules = {str(state): count for state, count in (await services.schedules.count()).items()}
     lanes = await services.lanes.list()
-    text = metrics_text(nodes, statistics, lanes, schedules, request.app.state.connections)
+    told = await services.overview.notification_counts()
+    text = metrics_text(nodes, statistics, lanes, schedules, request.app.state.connections, told)
     return Response(text, 200, {"Cache-Control": "no-store"}, media_type=CONTENT_TYPE)
 
 
@@ -105,9 +108,11 @@ def metrics_text(
     lanes: Iterable[Lane],
     schedules: Mapping[str, int],
     connections: ConnectionCounts | None = None,
+    told: NotificationCounts | None = None,
 ) -> str:
     """The whole answer."""
     families = [*_of_work(statistics), *_of_lanes(lanes), *_of_nodes(nodes), *_of_schedules(schedules)]
+    families += _of_notifications(statistics, told)
     if connections is not None:
         families += _of_connections(connections)
     return "".join(f"{line}\n" for family in families for line in family.lines())
@@ -181,6 +186,27 @@ def _of_schedules(schedules: Mapping[str, int]) -> Iterator[Family]:
         else:
             by_state.add(count, state=state)
     yield from (by_state, paused)
+
+
+def _of_notifications(statistics: Mapping[str, Mapping[str, Any]], told: NotificationCounts | None) -> Iterator[Family]:
+    ended = Family(
+        "scheduler_deliveries_total",
+        "counter",
+        "Messages to channels that were sent, will be tried again (retried), failed for good, or were dropped.",
+    )
+    waiting = Family("scheduler_deliveries_waiting", "gauge", "Messages to channels that are pending or being sent.")
+    incidents = Family("scheduler_incidents_open", "gauge", "Incidents that are open, by what opened them.")
+    for node, counted in statistics.items():
+        for channel, outcomes in counted.get("told", {}).items():
+            for outcome, count in outcomes.items():
+                ended.add(count, channel=channel, outcome=outcome, node=node)
+    if told is not None:
+        for (channel, state), count in sorted(told.deliveries.items()):
+            waiting.add(count, channel=channel, state=state)
+        for kind in SELECTABLE:
+            if kind in FAILINGS:
+                incidents.add(told.incidents.get(kind, 0), kind=kind)
+    yield from (ended, waiting, incidents)
 
 
 def _of_connections(connections: ConnectionCounts) -> Iterator[Family]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from ostinato.durations import elapsed, span
+from ostinato.durations import span, took
 from ostinato.errors import InvalidInput
 
 __all__ = ["brief", "full", "read_time", "span", "took"]
@@ -36,10 +36,3 @@ def brief(moment: datetime, zone: str, now: datetime) -> str:
     if abs((local.date() - today.date()).days) < 300:
         return f"{local:%m-%d %H:%M}"
     return f"{local:%Y-%m-%d}"
-
-
-def took(started: datetime | None, finished: datetime | None) -> str:
-    """How long something took: `12ms`, `3.2s`, `4m10s`; empty if it did not start or has not ended."""
-    if started is None or finished is None:
-        return ""
-    return elapsed((finished.astimezone(UTC) - started.astimezone(UTC)).total_seconds())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -28,20 +27,18 @@ from ostinato.engine.replanner import Replanner
 from ostinato.engine.rescuer import Rescuer
 from ostinato.engine.spool import Spool, spool_prefix
 from ostinato.engine.statistics import Statistics
+from ostinato.engine.stopping import Stopping
 from ostinato.engine.ticker import Ticker
 from ostinato.engine.waker import Waker
 from ostinato.engine.watchdog import LoopMonitor, Watchdog
-from ostinato.errors import StoreError
 from ostinato.execution.descriptors import ensure_standard_descriptors
-from ostinato.execution.outcome import Outcome, OutcomeKind
 from ostinato.execution.registry import Registry
 from ostinato.execution.runner import Runner
-from ostinato.logs import get_logger, one_line
-from ostinato.models.incident import NO_INTERESTS
+from ostinato.logs import get_logger
 from ostinato.models.node import NodeBeat
-from ostinato.models.run import ClaimedRun
+from ostinato.notifications.sender import Notifier
 from ostinato.plurals import counted
-from ostinato.stores.base import Store, Told
+from ostinato.stores.base import Store
 
 __all__ = ["Engine"]
 
@@ -49,10 +46,6 @@ log = get_logger("ostinato.engine")
 
 _FOR_EXECUTED = frozenset({"recorder", "reporter", "budgets", "lease", "fence", "waker"})
 """The services that a run needs which is executed on an engine that does nothing else."""
-_LAST_WRITE = 4.0
-"""Seconds that the last write has, though the grace is over: running work may have used it up."""
-_FORCED_WRITE = 2.0
-"""The same after a force."""
 
 
 class Engine:
@@ -69,11 +62,10 @@ class Engine:
         self.quarantine = Quarantine(store.quarantine, clock)
         self.statistics = Statistics()
         self.announcer = announcer = Announcer(registry.listeners, lambda: self.id)
-        self.interests = NO_INTERESTS
-        """What of the runs that end here somebody wants to be told."""
-        announcer.on_told = self._told
+        self.notifier = notifier = self._new_notifier()
+        announcer.on_told = notifier.told
         self.recorder = Recorder(
-            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: self.interests
+            store.runs, registry.throttle, self.budgets, self.statistics, announcer, lambda: notifier.interests
         )
         self.runner = Runner(registry, clock, self.recorder.add, store.projects, settings)
         tuning = settings.tuning
@@ -112,7 +104,9 @@ class Engine:
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.replanner = Replanner(store.schedules, clock, self._look)
-        self.waker = Waker(store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine)
+        self.waker = Waker(
+            store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine, self.notifier.signal
+        )
         self.watchdog = Watchdog(tuning.service_restart_seconds, self.is_database_lost)
         self._started_at: Micros | None = None
         self.is_started = False
@@ -121,9 +115,7 @@ class Engine:
         self.is_asked_to_drain = False
         """Somebody asked it to take no more work; it stays, and what others shall do may be enqueued here."""
         self.takes_work = True
-        self._is_forced = False
-        self._writing: asyncio.Timeout | None = None
-        """The bound of the last write, while it is under way."""
+        self._stopping = Stopping(self)
         self._next_due_at: Micros | None = None
         self._stopped_runs = 0
         """How many runs were stopped because the lease could not be renewed."""
@@ -157,6 +149,16 @@ class Engine:
             jump_seconds=self.settings.tuning.clock_jump_seconds,
         )
 
+    def _new_notifier(self) -> Notifier:
+        return Notifier(
+            self.store,
+            self.clock,
+            self.settings,
+            lambda: self.id,
+            lambda: self.fence.holds and not self.lease.is_lost,
+            self.statistics.told,
+        )
+
     async def prepare(self, *, takes_work: bool = True) -> None:
         """What must be before the first tick: lanes, a lease, and the runs of nodes that are gone.
 
@@ -169,7 +171,7 @@ class Engine:
             await self.store.lanes.ensure_lanes(settings.lane_limits, list(settings.lanes), settings.rates)
         self.dispatcher.know(self.runner.served)
         self.recorder.connect(self.runner, self.dispatcher)
-        self.interests = await self.store.notifications.interests()
+        await self.notifier.learn()
         await self.spool.write()  # first: what is written cannot be rescued any more
         await self.lease.renew()
         await self.rescuer.rescue()
@@ -208,6 +210,7 @@ class Engine:
             "waker": self.waker.run,
             "pruner": self.pruner.run,
             "replanner": self.replanner.run,
+            "notifier": self.notifier.run,
             "quarantine": self.quarantine.run,
         }
 
@@ -216,79 +219,12 @@ class Engine:
 
         The grace counts from here. While the database is away, the finishes are kept for all of it, and then spooled.
         """
-        grace = self.settings.grace.total_seconds() if grace is None else grace
-        until = asyncio.get_running_loop().time() + grace
         self.is_draining = True
-        self.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
-        self.lease.signal.set()  # tell the others now, not at the next beat
-        await self.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine")
-        await self.direct.close(self._patience(until))
-        self._put_back(await self.dispatcher.close(until))
-        await self.watchdog.stop("dispatcher")
-        try:
-            async with asyncio.timeout_at(until):
-                await self.runner.idle.wait()
-        except TimeoutError:
-            log.warning("cut off %s that did not end within %g s", counted(self.runner.running, "run"), grace)
-            self.runner.cut_off()
-            await self.runner.idle.wait()
-        try:
-            if await self._write_rest(until):
-                async with asyncio.timeout(self._patience(until)):
-                    await self._leave()
-        except (StoreError, TimeoutError) as error:
-            log.error("node %s could not record its stop: others will declare it lost (%s)", self.id, self._why(error))
-        finally:
-            await self.watchdog.stop()
-            self.monitor.stop()
-            self.runner.close()
-            await self.registry.listeners.close()
+        await self._stopping.stop(self.settings.grace.total_seconds() if grace is None else grace)
 
-    async def _write_rest(self, until: float) -> bool:
-        """Write what has ended, and go on trying while there is grace; False if the rest had to be spooled."""
-        clock = asyncio.get_running_loop().time
-        while self.recorder.pending:
-            try:
-                async with asyncio.timeout(self._patience(until)) as self._writing:
-                    await self.recorder.flush(claim=False)
-            except (StoreError, TimeoutError) as error:
-                if self._is_forced or clock() >= until or self.is_database_lost():
-                    await self.watchdog.stop("recorder", "reporter")  # nobody else writes them meanwhile
-                    self._keep_rest(error)
-                    return False
-                waiting = counted(self.recorder.pending, "finish waits", "finishes wait")
-                log.warning("%s for the database: %s", waiting, self._why(error))
-                await asyncio.sleep(min(self.settings.tuning.write_again_seconds, max(0.0, until - clock())))
-            finally:
-                self._writing = None
-        return True
-
-    def _patience(self, until: float) -> float:
-        """How many seconds the database has to take what is left."""
-        if self._is_forced:
-            return _FORCED_WRITE
-        return max(until - asyncio.get_running_loop().time(), _LAST_WRITE)
-
-    async def _leave(self) -> None:
-        """All is written: tell the others that this node is gone."""
-        await self.budgets.look()
-        await self.watchdog.stop()
-        await self._put_back_unknown()
-        await self.store.nodes.leave(self.id)
-
-    def _keep_rest(self, error: Exception) -> None:
-        """The database did not take them: a file does, until the next start here."""
-        finishes = counted(self.recorder.pending, "finish", "finishes")
-        try:
-            path = self.spool.keep(self.id, self.recorder.unwritten)
-        except OSError:
-            log.exception("%s could be neither written nor spooled: other nodes will rescue the runs", finishes)
-            return
-        if path is None:
-            log.error("%s could not be written: %s", finishes, self._why(error))
-            return
-        self.recorder.spooled()
-        log.error("spooled %s to %s; the next start here reads it: %s", finishes, path, self._why(error))
+    def force(self) -> None:
+        """Do not wait any longer: neither for running work to stop, nor for a database that is away."""
+        self._stopping.force()
 
     async def run_due(self) -> int:
         """By hand: do all that is due or ready now, and answer how many runs that were once nothing is left.
@@ -306,6 +242,7 @@ class Engine:
             await self.recorder.tell_late_ends()
             await self.budgets.look()
             if not started and not was_busy:
+                await self.notifier.send_due()
                 return count
 
     async def step(self) -> int:
@@ -330,17 +267,8 @@ class Engine:
     @property
     def next_at(self) -> Micros | None:
         """When there is something to do again, as the last step saw it."""
-        times = (self._next_due_at, self.dispatcher.next_start_at)
+        times = (self._next_due_at, self.dispatcher.next_start_at, self.notifier.next_at)
         return min((at for at in times if at is not None), default=None)
-
-    def force(self) -> None:
-        """Do not wait any longer: neither for running work to stop, nor for a database that is away."""
-        self._is_forced = True
-        self.runner.cut_off(at_once=True)
-        if self._writing is not None:
-            soon = asyncio.get_running_loop().time() + _FORCED_WRITE
-            when = self._writing.when()
-            self._writing.reschedule(soon if when is None else min(when, soon))
 
     def is_database_lost(self) -> bool:
         """Whether the file was deleted or replaced. Then nothing can be recorded any more, and nothing is started."""
@@ -349,12 +277,6 @@ class Engine:
         self.fence.close()
         self.dispatcher.is_open = False
         return True
-
-    def _why(self, error: Exception) -> str:
-        """For the log, in which the loss of the database was told already."""
-        if self.is_database_lost():
-            return "its database is lost"
-        return "the database did not answer in time" if isinstance(error, TimeoutError) else one_line(error)
 
     def learn(self) -> None:
         """Tasks were registered since the start."""
@@ -484,10 +406,6 @@ class Engine:
         self.ticker.signal.set()
         self.dispatcher.wake()
 
-    def _told(self, told: Told) -> None:
-        """What was recorded here opened or closed incidents, or is to be sent."""
-        self.interests = self.interests.after(told.incidents)
-
     def _jumped(self, by: Micros) -> None:
         """Somebody set the clock, by so much."""
         direction = "forward" if by > 0 else "back"
@@ -496,16 +414,3 @@ class Engine:
         if by < 0:
             self.replanner.signal.set()
         self._look()
-
-    async def _put_back_unknown(self) -> None:
-        """Nothing runs here any more: what the ledger still says that runs here, nobody has heard of."""
-        for _ in range(2):
-            await self.lease.renew()
-        await self.reconciler.rest()
-        while self.recorder.pending:
-            await self.recorder.flush(claim=False)
-
-    def _put_back(self, held: Sequence[ClaimedRun]) -> None:
-        """Runs that were claimed and never started lose nothing."""
-        for run in held:
-            self.runner.refuse(run, Outcome(OutcomeKind.PUT_OFF))

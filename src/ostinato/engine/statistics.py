@@ -1,6 +1,7 @@
 """What a node counts of its own work since its start, for metrics: cheap enough to be counted for every run.
 
-The dispatcher, the recorder, the rescuer and the ticker count; every beat of the lease carries it to the others.
+The dispatcher, the recorder, the rescuer, the ticker and the notifier count; every beat of the lease carries it to the
+others.
 """
 
 from __future__ import annotations
@@ -79,6 +80,14 @@ class Statistics:
         self._names: dict[str, _Name] = {}
         self._lateness = Histogram(LATENESS_BOUNDS)
         self._batches = Histogram(BATCH_BOUNDS)
+        self._told: dict[str, dict[str, int]] = {}
+
+    def told(self, channel: str, outcome: str, count: int) -> None:
+        """So many deliveries for a channel were sent, will be tried again, failed for good, or were dropped."""
+        if channel not in self._told and len(self._told) >= MOST_NAMES:
+            channel = OTHER
+        outcomes = self._told.setdefault(channel, {})
+        outcomes[outcome] = outcomes.get(outcome, 0) + count
 
     def started(self, late: Iterable[Micros]) -> None:
         """Runs started, each so long after it was ready."""
@@ -136,4 +145,5 @@ class Statistics:
             },
             "lateness": self._lateness.shape(SECOND),
             "batches": self._batches.shape(),
+            "told": {channel: dict(outcomes) for channel, outcomes in tuple(self._told.items())},
         }

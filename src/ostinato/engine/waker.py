@@ -1,4 +1,5 @@
-"""Wakes the ticker, the dispatcher and cancelled runs when somebody, maybe another process, changed the database."""
+"""Wakes the ticker, the dispatcher, the notifier and cancelled runs when somebody changed the database, maybe another
+process."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from ostinato.clock import Signal
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.quarantine import Quarantine
 from ostinato.engine.ticker import Ticker
@@ -28,7 +30,9 @@ class Waker:
         runner: Runner,
         drain: Callable[[bool], None],
         quarantine: Quarantine,
+        notifier: Signal,
     ) -> None:
+        self._notifier = notifier
         self._quarantine = quarantine
         self._store = store
         self._ticker = ticker
@@ -53,6 +57,7 @@ class Waker:
                 for id, ending in wake_hints.cancel:
                     if not self._runner.cancel(id, ending):
                         self._dispatcher.cancel_claimed(id, ending)
+                self._notifier.set()
                 if wake_hints.drain is not None and node == self._dispatcher.node:  # not what an old name was asked
                     self._drain(wake_hints.drain)
                 await watch.changed()

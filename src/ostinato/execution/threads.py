@@ -104,7 +104,7 @@ class WorkerThreads:
                 log.exception("a completion failed; the others go on")
 
 
-async def on_own_thread(function: Callable[[], T]) -> T:
+async def on_own_thread(function: Callable[[], T], name: str = "ostinato-check") -> T:
     """What the function answers, from a daemon thread of its own; it must not raise.
 
     Unlike asyncio.to_thread, one that hangs keeps neither a shared thread nor the end of the process.
@@ -122,5 +122,5 @@ async def on_own_thread(function: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, value)
 
     run = contextvars.copy_context().run
-    threading.Thread(target=run, args=(work,), name="ostinato-check", daemon=True).start()
+    threading.Thread(target=run, args=(work,), name=name, daemon=True).start()
     return await answer

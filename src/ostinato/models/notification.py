@@ -25,12 +25,14 @@ __all__ = [
     "RULE_KINDS",
     "SELECTABLE",
     "UNJOINED",
+    "URGENT",
     "Channel",
     "ChannelDraft",
     "Delivery",
     "DeliveryFilter",
     "DeliveryState",
     "NoticeKind",
+    "NotificationCounts",
     "Rule",
     "RuleDraft",
     "Subscription",
@@ -88,6 +90,8 @@ MESSAGES_A_MINUTE = 10
 """More than these a channel does not get: what there is besides waits, and is joined."""
 UNJOINED = frozenset({NoticeKind.ANSWER, NoticeKind.TEST, NoticeKind.DIGEST})
 """Each is a message of its own, and counts towards no limit."""
+URGENT = frozenset({NoticeKind.ANSWER, NoticeKind.TEST})
+"""Somebody waits for these: neither quiet hours nor a digest holds them back."""
 
 _CHANNEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}|telegram:-?\d{1,20}")
 
@@ -144,6 +148,8 @@ class Rule:
     digest_at: Micros | None = None
     """When the next summary is due."""
     created_at: Micros = 0
+    told_at: Micros = 0
+    """Up to when it was told: there the next summary begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +227,14 @@ class DeliveryFilter:
     incident: IncidentId | None = None
     before_id: DeliveryId | None = None
     limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationCounts:
+    """For metrics: open incidents by kind, and deliveries that are not through, by channel and state."""
+
+    incidents: Mapping[str, int]
+    deliveries: Mapping[tuple[str, str], int]
 
 
 def known_kinds(names: Iterable[str]) -> frozenset[NoticeKind]:

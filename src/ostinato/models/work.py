@@ -6,6 +6,7 @@ read becomes `Unreadable`, which keeps its text and says why.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, replace
@@ -30,6 +31,7 @@ __all__ = [
     "Shell",
     "Unreadable",
     "Work",
+    "answer_text",
     "default_policy",
     "load_work",
     "payload_text",
@@ -238,3 +240,13 @@ def work_json(work: Work | Unreadable) -> dict[str, Any]:
         return {"kind": work.kind, "text": work.text, "reason": work.reason}
     shape: dict[str, Any] = _decode_any(msgspec.json.encode(work))
     return {"kind": work.kind, **shape}
+
+
+def answer_text(work: Work | Unreadable, result: Any) -> str:
+    """What work has to say in the end, for people: what an agent said, or what a function returned."""
+    said = result
+    if isinstance(work, Agent):
+        said = result.get("text") if isinstance(result, dict) else None
+    if said is None:
+        return ""
+    return (said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)).rstrip("\n")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros
+from ostinato.models.notification import NotificationCounts
 from ostinato.models.quarantine import Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.run import RunFilter
@@ -113,7 +114,7 @@ class Overview(Answer):
 
 
 class OverviewService:
-    """One verb: look."""
+    """Two verbs: look, and count what people are told."""
 
     def __init__(self, store: Store, clock: Clock, zone: str) -> None:
         self._store = store
@@ -123,6 +124,10 @@ class OverviewService:
         self._waiting = Waiting(store, clock)
         self._closed: dict[Micros, Activity] = {}
         """Buckets in which nothing more will end."""
+
+    async def notification_counts(self) -> NotificationCounts:
+        """How many incidents are open, and how many messages wait."""
+        return await self._store.notifications.counts()
 
     async def look(self, *, is_here: bool = False) -> Overview:
         """How everything is now; `is_here` says that this process has an engine."""

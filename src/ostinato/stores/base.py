@@ -19,7 +19,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
-from ostinato.stores.notifications import NotificationCounts, NotificationStore, Parcel, Settled
+from ostinato.stores.notifications import NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import (
     NOTHING_TOLD,
@@ -51,7 +51,6 @@ __all__ = [
     "Fired",
     "LaneStore",
     "NodeStore",
-    "NotificationCounts",
     "NotificationStore",
     "OwnedRun",
     "Parcel",

@@ -14,9 +14,17 @@ from typing import Any, Protocol
 from ostinato.clock import Micros
 from ostinato.models.ids import DeliveryId, IncidentId, NodeId, RuleId, RunId
 from ostinato.models.incident import Incident, IncidentChange, IncidentFilter, Interests
-from ostinato.models.notification import Channel, ChannelDraft, Delivery, DeliveryFilter, Rule, RuleDraft
+from ostinato.models.notification import (
+    Channel,
+    ChannelDraft,
+    Delivery,
+    DeliveryFilter,
+    NotificationCounts,
+    Rule,
+    RuleDraft,
+)
 
-__all__ = ["NotificationCounts", "NotificationStore", "Parcel", "Settled"]
+__all__ = ["NotificationStore", "Parcel", "Settled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +55,6 @@ class Settled:
     """When it is tried again, and not before that anything else of its channel; None if it is not."""
     dropped: bool = False
     """There was nothing to tell any more: neither sent nor failed, and `error` says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotificationCounts:
-    """For metrics: open incidents by kind, and deliveries that are not through, by channel and state."""
-
-    incidents: Mapping[str, int]
-    deliveries: Mapping[tuple[str, str], int]
 
 
 class NotificationStore(Protocol):
@@ -119,8 +119,14 @@ class NotificationStore(Protocol):
         """Write what became of a parcel, if this node still has it."""
         ...
 
-    async def postpone_deliveries(self, channel: str, until: Micros) -> None:
-        """Hold back what is pending for a channel until then: its quiet hours, or its digest."""
+    async def postpone_deliveries(self, node: NodeId, parcel: Parcel, until: Micros) -> bool:
+        """Give a parcel back, untried, and hold back what is pending for its channel until then: its quiet hours, or
+        its digest. Whether this node still had it."""
+        ...
+
+    async def owe_digest(self, rule: Rule, next_at: Micros | None, now: Micros) -> bool:
+        """Owe a channel the summary that is due by a rule, and move the rule on to its next one; False if it was
+        moved on already, or is gone."""
         ...
 
     async def counts(self) -> NotificationCounts: ...

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -16,15 +15,10 @@ __all__ = ["answer_lines", "print_answer"]
 
 def answer_lines(run: Run) -> list[str]:
     """The answer of a run; nothing, if there is none."""
-    from ostinato.models.work import Agent
+    from ostinato.models.work import answer_text
 
-    answer = run.result
-    if isinstance(run.work, Agent):
-        answer = answer.get("text") if isinstance(answer, dict) else None
-    if answer is None or answer == "":
-        return []
-    text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-    return text.rstrip("\n").split("\n")
+    text = answer_text(run.work, run.result)
+    return text.split("\n") if text else []
 
 
 def print_answer(run: Run, lines: Iterable[str]) -> None:

@@ -40,14 +40,14 @@ _DROP = """
 UPDATE deliveries SET state = 'dropped', error = 'its channel was removed'
 WHERE channel = :name AND state = 'pending'
 """
-_RULE_COLUMNS = "id, channel, kinds, project, digest, zone, digest_at, created_at"
+_RULE_COLUMNS = "id, channel, kinds, project, digest, zone, digest_at, created_at, told_at"
 _REPLACE_RULE = """
 UPDATE rules SET kinds = :kinds, digest = :digest, zone = :zone, digest_at = :digest_at
 WHERE channel = :channel AND coalesce(project, '') = coalesce(:project::text, '') RETURNING id
 """
 _INSERT_RULE = """
-INSERT INTO rules (channel, kinds, project, digest, zone, digest_at, created_at)
-VALUES (:channel, :kinds, :project, :digest, :zone, :digest_at, :now)
+INSERT INTO rules (channel, kinds, project, digest, zone, digest_at, created_at, told_at)
+VALUES (:channel, :kinds, :project, :digest, :zone, :digest_at, :now, :now)
 ON CONFLICT DO NOTHING RETURNING id
 """
 _RULES = f"SELECT {_RULE_COLUMNS} FROM rules WHERE :channel::text IS NULL OR channel = :channel ORDER BY id"

@@ -14,12 +14,14 @@ from ostinato.models.notification import (
     JOINED_FROM,
     MESSAGES_A_MINUTE,
     UNJOINED,
+    URGENT,
     Delivery,
     DeliveryFilter,
     DeliveryState,
     NoticeKind,
+    NotificationCounts,
 )
-from ostinato.stores.notifications import NotificationCounts, Parcel, Settled
+from ostinato.stores.notifications import Parcel, Settled
 from ostinato.stores.sql.channels import list_channels
 from ostinato.stores.sql.connection import Connection, Values, given, where
 
@@ -48,15 +50,20 @@ _ADD = """
 INSERT INTO deliveries (key, at, channel, kind, subject, ready_at, data)
 VALUES (:key, :now, :channel, :kind, :subject, :now, :data) RETURNING id
 """
-_POSTPONE = (
-    "UPDATE deliveries SET ready_at = :until WHERE channel = :channel AND state = 'pending' AND ready_at < :until"
-)
+_PUT_BACK = """
+UPDATE deliveries SET state = 'pending', node = NULL, message = NULL, ready_at = :until
+WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
+"""
+# With it all that would only be claimed to be put back as well.
+_POSTPONE = """
+UPDATE deliveries SET ready_at = :until
+WHERE channel = :channel AND state = 'pending' AND message IS NULL AND ready_at < :until
+  AND kind <> ALL (:urgent::text[])
+"""
 _COUNT_INCIDENTS = "SELECT kind, count(*) FROM incidents WHERE closed_at IS NULL GROUP BY kind"
 _COUNT_DELIVERIES = """
 SELECT channel, state, count(*) FROM deliveries WHERE state IN ('pending', 'sending') GROUP BY channel, state
 """
-
-
 # A process that is gone may have sent what it had: it is sent again, as it was.
 _TAKE_OVER = """
 UPDATE deliveries SET node = :node
@@ -66,32 +73,34 @@ RETURNING message
 """
 _READY = """
 SELECT DISTINCT d.channel FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
-WHERE d.state = 'pending' AND d.ready_at <= :now AND coalesce(c.retry_at, 0) <= :now
+WHERE d.state = 'pending' AND d.ready_at <= :now AND (coalesce(c.retry_at, 0) <= :now OR d.kind = 'test')
   AND d.channel <> ALL (:busy::text[])
 ORDER BY d.channel
 """
 # Whoever comes second to a channel waits here, and then sees what the first one took.
-_LOCK = "SELECT name FROM channels WHERE name = :channel FOR NO KEY UPDATE"
+_LOCK = "SELECT digest IS NOT NULL, retry_at FROM channels WHERE name = :channel FOR NO KEY UPDATE"
 _TAKEN = "SELECT 1 FROM deliveries WHERE channel = :channel AND state = 'sending' LIMIT 1"
-# What was tried least goes first: one that its server never takes is in nobody's way.
+# What was tried least goes first: one that its server never takes is in nobody's way. Whoever sends a test has mended
+# the channel, or wants to know: it does not wait until the channel is tried again.
 _NEXT = """
-SELECT id, key, kind FROM deliveries WHERE channel = :channel AND state = 'pending' AND ready_at <= :now
+SELECT id, key, kind, message FROM deliveries
+WHERE channel = :channel AND state = 'pending' AND ready_at <= :now AND (:is_open::boolean OR kind = 'test')
 ORDER BY attempts, id LIMIT :most
 """
 _SENT = """
 SELECT count(DISTINCT message) FROM deliveries
-WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind NOT IN ('answer', 'test', 'digest')
+WHERE channel = :channel AND state = 'sent' AND sent_at > :since AND kind <> ALL (:unjoined::text[])
 """
+# What was tried together goes together again, however many there are: the key stands for all of them.
 _TAKE = """
 UPDATE deliveries SET state = 'sending', node = :node, message = :message
-WHERE id = ANY (:ids::bigint[]) AND state = 'pending'
+WHERE channel = :channel AND state = 'pending' AND (id = ANY (:ids::bigint[]) OR message = :message)
 """
 _OF_MESSAGES = (
     f"SELECT {COLUMNS} FROM deliveries d WHERE d.message = ANY (:keys::text[]) AND d.state = 'sending' ORDER BY d.id"
 )
 _SETTLE = """
-UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL,
-                      message = CASE WHEN :state::text = 'sent' THEN message ELSE NULL END
+UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
 """
 _CHANNEL_SENT = "UPDATE channels SET retry_at = 0, failures = 0, error = NULL, sent_at = :at WHERE name = :channel"
@@ -147,23 +156,31 @@ async def claim_deliveries(db: Connection, node: NodeId, now: Micros, busy: Sequ
 
 async def _take(db: Connection, node: NodeId, channel: str, now: Micros, most: int) -> str | None:
     """Mark what goes to a channel as one message; answers its key, None if nothing does now."""
-    wanted: Values = {"channel": channel, "now": now, "most": most, "since": now - _MINUTE}
-    await db.fetch(_LOCK, wanted)
+    wanted: Values = {"channel": channel, "now": now, "most": most, "since": now - _MINUTE, "unjoined": [*UNJOINED]}
+    found = await db.fetch(_LOCK, wanted)
+    in_digest, retry_at = found[0] if found else (False, 0)
     if await db.fetch(_TAKEN, wanted):
         return None
-    found = await db.fetch(_NEXT, wanted)
+    found = await db.fetch(_NEXT, {**wanted, "is_open": retry_at <= now})
     alone = next((one for one in found if one[2] in UNJOINED), None)
     if alone is not None:
         found = [alone]
     elif found and await db.fetch_value(_SENT, wanted) >= MESSAGES_A_MINUTE:
         return None
-    elif len(found) < JOINED_FROM:
-        found = found[:1]
     if not found:
         return None
-    key = str(found[0][1])
-    await db.run(_TAKE, {"node": node, "message": key, "ids": [id for id, _, _ in found]})
+    key, ids = _together(found, 1 if in_digest else JOINED_FROM)
+    await db.run(_TAKE, {"node": node, "channel": channel, "message": key, "ids": ids})
     return key
+
+
+def _together(found: Sequence[Sequence[Any]], joined_from: int) -> tuple[str, list[int]]:
+    """Which of these, by the order of _NEXT, go as one message, and its key."""
+    first, key, _, message = found[0]
+    if message is not None:
+        return message, [first]
+    new = [id for id, _, kind, message in found if message is None and kind not in UNJOINED]
+    return key, new if len(new) >= joined_from else [first]
 
 
 async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> bool:
@@ -191,9 +208,13 @@ async def settle_delivery(db: Connection, node: NodeId, settled: Settled) -> boo
     return True
 
 
-async def postpone_deliveries(db: Connection, channel: str, until: Micros) -> None:
-    """Hold back what is pending."""
-    await db.run(_POSTPONE, {"channel": channel, "until": until})
+async def postpone_deliveries(db: Connection, node: NodeId, parcel: Parcel, until: Micros) -> bool:
+    """Put a parcel back, untried, and hold back with it what is pending."""
+    ids = [delivery.id for delivery in parcel.deliveries]
+    if not await db.fetch(_PUT_BACK, {"ids": ids, "node": node, "until": until}):
+        return False
+    await db.run(_POSTPONE, {"channel": parcel.name, "until": until, "urgent": [*URGENT]})
+    return True
 
 
 async def counts(db: Connection) -> NotificationCounts:

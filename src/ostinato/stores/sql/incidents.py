@@ -55,10 +55,17 @@ WHERE i.id = :id AND coalesce(s.name, r.task, r.kind) = i.subject
   AND (r.cause = i.cause OR i.cause IN ('broken', 'late')) AND (r.state IN ('failed', 'expired') OR r.cause = 'errors')
 ORDER BY r.id DESC LIMIT :limit
 """
+# Behind what is being sent just now, the rest of a channel waits; what a node that is gone was sending does not.
 _INTERESTS = """
 SELECT (SELECT min(at) FROM (
-            SELECT min(CASE WHEN d.ready_at < coalesce(c.retry_at, 0) THEN c.retry_at ELSE d.ready_at END) AS at
-            FROM deliveries d LEFT JOIN channels c ON c.name = d.channel WHERE d.state IN ('pending', 'sending')
+            SELECT min(CASE WHEN d.kind <> 'test' AND d.ready_at < coalesce(c.retry_at, 0) THEN c.retry_at
+                            ELSE d.ready_at END) AS at
+            FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
+            WHERE d.state = 'pending'
+              AND NOT EXISTS (SELECT 1 FROM deliveries s WHERE s.channel = d.channel AND s.state = 'sending')
+            UNION ALL
+            SELECT min(d.ready_at) FROM deliveries d
+            WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)
             UNION ALL SELECT min(digest_at) FROM rules WHERE digest_at IS NOT NULL) next)
 """
 

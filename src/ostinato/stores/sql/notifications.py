@@ -1,6 +1,7 @@
 """Channels, rules, incidents and deliveries: the methods of the store, each a transaction.
 
-Neighbours: channels.py, incidents.py and deliveries.py have the SQL; telling.py writes what finishes and fires tell.
+Neighbours: channels.py, incidents.py, deliveries.py and digests.py have the SQL; telling.py writes what finishes and
+fires tell.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any
 from ostinato.clock import Micros
 from ostinato.models.ids import IncidentId, NodeId, RuleId
 from ostinato.models.incident import IncidentChange
-from ostinato.models.notification import ChannelDraft, Delivery, RuleDraft
+from ostinato.models.notification import ChannelDraft, Delivery, Rule, RuleDraft
 from ostinato.stores.notifications import Parcel, Settled
-from ostinato.stores.sql import channels, deliveries, incidents
+from ostinato.stores.sql import channels, deliveries, digests, incidents
 from ostinato.stores.sql.connection import Connection, Database, reading
 
 __all__ = ["Notifications"]
@@ -69,8 +70,11 @@ class Notifications:
     async def settle_delivery(self, node: NodeId, settled: Settled) -> bool:
         return await self._database.write(lambda db: deliveries.settle_delivery(db, node, settled))
 
-    async def postpone_deliveries(self, channel: str, until: Micros) -> None:
-        await self._database.write(lambda db: deliveries.postpone_deliveries(db, channel, until), once=False)
+    async def postpone_deliveries(self, node: NodeId, parcel: Parcel, until: Micros) -> bool:
+        return await self._database.write(lambda db: deliveries.postpone_deliveries(db, node, parcel, until))
+
+    async def owe_digest(self, rule: Rule, next_at: Micros | None, now: Micros) -> bool:
+        return await self._database.write(lambda db: digests.owe_digest(db, rule, next_at, now), wakes=True)
 
     async def take_lease(self, name: str, node: NodeId, now: Micros, until: Micros) -> bool:
         return await self._database.write(lambda db: channels.take_lease(db, name, node, now, until), once=False)

@@ -1,6 +1,7 @@
-"""Which addresses HTTP work may call, pure: everything public, and what `http_allow` names.
+"""Which addresses HTTP work and channels may call, pure: everything public, and what the settings name.
 
-line.py asks for every address that a host resolves to, just before it connects to that very address.
+line.py asks for every address that a host resolves to, just before it connects to that very address; the channels of
+`notifications/` ask before each message.
 """
 
 from __future__ import annotations
@@ -96,9 +97,11 @@ def ascii_host(host: str) -> str:
 
 
 class AllowedHosts:
-    """What the setting `http_allow` says: networks, addresses, names, `*.names`, or `private` for everything."""
+    """What `http_allow`, or another setting, says: networks, addresses, names, `*.names`, or `private` for
+    everything."""
 
-    def __init__(self, entries: Iterable[str]) -> None:
+    def __init__(self, entries: Iterable[str], setting: str = "http_allow") -> None:
+        self._setting = setting
         self._everything = False
         self._networks: list[Network] = []
         self._names: set[str] = set()
@@ -120,7 +123,7 @@ class AllowedHosts:
         if special is None or self._everything or self._has_name(host) or self._has_address(found):
             return None
         kind, network = special
-        return f'{found}, which is {kind}; allow it with http_allow = ["{network}"] in ostinato.toml'
+        return f'{found}, which is {kind}; allow it with {self._setting} = ["{network}"] in ostinato.toml'
 
     def _has_address(self, address: Address) -> bool:
         wrapped = _wrapped(address)

@@ -23,7 +23,8 @@ CREATE TABLE rules (
     digest     text,
     zone       text   NOT NULL,
     digest_at  bigint,
-    created_at bigint NOT NULL
+    created_at bigint NOT NULL,
+    told_at    bigint NOT NULL
 );
 CREATE UNIQUE INDEX rules_scope ON rules (channel, coalesce(project, ''));
 CREATE INDEX rules_digest ON rules (digest_at) WHERE digest_at IS NOT NULL;

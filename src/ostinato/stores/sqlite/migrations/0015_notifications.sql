@@ -23,7 +23,8 @@ CREATE TABLE rules (
     digest     TEXT,
     zone       TEXT   NOT NULL,
     digest_at  INTEGER,
-    created_at INTEGER NOT NULL
+    created_at INTEGER NOT NULL,
+    told_at    INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX rules_scope ON rules (channel, coalesce(project, ''));
 CREATE INDEX rules_digest ON rules (digest_at) WHERE digest_at IS NOT NULL;

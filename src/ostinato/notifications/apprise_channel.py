@@ -1,0 +1,137 @@
+"""Channels of apprise: over a hundred services, each by its URL. Called by channels.py.
+
+Apprise blocks and connects by itself, so each message has a thread of its own, and every host that it would connect to
+is looked up and judged before. It never raises: what went wrong is in its log, which is read for the reason.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ostinato.execution.executors.http.addresses import AllowedHosts
+from ostinato.execution.threads import on_own_thread
+from ostinato.models.channel_url import mask_url
+from ostinato.models.notification import NoticeKind
+from ostinato.notifications.base import SendError
+from ostinato.notifications.text import Message
+
+if TYPE_CHECKING:
+    from apprise import AppriseAsset, NotifyBase
+
+__all__ = ["AppriseChannel"]
+
+CONNECT_SECONDS, READ_SECONDS = 10.0, 20.0
+"""What a server has to take a connection, and to answer: together what a message may take before it is late."""
+DELIVERY_HEADER = "Ostinato-Delivery"
+_TYPES = {
+    NoticeKind.FAILED: "failure",
+    NoticeKind.BROKEN: "failure",
+    NoticeKind.MISSED: "warning",
+    NoticeKind.LATE: "warning",
+    NoticeKind.RECOVERED: "success",
+    NoticeKind.SUCCEEDED: "success",
+}
+_OWN_HOSTS = ("smtp_host", "xmpp_host")
+"""Where mail and chat are handed in; the host of such an address is not connected to."""
+
+
+class AppriseChannel:
+    """Sends by apprise."""
+
+    def __init__(self, allowed: AllowedHosts) -> None:
+        self._allowed = allowed
+
+    async def send(self, url: str, message: Message) -> None:
+        failure = await on_own_thread(partial(self._attempt, url, message), "ostinato-notify")
+        if failure is not None:
+            raise failure
+
+    async def check(self, url: str) -> None:
+        failure = await on_own_thread(partial(self._attempt, url, None), "ostinato-notify")
+        if failure is not None:
+            raise failure
+
+    def _attempt(self, url: str, message: Message | None) -> Exception | None:
+        """What went wrong, if anything did. Without a message it only looks where the URL leads."""
+        try:
+            plugin = _plugin(url)
+            _judge(plugin, self._allowed)
+            return None if message is None else _notify(plugin, message)
+        except Exception as error:  # a thread of its own must not raise
+            return error
+
+
+def _plugin(url: str) -> NotifyBase:
+    """What apprise makes of a URL."""
+    apprise = _apprise()
+    plugin: NotifyBase | None = apprise.Apprise.instantiate(url, asset=_asset())
+    if plugin is None:
+        raise SendError(
+            f"apprise cannot use {mask_url(url)}: check the URL, and that what its service needs is installed"
+        )
+    plugin.redirects = False  # whatever the URL says: nobody judged where a redirect leads
+    plugin.socket_connect_timeout, plugin.socket_read_timeout = CONNECT_SECONDS, READ_SECONDS
+    return plugin
+
+
+def _apprise() -> Any:
+    """Imported when it is needed: it is an extra, and takes its time."""
+    try:
+        import apprise
+    except ModuleNotFoundError as error:
+        raise SendError(f"channels need {error.name}: pip install 'ostinato[notify]'") from None
+    return apprise
+
+
+def _asset() -> AppriseAsset:
+    """Without a limit of its own, for which apprise would use threads that keep the process alive."""
+    from apprise import AppriseAsset
+
+    return AppriseAsset(
+        app_id="Ostinato", app_desc="Ostinato", async_mode=False, http_redirects=False, service_timeout=0
+    )
+
+
+def _judge(plugin: NotifyBase, allowed: AllowedHosts) -> None:
+    """Refuse what is not public, and not allowed. Apprise looks the name up again, so every address must do."""
+    for host in _hosts(plugin):
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, ValueError):
+            continue  # it cannot be connected to either, and apprise says so
+        for *_, address in found:
+            if (refusal := allowed.refusal(host, str(address[0]))) is not None:
+                raise SendError(f"{host} resolves to {refusal}")
+
+
+def _hosts(plugin: NotifyBase) -> Iterable[str]:
+    """What a person named for apprise to connect to; a service of its own has a host that apprise knows."""
+    named = [host for name in _OWN_HOSTS if (host := getattr(plugin, name, None))]
+    if named:
+        return named
+    is_service = "host" not in plugin.template_tokens or getattr(plugin, "mode", None) == "cloud"
+    return [] if is_service or not plugin.host else [plugin.host]
+
+
+def _notify(plugin: NotifyBase, message: Message) -> SendError | None:
+    from apprise import Apprise, NotifyFormat
+
+    headers = getattr(plugin, "headers", None)
+    if isinstance(headers, dict):
+        headers[DELIVERY_HEADER] = message.key
+    sender = Apprise(asset=plugin.asset)
+    sender.add(plugin)
+    result = sender.notify(
+        body=message.body or " ",
+        title=message.title,
+        notify_type=_TYPES.get(message.kind, "info"),
+        body_format=NotifyFormat.TEXT,
+    )
+    # Each try for itself: a URL may say that its failures do not matter.
+    if any(attempt for service in result for attempt in service.attempts):
+        return None
+    said = [" ".join(str(entry.message).split()) for entry in result.logs()]
+    return SendError("; ".join(dict.fromkeys(said)) or "apprise could not send it, and does not say why")

@@ -1,0 +1,74 @@
+"""A test of a channel: a node sends it, or the process that asks, if no node lives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ostinato import Ostinato
+from ostinato.models.notification import Delivery, DeliveryState
+from tests.engine.conftest import MakeApp
+from tests.engine.http_server import Server, answer
+from tests.engine.notify_fixtures import deliveries, hook, owe, said, server
+
+__all__ = ["server"]
+
+
+@pytest.fixture
+def app(db: str, make_app: MakeApp) -> Ostinato:
+    return make_app(db, notify_allow=("127.0.0.1",))
+
+
+def send_test(app: Ostinato, channel: str = "phone") -> Delivery:
+    return app._host.run(lambda container: container.send_test(channel))
+
+
+def test_without_a_node_the_process_that_asks_sends_it(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    hook(app, server, name="mail")
+    owe(app, "mail")
+    sent = send_test(app)
+    assert (sent.state, sent.error) == (DeliveryState.SENT, None)
+    assert [said(one)["title"] for one in server.received] == ["Test of the channel phone"]
+    assert [one.state for one in deliveries(app)] == ["pending", "sent"], "what others are owed is left to nodes"
+
+
+def test_a_started_engine_sends_it(app: Ostinato, server: Server) -> None:
+    hook(app, server)
+    app.start()
+    assert send_test(app).state is DeliveryState.SENT
+
+
+def test_a_node_of_another_process_sends_it(make_app: MakeApp, server: Server, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    node, asking = make_app(url, notify_allow=("127.0.0.1",)), make_app(url)
+    hook(node, server)
+    node.start()
+    assert send_test(asking).state is DeliveryState.SENT, "the asking process is not allowed to call it"
+
+
+def test_a_failure_says_why_at_once(app: Ostinato, server: Server) -> None:
+    hook(app, server, answer("403 Forbidden"))
+    failed = send_test(app)
+    assert failed.state is DeliveryState.FAILED
+    assert "403" in (failed.error or "")
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("json://127.0.0.1:1/", None),
+        ("json://10.0.0.1/", "10.0.0.1, which is a private address"),
+        ("mailto://ada:secret@example.org?smtp=10.0.0.1", "10.0.0.1, which is a private address"),
+        ("slack://not-enough", "apprise cannot use slack://***"),
+        ("nothing://here", "apprise cannot use nothing://***"),
+        ("just text", "apprise cannot use ***"),
+        ("env:NO_SUCH_VARIABLE", "the engine's environment has no NO_SUCH_VARIABLE"),
+        ("telegram://42", "no Telegram bot"),
+    ],
+)
+def test_a_url_is_checked_without_sending_anything(make_app: MakeApp, url: str, problem: str | None) -> None:
+    app = make_app("sqlite://:memory:", notify_allow=("127.0.0.1",))
+    found = app._host.run(lambda container: container.check_channel(url))
+    assert found == problem if problem is None else problem in (found or "")
