@@ -171,7 +171,8 @@ class TelegramClient:
 
 def _read_token(settings: TelegramSettings) -> str:
     if settings.token is None:
-        raise TelegramError("this node has no Telegram bot: set telegram.token", TelegramFault.TOKEN)
+        missing = "this node has no Telegram bot: set telegram.token in ostinato.toml"
+        raise TelegramError(missing, TelegramFault.TOKEN)
     try:
         resolved, _ = resolve_all({"telegram.token": settings.token}, os.environ, Path.cwd())
     except InvalidInput as error:
