@@ -128,6 +128,16 @@ def test_a_stop_acts_on_what_is_still_being_collected(make_bot: MakeBot, telegra
     assert heard == []
 
 
+def test_the_typing_sign_is_shown_by_the_node_that_takes_over(make_bot: MakeBot, telegram: TelegramServer) -> None:
+    app = make_bot(task="reply")
+    replying(app, debounce="1h")
+    telegram.wait_handled(telegram.write(OPERATOR, "one"))
+    app.stop()
+    shown = telegram.count("sendChatAction")
+    app.start()
+    telegram.wait_until(lambda: telegram.count("sendChatAction") > shown)
+
+
 def test_what_is_no_text_is_told(make_bot: MakeBot, telegram: TelegramServer) -> None:
     make_bot(task="reply")
     telegram.write(OPERATOR, "", sticker=None)

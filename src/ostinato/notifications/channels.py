@@ -17,6 +17,7 @@ from ostinato.execution.threads import on_own_thread
 from ostinato.models.channel_url import is_reference, scheme_of, secrets_in
 from ostinato.notifications.apprise_channel import AppriseChannel
 from ostinato.notifications.base import ChannelSender, SendError
+from ostinato.notifications.telegram import TelegramSender
 from ostinato.notifications.text import Message
 
 __all__ = ["Channels"]
@@ -30,7 +31,7 @@ class Channels:
 
     def __init__(self, settings: Settings) -> None:
         self._others = AppriseChannel(AllowedHosts(settings.notify_allow, "notify_allow"))
-        self._by_scheme: Mapping[str, ChannelSender] = {"telegram": _NoBot()}
+        self._by_scheme: Mapping[str, ChannelSender] = {"telegram": TelegramSender(settings.telegram)}
 
     async def send(self, url: str, message: Message) -> None:
         """Return when it was sent; SendError if it was not, or if nobody knows."""
@@ -52,16 +53,6 @@ class Channels:
         except Exception as error:  # of a library: it counts as a failed try, and must not hold up the others
             said = mask.shortened(f"{type(error).__name__}: {error}", _MOST_SAID)
             raise SendError(said) from None
-
-
-class _NoBot:
-    """In the place of a bot, where there is none."""
-
-    async def send(self, url: str, message: Message) -> None:
-        await self.check(url)
-
-    async def check(self, url: str) -> None:
-        raise SendError("this node has no Telegram bot: set telegram.token in ostinato.toml")
 
 
 def _resolved(url: str) -> str | InvalidInput:

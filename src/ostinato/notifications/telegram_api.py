@@ -31,8 +31,8 @@ T = TypeVar("T")
 LONGEST = 4096
 """Of a message, in the units that Telegram counts: a letter outside of the basic plane is two."""
 _REQUEST_SECONDS = 30.0
-_WAITED_FOR = 60.0
-"""Telegram may ask to wait so many seconds in all until a request is given up."""
+_PATIENCE = 10.0
+"""Telegram may ask to wait so many seconds in all; whoever is to wait longer decides that himself."""
 _LISTENED_TO = ["message", "edited_message", "callback_query"]
 
 
@@ -100,13 +100,15 @@ class TelegramClient:
 
         return await self._ask(ask)
 
-    async def send(self, chat: int, text: str, buttons: Sequence[Sequence[Button]] = ()) -> None:
+    async def send(
+        self, chat: int, text: str, buttons: Sequence[Sequence[Button]] = (), *, patience: float = _PATIENCE
+    ) -> None:
         """Send a text of at most `LONGEST`, as it is: nothing in it is markup. Waits if Telegram asks for it."""
         from aiogram.types import LinkPreviewOptions
 
         keyboard, preview = _keyboard(buttons), LinkPreviewOptions(is_disabled=True)
         await self._patiently(
-            lambda bot: bot.send_message(chat, text, reply_markup=keyboard, link_preview_options=preview)
+            lambda bot: bot.send_message(chat, text, reply_markup=keyboard, link_preview_options=preview), patience
         )
 
     async def answer_button(self, id: str, text: str | None = None) -> None:
@@ -121,7 +123,7 @@ class TelegramClient:
         """Show for some seconds that an answer is being written."""
         await self._ask(lambda bot: bot.send_chat_action(chat, "typing"))
 
-    async def _patiently(self, request: Callable[[Bot], Awaitable[T]]) -> T:
+    async def _patiently(self, request: Callable[[Bot], Awaitable[T]], patience: float = _PATIENCE) -> T:
         waited = 0.0
         while True:
             try:
@@ -130,7 +132,7 @@ class TelegramClient:
                 if error.fault is not TelegramFault.FLOOD or error.retry_after is None:
                     raise
                 waited += error.retry_after
-                if waited > _WAITED_FOR:
+                if waited > patience:
                     raise
                 await asyncio.sleep(error.retry_after)
 
@@ -169,7 +171,8 @@ class TelegramClient:
 
 def _read_token(settings: TelegramSettings) -> str:
     if settings.token is None:
-        raise TelegramError("there is no telegram.token", TelegramFault.TOKEN)
+        missing = "this node has no Telegram bot: set telegram.token in ostinato.toml"
+        raise TelegramError(missing, TelegramFault.TOKEN)
     try:
         resolved, _ = resolve_all({"telegram.token": settings.token}, os.environ, Path.cwd())
     except InvalidInput as error:

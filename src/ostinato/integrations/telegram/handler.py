@@ -32,6 +32,8 @@ __all__ = ["UpdateHandler"]
 
 log = get_logger("ostinato.telegram")
 
+_PATIENCE = 60.0
+"""An answer waits so many seconds if Telegram asks for it: nobody sends it again."""
 _STOPS = ("stop", "stopall")
 _INTERRUPTED = Reply("This was interrupted by a restart: look whether it was done, and send it again if not.")
 _UNKNOWN = Reply("The database was lost meanwhile: look whether it was done, and send it again if not.")
@@ -163,8 +165,8 @@ class UpdateHandler:
         try:
             *first, last = parts_of(reply.text, LONGEST) or ["…"]
             for part in first:
-                await self._client.send(caller.chat, part)
-            await self._client.send(caller.chat, last, reply.buttons)
+                await self._client.send(caller.chat, part, patience=_PATIENCE)
+            await self._client.send(caller.chat, last, reply.buttons, patience=_PATIENCE)
         except TelegramError as error:
             log.warning("chat %s was not answered: %s", caller.chat, error)
 
