@@ -61,9 +61,15 @@ def up(
     talk = start_log(log, brief=True)
     shows_runs = log.log_format == "auto"
     if shows_runs and log.log_level is None:
-        get_logger(RUN_LOGGER).setLevel(logging.ERROR)  # the list has the rest, but no tracebacks
+        runs = get_logger(RUN_LOGGER)
+        runs.setLevel(logging.ERROR)
+        runs.addFilter(_has_traceback)  # the list has the rest
     app = _load(engine, common, log, host=host, port=port, tls=tls)
     return _serve(app, common, _tell_line if shows_runs else None, talk, page=True)
+
+
+def _has_traceback(record: logging.LogRecord) -> bool:
+    return bool(record.exc_text)
 
 
 def worker(*, engine: EngineFlags = NO_ENGINE, log: LogFlags = NO_LOG, common: Common = NO_COMMON) -> int:
