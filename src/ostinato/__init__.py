@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ostinato.models.session import Session
     from ostinato.models.states import Cause, RunState, Trigger
     from ostinato.models.work_kinds import Shown, Work, WorkField, WorkKind
-    from ostinato.models.work_values import Agent, Function, Http, Shell
+    from ostinato.models.work_values import Agent, CheckIn, Function, Http, Shell
     from ostinato.service.schedules.drafts import ScheduleSpec
     from ostinato.tasks import RunHandle, Task
     from ostinato.timing import At, Cron, DailyAt, Every, Except, Monthly, Or, Timing, Weekly, parse_timing
@@ -52,6 +52,7 @@ __all__ = [
     "Budget",
     "CatchUp",
     "Cause",
+    "CheckIn",
     "Covers",
     "Cron",
     "DailyAt",
@@ -136,7 +137,7 @@ _HOMES = {
     "ostinato.models.session": ("Session",),
     "ostinato.models.states": ("Cause", "RunState", "Trigger"),
     "ostinato.models.work_kinds": ("Shown", "Work", "WorkField", "WorkKind"),
-    "ostinato.models.work_values": ("Agent", "Function", "Http", "Shell"),
+    "ostinato.models.work_values": ("Agent", "CheckIn", "Function", "Http", "Shell"),
     "ostinato.service.schedules.drafts": ("ScheduleSpec",),
     "ostinato.tasks": ("RunHandle", "Task"),
     "ostinato.timing": (

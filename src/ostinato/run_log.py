@@ -14,6 +14,7 @@ from ostinato.clock import SECOND, Micros, from_micros
 from ostinato.durations import elapsed
 from ostinato.logs import RUN_LOGGER, get_logger, log_fields
 from ostinato.models.ids import NodeId
+from ostinato.models.incident import Notice
 from ostinato.models.run import ClaimedRun, Finish, NewRun, Run
 from ostinato.models.schedule import Schedule, ScheduleState
 from ostinato.models.states import Cause, RunState
@@ -112,6 +113,17 @@ class RunLog:
                 schedule=schedule,
                 state=ScheduleState.BROKEN,
                 reason=reason,
+            )
+
+    def late(self, notice: Notice) -> None:
+        """A schedule has not succeeded in time, or nobody checked in."""
+        if log.isEnabledFor(logging.WARNING):
+            self._say(
+                *(logging.WARNING, "schedule %r is late: it %s", notice.subject, notice.reason),
+                schedule=notice.schedule,
+                run=notice.run,
+                cause=notice.cause,
+                reason=notice.reason,
             )
 
     def _say(self, level: int, text: str, *args: object, error: str | None = None, **fields: object) -> None:

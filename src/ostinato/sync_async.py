@@ -129,6 +129,8 @@ class Schedules(SyncAsync[ScheduleService, F]):
     disable = _verb(ScheduleService.disable)
     trigger = _verb(ScheduleService.trigger)
     backfill = _verb(ScheduleService.backfill)
+    ping_key = _verb(ScheduleService.ping_key)
+    badge_key = _verb(ScheduleService.badge_key)
     remove = _verb(ScheduleService.remove)
     next = _verb(ScheduleService.next)
     history = _verb(ScheduleService.history)

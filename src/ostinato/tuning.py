@@ -24,6 +24,10 @@ class Tuning:
     """How long a forced stop waits until what it killed is gone."""
     check_seconds: float = 30.0
     """How long one check may take. In real time: a run's own timeout begins after its checks."""
+    ping_url_seconds: float = 10.0
+    """How long one call of a `ping_url` may take."""
+    ping_url_waits: tuple[float, ...] = (1.0, 3.0)
+    """After which seconds it is tried again, if nobody answers."""
     folder_seconds: float = 30.0
     """How long a folder and the files of secrets may take to be found: they may be on another machine."""
     http_connect_seconds: float = 15.0

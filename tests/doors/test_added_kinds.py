@@ -227,7 +227,7 @@ def test_rest_takes_shows_and_runs_it(server: dict[str, httpx.Client]) -> None:
 
 def test_the_description_of_the_api_covers_what_is_installed(server: dict[str, httpx.Client]) -> None:
     kinds = {kind["name"]: kind for kind in server["viewer"].get("/api/kinds").json()["items"]}
-    assert list(kinds) == ["function", "shell", "agent", "http", "echo", "sql"]
+    assert list(kinds) == ["function", "shell", "agent", "http", "check_in", "echo", "sql"]
     echo = kinds["echo"]
     assert (echo["label"], echo["added"], echo["needs_admin"], echo["timeout"]) == ("Echo", True, True, "7m")
     assert {field["name"]: field["form"] for field in echo["fields"]} == {

@@ -58,6 +58,8 @@ POST /api/schedules/{ref}/enable
 POST /api/schedules/{ref}/disable
 POST /api/schedules/{ref}/trigger
 POST /api/schedules/{ref}/backfill
+POST /api/schedules/{ref}/ping-key
+POST /api/schedules/{ref}/badge-key
 POST /api/runs
 POST /api/runs/{id}/cancel
 POST /api/runs/{id}/retry
@@ -88,8 +90,11 @@ DELETE /api/channels/{name}
 POST /api/rules
 DELETE /api/rules/{id}
 """
-EVERYBODY = {("POST", "/api/login"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
-"""The first checks by itself, and so does the last."""
+PINGS = {(method, path) for method in ("GET", "HEAD", "POST") for path in ("/ping/{key}", "/ping/{key}/{said:path}")}
+KEYED = {*PINGS, ("GET", "/badge/{key}.svg")}
+"""What the key in their path opens."""
+EVERYBODY = {("POST", "/api/login"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics"), *KEYED}
+"""The first checks by itself, and so does the fourth."""
 
 NEEDED: dict[tuple[str, str], Role] = {
     (line.split()[0], line.split()[1]): role
@@ -198,6 +203,7 @@ SAMPLES: dict[str, Any] = {
     "silent": None,
     "max_age": "1h",
     "break_after": 100,
+    "fresh": "2d",
     "lane": "main",
     "priority": 3,
     "session": "chat",
@@ -205,6 +211,7 @@ SAMPLES: dict[str, Any] = {
     "gate": None,
     "budget": None,
     "notify": [],
+    "ping_url": "https://hc.example/key",
     "keep": {"count": 1},
     "remaining": 5,
     "run_once": True,

@@ -187,3 +187,30 @@ def test_what_was_not_shown_cannot_be_given_back(web: Web, role: Role) -> None:
     ):
         assert answer.status_code == 422
         assert [error["field"] for error in answer.json()["errors"]] == ["work.headers.X-Key"]
+
+
+def test_the_ping_url_of_a_policy_is_an_admins(web: Web) -> None:
+    policies = {"literal": f"https://hc.example/{SECRET}", "reference": "env:HC_URL"}
+    admin = web.script(Role.ADMIN, "maker")
+    for name, url in policies.items():
+        body = {
+            "name": name,
+            "timing": "every 1h",
+            "work": {"kind": "function", "task": "x"},
+            "policy": {"ping_url": url},
+        }
+        assert admin.post("/api/schedules", body).status_code == 201
+    for role in Role:
+        client = web.script(role)
+        shown = {name: client.get(f"/api/schedules/{name}").json()["policy"]["ping_url"] for name in policies}
+        hidden = policies if role is Role.ADMIN else {**policies, "literal": "***"}
+        assert shown == hidden
+        assert (SECRET in client.get("/api/schedules").text) == (role is Role.ADMIN)
+    assert "hc.example" not in admin.get("/api/audit").text
+
+
+def test_an_operator_reads_no_secret_of_the_machine_by_a_ping_url(web: Web) -> None:
+    work = {"kind": "function", "task": "x"}
+    for url, status in (("env:HC_URL", 403), ("https://hc.example/key", 201)):
+        body = {"name": "new", "timing": "every 1h", "work": work, "policy": {"ping_url": url}}
+        assert web.script(Role.OPERATOR, f"for-{status}").post("/api/schedules", body).status_code == status

@@ -9,7 +9,7 @@ from tests.doors.command_line import CommandLine
 SCHEDULE_KEYS = [
     "id", "name", "timing", "zone", "sentence", "work", "policy", "project", "owner", "state", "enabled", "broken",
     "orphaned", "note", "off_note", "next_run_at", "next_run_reason", "paused_since", "remaining", "failures",
-    "last_run", "version", "created_at", "updated_at",
+    "last_run", "version", "created_at", "updated_at", "fresh_until", "late",
 ]  # fmt: skip
 
 
@@ -49,6 +49,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "--check", "disk", "--check", "net", "--keep", "7d,50", "--remaining", "4", "--delete-after-run", "--disabled",
         "--gate", "./new-mail.sh", "--gate-timeout", "10s", "--notify", "ops", "--notify", "me",
         "--budget", "per_run_usd=1,per_day_usd=5.5,per_day_runs=20", "--on-lost-lease", "continue",
+        "--fresh", "26h", "--ping-url", "env:HC_URL",
     )  # fmt: skip
     policy = cli.ok("schedule", "show", "a", "--json").json["policy"]
     assert policy == {
@@ -61,6 +62,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "silent": "10m",
         "max_age": "1h",
         "break_after": 7,
+        "fresh": "1d2h",
         "lane": "main",
         "priority": -2,
         "session": "dm:42",
@@ -68,6 +70,7 @@ def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
         "gate": {"command": "./new-mail.sh", "timeout": "10s"},
         "budget": {"per_run_usd": 1, "per_day_usd": 5.5, "per_day_runs": 20},
         "notify": ["ops", "me"],
+        "ping_url": "env:HC_URL",
         "keep": {"age": "7d", "count": 50},
         "remaining": 4,
         "delete_after_run": True,

@@ -146,10 +146,10 @@ def test_a_json_array_of_texts_is_run_without_a_shell(cli: CommandLine) -> None:
 def test_exactly_one_kind_of_work_must_be_named(cli: CommandLine) -> None:
     nothing = cli("schedule", "add", "a", "every 5m", "--folder", "/srv")
     assert (nothing.code, nothing.out) == (2, "")
-    assert "give one of --task, --shell, --agent and --http" in nothing.err
+    assert "give one of --task, --shell, --agent, --http and --check-in" in nothing.err
     both = cli("schedule", "add", "a", "every 5m", "--shell", "true", "--http", "GET", "https://example.com/")
     assert (both.code, both.out) == (2, "")
-    assert "not --shell and --http; give one of --task, --shell, --agent and --http" in both.err
+    assert "not --shell and --http; give one of --task, --shell, --agent, --http and --check-in" in both.err
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_kind_that_nothing_can_be_made_of_takes_nothing_from_the_others(
     Odd.__annotations__["more"] = Annotated[int, about]
     kinds = {kind.name: kind for kind in (*OUR_KINDS, WorkKind(Odd, print), copy)}
     with caplog.at_level(logging.ERROR, "ostinato"):
-        assert list(of_each_kind(_flags, "flags", kinds)) == ["function", "shell", "agent", "http", "copy"]
+        assert list(of_each_kind(_flags, "flags", kinds)) == ["function", "shell", "agent", "http", "check_in", "copy"]
     (record,) = caplog.records
     assert record.getMessage().startswith("odd work, which a package adds, has no flags here: TypeError: ")
     with pytest.raises(ZeroDivisionError):  # a mistake of ours is no package's
@@ -211,4 +211,4 @@ def test_a_default_that_is_not_json_hides_no_other_form(tmp_path: Path) -> None:
     entries = [f"{name} = ostinato_secrets:{name}" for name in ("first", "strict")]
     with installed(leave(tmp_path / "packages", "ostinato_secrets", source, *entries)):
         names = [kind.name for kind in answers.kind_answers().items]
-    assert names == ["function", "shell", "agent", "http", "first"]
+    assert names == ["function", "shell", "agent", "http", "check_in", "first"]

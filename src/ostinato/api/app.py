@@ -37,6 +37,7 @@ from ostinato.api.routes import (
     nodes,
     output,
     overview,
+    pings,
     projects,
     runs,
     schedule_verbs,
@@ -78,6 +79,7 @@ _ROUTERS: tuple[APIRouter, ...] = (
     kinds.router,
     tokens.router,
     audit.router,
+    pings.router,
     live.router,
     health.router,
     metrics.router,
@@ -105,6 +107,7 @@ def create_app(container: ApiContainer, connections: metrics.ConnectionCounts | 
     app.state.container = container
     app.state.connections = connections
     app.state.live_sockets = Counter[str]()
+    app.state.ping_limits = pings.PingLimits()
     app.state.routes = tuple(api_routes())
     app.state.authenticator = authenticator = Authenticator(container)
     for router in _ROUTERS:

@@ -14,12 +14,15 @@ from ostinato.api.problems import BodyTooLarge, body_too_large
 from ostinato.errors import NotLoggedIn
 from ostinato.models.access import Role
 
-__all__ = ["LARGEST_BODY", "LARGEST_OF_STRANGERS", "LARGEST_OF_VIEWERS", "BodyLimit"]
+__all__ = ["LARGEST_BODY", "LARGEST_OF_PINGS", "LARGEST_OF_STRANGERS", "LARGEST_OF_VIEWERS", "BodyLimit"]
 
 LARGEST_BODY = 1_000_000
 LARGEST_OF_VIEWERS = 65_536
 LARGEST_OF_STRANGERS = 4_096
 """Enough for a login."""
+LARGEST_OF_PINGS = 10_000_000
+"""What a machine printed: a ping must not be lost because that was much. Only its end is kept, and without its key
+nothing of it is read."""
 
 
 class BodyLimit:
@@ -42,6 +45,8 @@ class BodyLimit:
 
 
 def _most_of(scope: Scope) -> int:
+    if scope["path"].startswith("/ping/"):
+        return LARGEST_OF_PINGS
     try:
         login = identity_of(HTTPConnection(scope)).login
     except NotLoggedIn:

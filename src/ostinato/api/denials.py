@@ -33,6 +33,8 @@ MOST_ASKED = 10
 _STATUSES = frozenset({401, 403, 429})
 _CLOSED = {4401: 401, 1008: 403}
 """What a WebSocket is closed with, as the status it stands for."""
+_KEYED = frozenset({"ping", "badge"})
+"""Where what stands behind the first part of a path is a secret."""
 _UNKNOWN = "unknown"
 """Who it is that nobody let in."""
 
@@ -83,7 +85,7 @@ class Denials:
         if known is None and not self._has_room():
             actor = Actor(_UNKNOWN, "api", None)
             known = self._windows.get((actor.who, None, status))
-        asked = f"{scope.get('method', 'WebSocket')} {scope['path']}"[:LONGEST_ASKED]
+        asked = f"{scope.get('method', 'WebSocket')} {_without_key(scope['path'])}"[:LONGEST_ASKED]
         if known is not None:
             known.count(asked)
             return
@@ -108,3 +110,9 @@ class Denials:
             task = asyncio.ensure_future(told)
             self._notes.add(task)
             task.add_done_callback(self._notes.discard)
+
+
+def _without_key(path: str) -> str:
+    """The path, without the secret that some have in it."""
+    first = path.split("/")[1] if path.startswith("/") else ""
+    return f"/{first}/…" if first in _KEYED else path

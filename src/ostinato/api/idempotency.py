@@ -28,6 +28,8 @@ __all__ = ["IdempotencyStore", "takes_key"]
 
 SECRET_PATHS = frozenset({"/api/login", "/api/tokens"})
 """Their answers hold secrets, which are not stored."""
+SECRET_ENDS = ("/ping-key", "/badge-key")
+"""The same, of any schedule."""
 
 log = get_logger("ostinato.api")
 
@@ -78,8 +80,12 @@ class IdempotencyStore:
                     await kept.end_without_answer()
 
 
+def _is_secret(path: str) -> bool:
+    return path in SECRET_PATHS or path.endswith(SECRET_ENDS)
+
+
 def _key_of(scope: Scope) -> str | None:
-    if scope["type"] != "http" or scope["method"] != "POST" or scope["path"] in SECRET_PATHS:
+    if scope["type"] != "http" or scope["method"] != "POST" or _is_secret(scope["path"]):
         return None
     if not scope["path"].startswith("/api/"):
         return None
@@ -92,7 +98,7 @@ def _key_of(scope: Scope) -> str | None:
 def takes_key(path: str, role: Role | None) -> bool:
     """Whether a POST there is a write whose answer may be kept. What a viewer may do changes nothing that could be done
     twice: previews, a logout."""
-    return path.startswith("/api/") and path not in SECRET_PATHS and role not in (None, Role.VIEWER)
+    return path.startswith("/api/") and not _is_secret(path) and role not in (None, Role.VIEWER)
 
 
 def _may_keep(scope: Scope, role: Role) -> bool:

@@ -13,7 +13,7 @@ from ostinato.models.access import Login, Role
 from ostinato.models.installed_kinds import kind_of
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Work
-from ostinato.service.permissions import admins_part, admins_part_of, secret_texts
+from ostinato.service.permissions import admins_part, admins_part_of, secret_ping_url, secret_texts
 
 __all__ = ["check_changes", "check_permissions", "check_replaced"]
 
@@ -32,6 +32,8 @@ def check_permissions(login: Login, work: Work | None, policy: NewPolicy | None,
         require(login, Role.ADMIN, deed)
     if policy is not None and "gate" in policy.model_fields_set:
         require(login, Role.ADMIN, "a gate")
+    if policy is not None and (deed := secret_ping_url(getattr(policy, "ping_url", None))) is not None:
+        require(login, Role.ADMIN, deed)
     _check_shown(work, field)
 
 

@@ -140,8 +140,8 @@ def _check_one_of(kind: WorkKind, given: Mapping[str, Any], said: dict[str, Any]
 
 def _read(flag: WorkFlag, given: Any, said: Mapping[str, Any], current: Work | None) -> dict[str, Any]:
     """What was written for a flag, as the work takes it."""
-    if len(flag.fields) > 1:
-        return {one.name: word for one, word in zip(flag.fields, given, strict=True)}
+    if len(flag.fields) != 1:
+        return {one.name: word for one, word in zip(flag.fields, given if flag.fields else (), strict=True)}
     (one,) = flag.fields
     before = said.get(one.name, None if current is None else getattr(current, one.name))
     if flag.is_item:

@@ -34,7 +34,10 @@ def _of(kind: WorkKind) -> Iterator[WorkFlag]:
     main = kind.main_fields
     words = tuple.__class_getitem__((str,) * len(main)) | None
     main_type = _type(main[0], kind.main_flag) if len(main) == 1 else words
-    yield WorkFlag(kind.main_flag, _help(main[0]) or kind.help, main_type, main)
+    if kind.is_switch:
+        yield WorkFlag(kind.main_flag, kind.help, Annotated[bool | None, Parameter(negative=())], ())
+    else:
+        yield WorkFlag(kind.main_flag, _help(main[0]) or kind.help, main_type, main)
     for one in kind.fields:
         if one in main:
             continue

@@ -12,12 +12,12 @@ from ostinato.clock import Micros, from_micros
 from ostinato.listeners import Listeners
 from ostinato.models.app_event import AppEvent, AppEventKind
 from ostinato.models.ids import NodeId
-from ostinato.models.incident import IncidentChange
+from ostinato.models.incident import IncidentChange, Notice
 from ostinato.models.run import ClaimedRun, Finish, NewRun
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.states import Cause, RunState
 from ostinato.run_log import RunLog
-from ostinato.stores.base import NOTHING_TOLD, Finished, Fired, Told
+from ostinato.stores.base import NOTHING_TOLD, Finished, Fired, Late, Told
 
 __all__ = ["Announcer"]
 
@@ -113,6 +113,15 @@ class Announcer:
         if told.incidents and not _INCIDENTS.isdisjoint(self._listeners.wanted):
             self._listeners.tell(map(_incident, told.incidents))
 
+    def late(self, late: Late, now: Micros) -> None:
+        """Schedules have not succeeded in time, or nobody checked in."""
+        if late.told is not NOTHING_TOLD:
+            self.told(late.told)
+        for notice in late.notices:
+            self._log.late(notice)
+        if AppEventKind.SCHEDULE_LATE in self._listeners.wanted:
+            self._listeners.tell(_late(notice, now) for notice in late.notices)
+
     def lost(self, nodes: Sequence[NodeId], now: Micros) -> None:
         """This node declared these lost."""
         if nodes and AppEventKind.NODE_LOST in self._listeners.wanted:
@@ -173,6 +182,19 @@ def _left_out(schedule: str, run: NewRun, now: Micros) -> AppEvent:
         reason=run.reason,
         due_at=from_micros(run.due_at),
         count=run.count,
+    )
+
+
+def _late(notice: Notice, now: Micros) -> AppEvent:
+    due_at = None if notice.due_at is None else from_micros(notice.due_at)
+    return AppEvent(
+        AppEventKind.SCHEDULE_LATE,
+        from_micros(now),
+        notice.run,
+        notice.schedule,
+        cause=Cause.LATE,
+        reason=notice.reason,
+        due_at=due_at,
     )
 
 

@@ -18,6 +18,7 @@ from ostinato.engine.budgets import BudgetKeeper
 from ostinato.engine.direct import DirectRuns
 from ostinato.engine.dispatcher import Dispatcher
 from ostinato.engine.fence import Fence
+from ostinato.engine.freshness import FreshnessKeeper
 from ostinato.engine.lease import Lease, new_node_id
 from ostinato.engine.pruner import Pruner
 from ostinato.engine.quarantine import Quarantine
@@ -103,6 +104,7 @@ class Engine:
         )
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
+        self.freshness = FreshnessKeeper(store, clock, self.quarantine, announcer)
         self.replanner = Replanner(store.schedules, clock, self._look)
         self.waker = Waker(
             store, self.ticker, self.dispatcher, self.runner, self.ask_drain, self.quarantine, self.notifier.signal
@@ -210,6 +212,7 @@ class Engine:
             "waker": self.waker.run,
             "pruner": self.pruner.run,
             "replanner": self.replanner.run,
+            "freshness": self.freshness.run,
             "notifier": self.notifier.run,
             "quarantine": self.quarantine.run,
         }
@@ -242,6 +245,7 @@ class Engine:
             await self.recorder.tell_late_ends()
             await self.budgets.look()
             if not started and not was_busy:
+                await self.freshness.look()  # last: what succeeded now is not late
                 await self.notifier.send_due()
                 return count
 
@@ -267,7 +271,7 @@ class Engine:
     @property
     def next_at(self) -> Micros | None:
         """When there is something to do again, as the last step saw it."""
-        times = (self._next_due_at, self.dispatcher.next_start_at, self.notifier.next_at)
+        times = (self._next_due_at, self.dispatcher.next_start_at, self.freshness.next_at, self.notifier.next_at)
         return min((at for at in times if at is not None), default=None)
 
     def is_database_lost(self) -> bool:

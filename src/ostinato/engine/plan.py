@@ -11,7 +11,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from ostinato.clock import Micros, from_micros, micros_of, to_micros
+from ostinato.durations import parse_duration
 from ostinato.errors import NotLoadable
+from ostinato.models.check_in import awaiting, expected_for
 from ostinato.models.ids import RunId
 from ostinato.models.pause import paused_run, paused_runs
 from ostinato.models.policy import CatchUp, Overlap, Policy, load_policy
@@ -19,7 +21,7 @@ from ostinato.models.run import Ending, NewRun, StoredWork, queued_run
 from ostinato.models.schedule import DueSchedule, FirePlan
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import read_work
+from ostinato.models.work import CheckIn, read_work
 from ostinato.models.work_kinds import is_added
 from ostinato.timing import Timing
 
@@ -38,7 +40,7 @@ def plan_fires(
     says why later ones were not seen. A timing that raises gives a broken schedule, never a dead loop.
     """
     try:
-        policy = _in_conversation(schedule, load_policy(schedule.policy))
+        policy = _fitting(schedule, load_policy(schedule.policy))
         timing = schedule.anchored_timing
         if timing.after_finish is not None and policy.overlap is Overlap.ALLOW:
             policy = replace(policy, overlap=Overlap.SKIP)  # what counts from its end cannot overlap itself
@@ -70,8 +72,14 @@ def plan_fires(
         )
 
 
-def _in_conversation(schedule: DueSchedule, policy: Policy) -> Policy:
-    """The policy, with the session of a conversation if its work continues one. NotLoadable if nobody can read it."""
+def _fitting(schedule: DueSchedule, policy: Policy) -> Policy:
+    """The policy, with the session of a conversation if its work continues one. NotLoadable if nobody can read it.
+
+    Of a downtime, a check-in can only be awaited for the latest due time, and only while it would not be late.
+    """
+    if schedule.kind == CheckIn.kind:
+        in_time = parse_duration(expected_for(schedule.work), field="late_after")
+        return replace(policy, catch_up=CatchUp.LATEST, catch_up_window=in_time)
     try:
         return with_turn(policy, read_work(schedule.work), schedule.project)
     except NotLoadable:
@@ -112,7 +120,7 @@ def _plan_due(
         due_runs = _overlap(schedule, policy, due_runs)
         if policy.overlap is Overlap.CANCEL_RUNNING and due_runs:
             cancel = schedule.active + schedule.waiting
-    elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW:
+    elif len(due_runs) > 1 and policy.overlap is not Overlap.ALLOW and schedule.kind != CheckIn.kind:
         # A backlog goes one after the other, whatever the overlap policy says of a single due time.
         due_runs = [in_turn(run, schedule.name, policy) for run in due_runs]
     due_runs = _up_to_remaining(schedule, due_runs)
@@ -202,6 +210,8 @@ def _run(
     run = queued_run(
         stored, policy, trigger, due, ready_at=due + delay, schedule_id=schedule.id, project=schedule.project
     )
+    if schedule.kind == CheckIn.kind:
+        return awaiting(run)
     if policy.session is None and policy.overlap in (Overlap.SKIP, Overlap.ALLOW):
         return run
     return in_turn(run, schedule.name, policy)

@@ -43,7 +43,8 @@ class Stopping:
         until = asyncio.get_running_loop().time() + grace
         engine.dispatcher.is_open = False  # now: what a force puts back must not be claimed here again
         engine.lease.signal.set()  # tell the others now, not at the next beat
-        await engine.watchdog.stop("ticker", "waker", "rescuer", "pruner", "replanner", "quarantine", "notifier")
+        services = ("ticker", "waker", "rescuer", "pruner", "replanner", "freshness", "quarantine", "notifier")
+        await engine.watchdog.stop(*services)
         await engine.direct.close(self._patience(until))
         self._put_back(await engine.dispatcher.close(until))
         await engine.watchdog.stop("dispatcher")
@@ -65,6 +66,7 @@ class Stopping:
             await engine.notifier.close(0)
             await engine.watchdog.stop()
             engine.monitor.stop()
+            await engine.runner.ping_urls.close(self._patience(until))
             engine.runner.close()
             await engine.registry.listeners.close()
 

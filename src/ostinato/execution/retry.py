@@ -120,8 +120,11 @@ def _succeeded(finish: Finish, run: ClaimedRun, policy: Policy, errors: float) -
         said = counted(errors, "error")
         finish.cause, finish.reason = Cause.ERRORS, f"{said}: {finish.reason}" if finish.reason else said
         _count(finish, run, policy, f"it counted {said}")
-    elif run.trigger in _SCHEDULED:
+        return
+    if run.trigger in _SCHEDULED:
         finish.breaks = False
+    if policy.fresh is not None:
+        finish.fresh = micros_of(policy.fresh)
 
 
 def _failed(finish: Finish, run: ClaimedRun, policy: Policy, blame: Blame | None) -> None:

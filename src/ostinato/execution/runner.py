@@ -28,6 +28,7 @@ from ostinato.execution.nested import nested_runs
 from ostinato.execution.outcome import Blame, Outcome, OutcomeKind, raised
 from ostinato.execution.output import CappedText
 from ostinato.execution.output_capture import output_capture
+from ostinato.execution.ping_urls import PingUrls
 from ostinato.execution.preparation import Preparation, needs_preparation
 from ostinato.execution.registry import Registry
 from ostinato.execution.resources import is_exhausted, starved
@@ -131,6 +132,7 @@ class Runner:
         self._executors = make_executors(ExecutorHost(settings, self.threads, clock.now))
         self._added = load_functions()
         """The functions of packages, by the kind of work that they execute."""
+        self.ping_urls = PingUrls(settings, self.threads)
         self._starved = 0
         self._starved_told: Micros | None = None
         self._given_up: set[ActiveRun] = set()
@@ -310,6 +312,8 @@ class Runner:
                 active.timer = self._clock.call_at(ends_at, lambda: self._time_out(active))
             if (limit := active.policy.silent) is not None:
                 active.silence = SilenceWatch(active.context, limit, self._clock, lambda: self._fall_silent(active))
+            if active.policy.ping_url is not None:
+                self.ping_urls.started(active.claimed.id, active.policy.ping_url)
             active.executor.start(call)
         except Exception as error:  # no more threads, say: this attempt has failed, and the others start
             self.complete(active, _not_started(error))
@@ -397,6 +401,8 @@ class Runner:
             if active.stop is not Stop.CUT_OFF:  # else it ends with its node
                 name = claimed.schedule or claimed.task or claimed.kind
                 log.warning("run %s of %r was told to stop and goes on: it is given up until it ends", claimed.id, name)
+        if active.policy.ping_url is not None and active.executor is not None:
+            self.ping_urls.ended(finish, active.policy.ping_url)
         self._record(finish)
         if not self._active:
             self.idle.set()

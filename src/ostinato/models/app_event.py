@@ -36,6 +36,8 @@ class AppEventKind(StrEnum):
     """A schedule was switched off: its breaker tripped, or its timing cannot be computed."""
     SCHEDULE_RECOVERED = "schedule.recovered"
     """A scheduled run succeeded after others of its schedule had failed, or a broken schedule was enabled."""
+    SCHEDULE_LATE = "schedule.late"
+    """A schedule has not succeeded for longer than its `fresh` allows, or a check-in did not come."""
     INCIDENT_OPENED = "incident.opened"
     """Something began to fail, for a cause that it did not fail for before."""
     INCIDENT_CLOSED = "incident.closed"
@@ -55,6 +57,7 @@ AppEventName = Literal[
     "due.missed",
     "schedule.broken",
     "schedule.recovered",
+    "schedule.late",
     "incident.opened",
     "incident.closed",
     "node.lost",

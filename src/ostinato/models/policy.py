@@ -28,6 +28,7 @@ from ostinato.models.policy_values import (
     Retry,
     check_choice,
     check_key,
+    check_ping_url,
     check_session,
     check_whole,
     positive_duration,
@@ -91,10 +92,12 @@ def _read(field: PolicyField, value: Any, now: Any) -> Any:
     if kind is bool:
         return _flag(name, value)
     if kind is str:
-        return check_session(value) if name == "session" else check_key(value, name, field.about.hint)
+        return _TEXTS[name](value) if name in _TEXTS else check_key(value, name, field.about.hint)
     return _names(name, value) if kind == tuple[str, ...] else check_choice(kind, name, value)
 
 
+_TEXTS = {"session": check_session, "ping_url": check_ping_url}
+"""Texts that are more than a name."""
 _VALUES = {
     Retry: "its fields are max, base, longest, spread, covers",
     Keep: "its fields are age, count",

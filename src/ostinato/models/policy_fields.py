@@ -114,6 +114,16 @@ class Policy:
             says={1: "Any failure switches it off.", ...: "{} failures in a row switch it off."},
         ),
     ] = 3
+    fresh: Annotated[
+        timedelta | None,
+        About(
+            "Fresh",
+            "It must have succeeded within this time, or it is late and people are told.",
+            Group.FAILURE,
+            written=", such as 26h",
+            says={None: "It may go without a success for any time.", ...: "It is late when {} pass without a success."},
+        ),
+    ] = None
     lane: Annotated[
         str,
         About(
@@ -174,6 +184,17 @@ class Policy:
             says={(): "No channel is notified.", ...: "Channels: {}."},
         ),
     ] = ()
+    ping_url: Annotated[
+        str | None,
+        About(
+            "Ping URL",
+            "Called when a run starts (URL/start), succeeds (URL) and fails (URL/fail), as healthchecks expects it.",
+            Group.FAILURE,
+            written="; may be env:NAME or file:PATH",
+            says={None: "Nothing is called when it runs.", ...: "Called when it starts and ends: {}."},
+            secret=True,
+        ),
+    ] = None
     keep: Annotated[
         Keep,
         About("Keep", "How long ended runs are kept.", Group.AFTER, written=": an age, a count, or both: 30d,1000"),
@@ -229,11 +250,13 @@ class MessageOptions(TypedDict, total=False):
     silent: Duration | None
     max_age: Duration | None
     break_after: int
+    fresh: Duration | None
     priority: int
     checks: Iterable[str]
     gate: Gate | str | Iterable[str] | Mapping[str, Any] | None
     budget: Budget | Mapping[str, Any] | None
     notify: Iterable[str]
+    ping_url: str | None
     keep: Keep | Duration | Mapping[str, Any]
     remaining: int | None
     run_once: bool

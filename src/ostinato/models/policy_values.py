@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from ostinato.durations import Duration, parse_duration
 from ostinato.errors import InvalidInput
-from ostinato.models.work_checks import check_command
+from ostinato.models.work_checks import check_command, check_url
 
 __all__ = [
     "MOST",
@@ -28,6 +29,7 @@ __all__ = [
     "Retry",
     "check_choice",
     "check_key",
+    "check_ping_url",
     "check_session",
     "check_whole",
     "positive_duration",
@@ -105,6 +107,20 @@ def check_session(value: Any, field: str = "session") -> str:
     return key
 
 
+def check_ping_url(value: Any) -> str:
+    """An address, or a reference to one."""
+    if not isinstance(value, str) or not re.fullmatch(r"(env|file):\S.*", value):
+        try:
+            check_url(value)
+        except InvalidInput as error:
+            raise InvalidInput(
+                "ping_url is not an address that can be called",
+                field="ping_url",
+                hint="such as https://hc-ping.com/KEY, or env:NAME",
+            ) from error
+    return str(value)
+
+
 def positive_duration(name: str, value: Duration) -> timedelta:
     """A duration that is not zero."""
     result = parse_duration(value, field=name)
@@ -149,6 +165,8 @@ class About:
     """A few words for each value of an enum."""
     says: Mapping[Any, str] = field(default_factory=dict)
     """A sentence for some values, and behind `...` one for all others, with {} in the value's place."""
+    secret: bool = False
+    """Whether its value may be a secret: an admin sees it, others only where it is a reference."""
     is_of_kind: bool = False
     """Whether kinds of work have their own default."""
 

@@ -309,6 +309,8 @@ class Finish:
     did; budget.UNKNOWN counts as all of that."""
     usage: SessionUsage | None = None
     """For a run of a session: what this attempt alone used; None if it told nothing of that."""
+    fresh: Micros | None = None
+    """Of a success: for how long the schedule counts as fresh by it, if its policy says so."""
     delete_schedule: bool = False
     """Delete the schedule with this end, if nothing is left for it to do."""
     schedule: str | None = None
@@ -346,6 +348,7 @@ _ENDED_AS = {
     Cause.STALE: RunState.SKIPPED,
     Cause.DEBOUNCED: RunState.SKIPPED,
     Cause.EXPIRED: RunState.EXPIRED,
+    Cause.LATE: RunState.MISSED,
     Cause.NODE_LOST: RunState.FAILED,
 }
 CANCELLED = Ending(Cause.CANCELLED, "cancelled")

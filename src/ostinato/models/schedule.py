@@ -91,6 +91,13 @@ class Schedule:
     """Where the grid of an `every` begins: the moment of enabling, unless the timing says its own."""
     active: bool = False
     """Whether something of it is queued or running."""
+    fresh_until: datetime | None = None
+    """When it must have succeeded again; null if its policy does not ask for that, or if it is late already."""
+
+    @property
+    def late(self) -> bool:
+        """Whether it has not succeeded for longer than its `fresh` allows, and people were told."""
+        return self.policy.fresh is not None and self.fresh_until is None
 
     @property
     def state(self) -> ScheduleState:
@@ -145,6 +152,8 @@ class ScheduleDraft:
     remaining: int | None
     off_note: str | None = None
     """Why a new one is off."""
+    fresh_at: Micros | None = None
+    """When it must have succeeded, if it is new or is to be fresh from now on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,8 @@ class Trigger(StrEnum):
     CATCH_UP = "catch_up"
     API = "api"
     MESSAGE = "message"
+    CHECK_IN = "check_in"
+    """A machine checked in while nothing was due."""
 
 
 class Cause(StrEnum):
@@ -72,6 +74,8 @@ class Cause(StrEnum):
     """The same, and it was too long ago, or one too many, to be caught up."""
     EXPIRED = "expired"
     """It waited longer than its max age."""
+    LATE = "late"
+    """Nobody checked in within the time that its `late_after` allows."""
     RAISED = "raised"
     """The function raised an exception."""
     ABORTED = "aborted"
@@ -130,8 +134,18 @@ STARTS: frozenset[RunState] = frozenset({_Q, RunState.SKIPPED, RunState.MISSED})
 """What a new row may say."""
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
-    # To failed: the one process that would have started it is gone.
-    _Q: frozenset({_R, RunState.FAILED, RunState.CANCELLED, RunState.SKIPPED, RunState.EXPIRED, RunState.SUPERSEDED}),
+    # To failed: the one process that would have started it is gone. To missed: nobody checked in.
+    _Q: frozenset(
+        {
+            _R,
+            RunState.FAILED,
+            RunState.CANCELLED,
+            RunState.SKIPPED,
+            RunState.MISSED,
+            RunState.EXPIRED,
+            RunState.SUPERSEDED,
+        }
+    ),
     # Back to queued: a retry, a snooze, a rescue, or a drain that ran out of grace.
     _R: frozenset(
         {

@@ -20,10 +20,11 @@ from ostinato.logs import one_line
 from ostinato.models.installed_kinds import added_kinds, broken_kinds, default_policy, installed_kinds
 from ostinato.models.nesting import MOST_SHOWN_DEPTH, check_depth, is_deeper, too_deep
 from ostinato.models.work_kinds import ProcessWork, Work, check_task, is_added
-from ostinato.models.work_values import OUR_KINDS, Agent, Function, Http, Shell, Unreadable
+from ostinato.models.work_values import OUR_KINDS, Agent, CheckIn, Function, Http, Shell, Unreadable
 
 __all__ = [
     "Agent",
+    "CheckIn",
     "Function",
     "Http",
     "JoinableWork",
@@ -38,6 +39,7 @@ __all__ = [
     "payloads_work",
     "prompt_work",
     "read_work",
+    "why_not_by_hand",
     "work_json",
     "work_text",
 ]
@@ -222,6 +224,13 @@ def _decoder(kind: str) -> Callable[[str], Work]:
     if found is None:
         raise _unknown(kind)
     return _DECODERS.setdefault(kind, msgspec.json.Decoder(found.value).decode)
+
+
+def why_not_by_hand(work: Work | Unreadable) -> str | None:
+    """Why nobody can have it run just now; None if one can."""
+    if isinstance(work, Unreadable):
+        return work.reason
+    return "a machine does its work, and checks in" if isinstance(work, CheckIn) else None
 
 
 def load_work(text: str, task: str | None = None) -> Work | Unreadable:

@@ -249,6 +249,8 @@ class WorkKind:
     """Whether the other flags are the bare names of the fields, without that of the kind: so ours are."""
     fresh: bool = False
     """Whether an edit of its main field begins with all others anew."""
+    is_switch: bool = False
+    """Whether its flag stands alone and every field has a flag of its own."""
 
     def __post_init__(self) -> None:
         value = self.value
@@ -297,7 +299,9 @@ class WorkKind:
 
     @property
     def main_fields(self) -> tuple[KindField, ...]:
-        """Those that its own flag gives."""
+        """Those that its own flag gives; none of a switch."""
+        if self.is_switch:
+            return ()
         return tuple(one for one in self.fields if one.name in self.main) if self.main else self.fields[:1]
 
     def flag_of(self, field: KindField) -> str:

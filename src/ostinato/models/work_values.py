@@ -1,4 +1,4 @@
-"""Our own kinds of work: function, shell, agent and http, each with its fields, its checks and its description.
+"""Our own kinds of work: function, shell, agent, http and check_in, each with its fields, checks and description.
 
 `work_kinds.py` says what a description is, `work.py` is their JSON form. Like the former, this imports nothing heavy.
 """
@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
+from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput
-from ostinato.models.policy_values import Retry, check_key, check_session
+from ostinato.models.policy_values import Retry, check_key, check_session, positive_duration
 from ostinato.models.work_checks import (
     check_command,
     check_env,
@@ -25,7 +26,7 @@ from ostinato.models.work_checks import (
 )
 from ostinato.models.work_kinds import ProcessWork, Shown, Work, WorkField, WorkKind
 
-__all__ = ["OUR_KINDS", "Agent", "Function", "Http", "Shell", "Unreadable"]
+__all__ = ["OUR_KINDS", "Agent", "CheckIn", "Function", "Http", "Shell", "Unreadable"]
 
 _seen = partial(WorkField, shown=Shown.VIEWERS)
 _ENV = WorkField(
@@ -290,6 +291,28 @@ class Http(Work):
 
 
 @dataclass(frozen=True, slots=True)
+class CheckIn(Work):
+    """Wait for a machine that does the work by itself, such as from its own crontab, to check in at the schedule's
+    ping address. Without a check-in in time, people are told."""
+
+    kind: ClassVar[str] = "check_in"
+    late_after: Annotated[
+        str, _seen("How long after its due time it may check in before it is late.", example="10m", longest=50)
+    ] = "10m"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "late_after", duration_text(positive_duration("late_after", self.late_after)))
+
+    @property
+    def line(self) -> str:
+        return f"a check-in, late after {self.late_after}"
+
+    @property
+    def needs(self) -> str | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Unreadable:
     """Stored work that this program cannot read: kept as it is, shown as broken, never executed.
 
@@ -324,5 +347,6 @@ OUR_KINDS = (
         main=("method", "url"),
         bare=True,
     ),
+    WorkKind(CheckIn, "", "Check-in", needs_admin=False, bare=True, is_switch=True),
 )
 """In the order in which people see them."""

@@ -31,6 +31,7 @@ from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
 from ostinato.models.work_kinds import FieldForm, WorkKind, line_of
 from ostinato.service.incidents import IncidentDetail as IncidentDetailModel
+from ostinato.service.schedules.keys import ScheduleKey
 from ostinato.service.tasks import TaskUse
 from ostinato.service.timings import Preview as PreviewModel
 from ostinato.service.why import Why as WhyModel
@@ -39,6 +40,7 @@ __all__ = [
     "AgentWork",
     "Answer",
     "AuditPage",
+    "CheckInWork",
     "Cleared",
     "DeliveryPage",
     "FunctionWork",
@@ -52,6 +54,7 @@ __all__ = [
     "Line",
     "Lines",
     "Listed",
+    "MadeKey",
     "MadeLogin",
     "MadeToken",
     "Me",
@@ -170,6 +173,11 @@ class HttpWork(Answer, tag_field="kind", tag="http"):
     body: str | None
 
 
+@answer_of(work.CheckIn)
+class CheckInWork(Answer, tag_field="kind", tag="check_in"):
+    """A machine does the work and checks in."""
+
+
 @answer_of(work.Unreadable, "kind", "needs")
 class UnreadableWork(Answer, tag_field="kind", tag="unreadable"):
     """Stored work that this version cannot read."""
@@ -177,7 +185,7 @@ class UnreadableWork(Answer, tag_field="kind", tag="unreadable"):
     text: str
 
 
-Work = FunctionWork | ShellWork | AgentWork | HttpWork | UnreadableWork
+Work = FunctionWork | ShellWork | AgentWork | HttpWork | CheckInWork | UnreadableWork
 
 
 def _work(model: work.Work | work.Unreadable) -> Work:
@@ -303,6 +311,8 @@ class Schedule(Answer):
     """A durable, named row: timing, work and policy."""
 
     state: Literal["on", "off", "paused", "broken", "orphaned", "finished"]
+    late: bool
+    """Whether it has not succeeded for longer than its `fresh` allows."""
     work: Work
     last_run: Run | None
     running: int | UnsetType
@@ -479,6 +489,11 @@ class MadeToken(Answer):
 
     token: str
     zone: Zone
+
+
+@answer_of(ScheduleKey)
+class MadeKey(Answer):
+    """A key of a schedule, which is shown only once."""
 
 
 class AuditPage(Page[AuditEntry]):

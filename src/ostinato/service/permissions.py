@@ -11,7 +11,7 @@ from ostinato.models.installed_kinds import kind_of
 from ostinato.models.schedule import Schedule
 from ostinato.models.work import Unreadable, Work
 
-__all__ = ["admins_part", "admins_part_of", "require_role", "secret_texts"]
+__all__ = ["admins_part", "admins_part_of", "require_role", "secret_ping_url", "secret_texts"]
 
 # Wider than what the engine reads as a reference: what is not one today must not become one unseen.
 _REFERENCE = re.compile(r"(?<![A-Za-z0-9_])(env|file):")
@@ -25,7 +25,15 @@ def require_role(who: str, role: Role, needed: Role, deed: str = "this") -> None
 
 def admins_part_of(schedule: Schedule) -> str | None:
     """What of this schedule is an admin's; None if nothing is."""
-    return admins_part(schedule.work) or ("a gate" if schedule.policy.gate is not None else None)
+    gate = "a gate" if schedule.policy.gate is not None else None
+    return admins_part(schedule.work) or gate or secret_ping_url(schedule.policy.ping_url)
+
+
+def secret_ping_url(url: str | None) -> str | None:
+    """What of this ping_url is an admin's: that it reads a secret."""
+    if url is None or _REFERENCE.search(url) is None:
+        return None
+    return "a ping_url that reads a secret of the machine (env:, file:)"
 
 
 def admins_part(work: Work | Unreadable) -> str | None:

@@ -22,7 +22,7 @@ from ostinato.models.policy import Policy, PolicyOptions, check_choice, check_ke
 from ostinato.models.run import Ending, NewRun, Run, RunFilter, StoredWork, queued_run
 from ostinato.models.session import MESSAGE_KEYS, Delivery, Message, Mode, Sent, with_turn
 from ostinato.models.states import Cause, RunState, Trigger
-from ostinato.models.work import Function, Unreadable, Work, work_text
+from ostinato.models.work import Function, Unreadable, Work, why_not_by_hand, work_text
 from ostinato.models.work_kinds import counted_as
 from ostinato.plurals import counted
 from ostinato.run_log import log_cancelled
@@ -304,8 +304,9 @@ class RunService:
         run = await self.get(id)
         if not run.ended:
             raise Conflict(f"run {id} is {run.state}: it can be retried when it has ended")
-        if isinstance(run.work, Unreadable):
-            raise Conflict(f"run {id} cannot be retried: {run.work.reason}")
+        if (why_not := why_not_by_hand(run.work)) is not None:
+            raise Conflict(f"run {id} cannot be retried: {why_not}")
+        assert not isinstance(run.work, Unreadable)
         new = await self._store.runs.repeat_run(run.id, self._clock.now(), run.work.turn(run.project))
         if new is None:
             raise NotFound(f"run {id} was removed in the meantime")

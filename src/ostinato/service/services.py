@@ -11,6 +11,7 @@ from ostinato.models.session_options import SessionDefaults
 from ostinato.service.access import AccessService
 from ostinato.service.audit import AuditService
 from ostinato.service.chats import ChatService
+from ostinato.service.check_ins import CheckInService
 from ostinato.service.idempotency import IdempotencyService
 from ostinato.service.incidents import IncidentService
 from ostinato.service.lanes import LaneService
@@ -61,6 +62,7 @@ class Services:
         self.sessions = SessionService(store, clock, *places, self.runs, code, draining, sessions)
         self.nodes = NodeService(store, clock)
         self.live = LiveHub(store, clock, self.runs, zone, tuning)
+        self.check_ins = CheckInService(store, clock, listeners)
         self.access = AccessService(store, clock, logins)
         self.audit = AuditService(store, clock)
         self.chats = ChatService(store, clock)

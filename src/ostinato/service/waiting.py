@@ -20,6 +20,7 @@ from ostinato.models.run import Run, RunFilter
 from ostinato.models.schedule import Schedule
 from ostinato.models.session import SHARED_TURN
 from ostinato.models.states import ACTIVE, RunState
+from ostinato.models.work import CheckIn
 from ostinato.models.work_kinds import unserved
 from ostinato.stores.base import Store
 
@@ -41,6 +42,8 @@ def why_waiting(
     on though its run has ended."""
     if to_micros(run.ready_at) > now:
         return f"it is not ready before {_moment(run.ready_at)}"
+    if isinstance(run.work, CheckIn):
+        return f"it waits for its machine to check in, and is late {run.work.late_after} after its due time"
     if run.waiting:
         return _of_turn(run, before)
     if run.node is not None:
@@ -175,7 +178,7 @@ class Waiting:
 
     async def _before(self, run: Run) -> RunId | None:
         """The run whose end gives the turn to this one, or to those between them."""
-        if not run.waiting:
+        if not run.waiting or run.session is None:
             return None
         wanted = RunFilter(session=run.session, states=tuple(ACTIVE), limit=_LOOK_AT)
         if run.session == f"schedule:{run.schedule}":

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ostinato.clock import SECOND, Clock, Micros, from_micros, to_micros
+from ostinato.durations import duration_text
 from ostinato.errors import InvalidInput, NotFound
 from ostinato.models.node import Node
 from ostinato.models.run import Run, RunFilter
@@ -22,7 +23,7 @@ __all__ = ["Why", "WhyService"]
 
 _LOOK_BACK = 20
 """How many runs of each trigger are looked at: a backfill puts old due times behind newer ones."""
-_TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.MANUAL)
+_TRIGGERS = (Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.MANUAL, Trigger.CHECK_IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,19 @@ def _facts(schedule: Schedule, now: datetime, nodes: list[Node], zone: str) -> t
         facts.append("no engine is running on this database")
     elif (needs := schedule.work.needs) is not None and not any(needs in node.tasks for node in nodes):
         facts.append(unserved(needs))
+    if (fresh := _freshness(schedule, now, zone)) is not None:
+        facts.append(fresh)
     if schedule.failures:
         many = counted(schedule.failures, "scheduled run")
         facts.append(f"{many} failed in a row (break_after {schedule.policy.break_after})")
     return tuple(facts)
+
+
+def _freshness(schedule: Schedule, now: datetime, zone: str) -> str | None:
+    """Whether it has succeeded in time, if its policy asks for that."""
+    if schedule.policy.fresh is None:
+        return None
+    asked = f"(fresh is {duration_text(schedule.policy.fresh)})"
+    if schedule.late or (schedule.fresh_until is not None and schedule.fresh_until <= now):
+        return f"late: it has not succeeded in time {asked}"
+    return f"fresh until {local_text(zone, schedule.fresh_until or now)} {asked}"

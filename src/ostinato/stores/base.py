@@ -2,7 +2,7 @@
 
 `stores.sqlite` and `stores.postgres` answer them, both by way of `stores.sql`; `testing.store_suite` has the rules that
 they keep, and any other store too. The engine and the services know only this page, and what it takes from access.py,
-notifications.py, quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
+check_ins.py, notifications.py, quarantine.py, runs.py, schedules.py, sessions.py and upkeep.py.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ostinato.models.node import Node, NodeBeat
 from ostinato.models.project import Project, ProjectContext
 from ostinato.models.run import Ending
 from ostinato.stores.access import AccessStore
+from ostinato.stores.check_ins import CheckedIn, CheckInStore, LateCheckIns
 from ostinato.stores.notifications import NotificationStore, Parcel, Settled
 from ostinato.stores.quarantine import QuarantineStore
 from ostinato.stores.runs import (
@@ -34,7 +35,7 @@ from ostinato.stores.runs import (
     StateCount,
     Told,
 )
-from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, ScheduleStore
+from ostinato.stores.schedules import RECORDED_AHEAD, Due, Fired, Late, ScheduleStore
 from ostinato.stores.sessions import SessionStore
 from ostinato.stores.upkeep import UpkeepStore
 
@@ -43,6 +44,8 @@ __all__ = [
     "RECORDED_AHEAD",
     "Bound",
     "Cancelled",
+    "CheckInStore",
+    "CheckedIn",
     "Claim",
     "Claimed",
     "Cleared",
@@ -50,6 +53,8 @@ __all__ = [
     "Finished",
     "Fired",
     "LaneStore",
+    "Late",
+    "LateCheckIns",
     "NodeStore",
     "NotificationStore",
     "OwnedRun",
@@ -240,6 +245,9 @@ class Store(Protocol):
 
     @property
     def notifications(self) -> NotificationStore: ...
+
+    @property
+    def check_ins(self) -> CheckInStore: ...
 
     @property
     def upkeep(self) -> UpkeepStore: ...

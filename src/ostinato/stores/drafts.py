@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from typing import Any
 
 from ostinato.clock import Micros
+from ostinato.errors import NotLoadable
+from ostinato.models.policy import load_policy
 from ostinato.models.schedule import ScheduleDraft
 
 __all__ = ["STORED_COLUMNS", "StoredSchedule", "load_stored", "merged"]
@@ -65,8 +68,18 @@ def merged(known: StoredSchedule, draft: ScheduleDraft) -> StoredSchedule | None
         now_known = replace(now_known, next_at=draft.next_at if is_due else None)
     if is_retimed or draft.policy != known.policy:
         now_known = replace(now_known, remaining=draft.remaining)
+    if _fresh(draft.policy) != _fresh(known.policy):
+        now_known = replace(now_known, fresh_at=draft.fresh_at)
     if is_retimed:
         now_known = replace(now_known, anchor_at=draft.anchor_at, broken=None, failures=0)
         if known.broken is not None:
             now_known = replace(now_known, enabled=True, off_note=None)
     return now_known
+
+
+def _fresh(policy: str) -> timedelta | None:
+    """For how long a success counts; of a policy that cannot be read nobody knows."""
+    try:
+        return load_policy(policy).fresh
+    except NotLoadable:
+        return None

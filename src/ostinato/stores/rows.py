@@ -81,7 +81,7 @@ ATTEMPT_COLUMNS = "a.run_id, a.started_at, a.finished_at, a.state, a.error, a.no
 SCHEDULE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.policy, s.project, s.owner, s.enabled, s.broken, s.orphaned, s.note, "
     "s.next_at, s.after_finish, s.remaining, s.failures, s.version, s.created_at, s.updated_at, s.anchor_at, "
-    "s.paused_since, s.paused_reason, s.off_note, s.task"
+    "s.paused_since, s.paused_reason, s.off_note, s.task, s.fresh_at"
 )
 DUE_COLUMNS = (
     "s.id, s.name, s.timing, s.zone, s.work, s.kind, s.task, s.policy, s.anchor_at, s.next_at, s.remaining, s.version, "
@@ -343,7 +343,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
     # fmt: off
     (id, name, timing, zone, work_text, policy_text, project, owner, enabled, broken, orphaned, note, next_at,
      after_finish, remaining, failures, version, created_at, updated_at, anchor_at, paused_since, paused_reason,
-     off_note, task) = row
+     off_note, task, fresh_at) = row
     # fmt: on
     work = load_work(work_text, task)
     sentence, unreadable = _sentence(timing, zone)
@@ -383,6 +383,7 @@ def load_schedule(row: Row, last_run: Run | None, active: bool) -> Schedule:
         updated_at=from_micros(updated_at),
         anchor_at=from_micros(anchor_at),
         active=active,
+        fresh_until=moment(fresh_at) if policy.fresh is not None else None,
     )
 
 

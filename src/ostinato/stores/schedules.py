@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ostinato.clock import SECOND, Micros
 from ostinato.models.ids import RunId, ScheduleId
+from ostinato.models.incident import Notice
 from ostinato.models.replanning import Replan
 from ostinato.models.schedule import (
     DueSchedule,
@@ -23,7 +24,7 @@ from ostinato.models.schedule import (
 )
 from ostinato.stores.runs import NOTHING_TOLD, StateCount, Told
 
-__all__ = ["RECORDED_AHEAD", "Due", "Fired", "ScheduleStore"]
+__all__ = ["RECORDED_AHEAD", "Due", "Fired", "Late", "ScheduleStore"]
 
 RECORDED_AHEAD: Micros = 2 * SECOND
 """A due time this near may have been recorded ahead of its time, by a right clock."""
@@ -36,6 +37,14 @@ class Due:
     schedules: Sequence[DueSchedule]
     next_at: Micros | None
     """The earliest due time past the horizon, or the first one left out by the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """What was told of schedules that have not succeeded in time."""
+
+    notices: Sequence[Notice] = ()
+    told: Told = NOTHING_TOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,15 @@ class ScheduleStore(Protocol):
     async def record_fires(self, plans: Sequence[FirePlan], now: Micros) -> Fired:
         """In one transaction, for each plan whose `next_at` and version still are what was read: insert its runs,
         move the schedule on, and tell people what they have to know of it."""
+        ...
+
+    async def next_fresh_at(self) -> Micros | None:
+        """When the first of the schedules that are to be fresh must have succeeded."""
+        ...
+
+    async def tell_late(self, now: Micros, limit: int) -> Late:
+        """In one transaction, for up to so many schedules whose `fresh_at` has come: those that have not succeeded
+        since are told, once until they succeed; what the ledger knows to be fresh is looked at when that ends."""
         ...
 
     async def later_schedules(self, now: Micros, after: ScheduleId, limit: int) -> list[DueSchedule]:

@@ -792,6 +792,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/schedules/{ref}/badge-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make Badge Key
+         * @description Make the key of its badge, a picture of its state that anybody who has the key may see. 409 if it has one, unless
+         *     a new one is asked for.
+         */
+        post: operations["make_badge_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/schedules/{ref}/disable": {
         parameters: {
             query?: never;
@@ -866,6 +887,27 @@ export interface paths {
         get: operations["list_next_times"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{ref}/ping-key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make Ping Key
+         * @description Make the key of the address at which its machine checks in; it is in this answer and nowhere else. 409 if it has
+         *     one, unless a new one is asked for.
+         */
+        post: operations["make_ping_key"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1381,7 +1423,7 @@ export interface components {
          * @description Why a run did not simply succeed, for programs; `reason` says it for people.
          * @enum {string}
          */
-        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
+        Cause: "overlap" | "check" | "gate" | "budget" | "debounced" | "dropped" | "stale" | "interrupted" | "session_stopped" | "lane_cleared" | "downtime" | "outside_window" | "expired" | "late" | "raised" | "aborted" | "crashed" | "exit_status" | "http_status" | "no_answer" | "request_refused" | "agent_error" | "logged_out" | "rate_limited" | "overloaded" | "no_network" | "timed_out" | "silent" | "node_lost" | "cut_off" | "cancelled" | "removed" | "unknown_task" | "not_loadable" | "not_started" | "not_recorded" | "errors" | "snoozed" | "postponed";
         /**
          * ChannelRule
          * @description What a channel is told, of one project or of all.
@@ -1444,6 +1486,15 @@ export interface components {
             items: components["schemas"]["ChannelStatus"][];
             /** @description An IANA name: the zone of its schedule, or of the server's settings. */
             zone: string;
+        };
+        /**
+         * CheckInWork
+         * @description A machine does the work and checks in.
+         */
+        CheckInWork: {
+            /** @enum {string} */
+            kind: "check_in";
+            late_after: string;
         };
         /**
          * Cleared
@@ -2006,6 +2057,21 @@ export interface components {
             zone: string;
         };
         /**
+         * MadeKey
+         * @description A key of a schedule, which is shown only once.
+         */
+        MadeKey: {
+            key: string;
+            /** @description Of the address that it opens: behind the address of the server. */
+            path: string;
+            /**
+             * @description What a secret key of a schedule is good for.
+             * @enum {string}
+             */
+            purpose: "badge" | "ping";
+            schedule: string;
+        };
+        /**
          * MadeLogin
          * @description The new login, with the second secret beside the cookie, which is shown only once.
          */
@@ -2235,6 +2301,23 @@ export interface components {
             zone?: string | null;
         };
         /**
+         * NewCheckInWork
+         * @description Wait for a machine that does the work by itself, such as from its own crontab, to check in at the schedule's ping address. Without a check-in in time, people are told.
+         */
+        NewCheckInWork: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            kind: "check_in";
+            /**
+             * Late After
+             * @description How long after its due time it may check in before it is late.
+             * @default 10m
+             */
+            late_after?: string;
+        };
+        /**
          * NewFunctionWork
          * @description Call a task by its name with these arguments.
          */
@@ -2340,6 +2423,18 @@ export interface components {
              * @default 1000
              */
             count?: number | null;
+        };
+        /**
+         * NewKey
+         * @description A key of a schedule.
+         */
+        NewKey: {
+            /**
+             * New
+             * @description Another one in the place of the one that it has.
+             * @default false
+             */
+            new?: boolean;
         };
         /**
          * NewLogin
@@ -2453,6 +2548,11 @@ export interface components {
              * @default false
              */
             delete_after_run?: boolean;
+            /**
+             * Fresh
+             * @description It must have succeeded within this time, or it is late and people are told. Null means no limit.
+             */
+            fresh?: string | null;
             /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate?: string | components["schemas"]["NewGate"] | null;
             /**
@@ -2493,6 +2593,11 @@ export interface components {
              * @enum {string}
              */
             overlap?: "skip" | "queue_one" | "queue_all" | "cancel_running" | "allow";
+            /**
+             * Ping Url
+             * @description Called when a run starts (URL/start), succeeds (URL) and fails (URL/fail), as healthchecks expects it.
+             */
+            ping_url?: string | null;
             /**
              * Priority
              * @description Higher goes first in its lane.
@@ -2643,7 +2748,7 @@ export interface components {
             /** Project */
             project?: string | null;
             /** Work */
-            work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"];
+            work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"] | components["schemas"]["NewCheckInWork"];
         };
         /**
          * NewSchedule
@@ -2669,7 +2774,7 @@ export interface components {
              */
             timing: string;
             /** Work */
-            work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"];
+            work: components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"] | components["schemas"]["NewCheckInWork"];
             /**
              * Zone
              * @description An IANA name; null means the zone of the settings.
@@ -2871,6 +2976,8 @@ export interface components {
             checks: string[];
             /** @description Remove the schedule when its last run has succeeded. */
             delete_after_run: boolean;
+            /** @description It must have succeeded within this time, or it is late and people are told. */
+            fresh: string | null;
             /** @description A command before each run, whose last line {"wake": false} skips it. */
             gate: components["schemas"]["Gate"] | null;
             /** @description How long ended runs are kept. */
@@ -2891,6 +2998,8 @@ export interface components {
              * @enum {string}
              */
             overlap: "allow" | "cancel_running" | "queue_all" | "queue_one" | "skip";
+            /** @description Called when a run starts (URL/start), succeeds (URL) and fails (URL/fail), as healthchecks expects it. */
+            ping_url: string | null;
             /** @description Higher goes first in its lane. */
             priority: number;
             /** @description It runs this many times, then it is finished. */
@@ -3014,7 +3123,7 @@ export interface components {
              */
             at: string;
             /** @description Why it did not simply succeed; left out of what did. */
-            cause?: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause?: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             id: number;
             /** @description How long it ran. */
             seconds: number | null;
@@ -3074,7 +3183,7 @@ export interface components {
             /** @description Why it was asked to stop, while it has not yet stopped. */
             cancelling: string | null;
             /** @description Why it did not simply succeed, as one word; `reason` says it for people. For a run that waits, why it went back to the queue, and for one that is running, why it was asked to stop. */
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** @description Fields that were too long for a list and are cut. */
             cut?: ("error" | "result" | "work")[];
@@ -3112,8 +3221,8 @@ export interface components {
              * @description What started a run.
              * @enum {string}
              */
-            trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
-            work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
+            trigger: "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
+            work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["CheckInWork"] | components["schemas"]["UnreadableWork"];
             /** @description The zone of its schedule, or of the settings. */
             zone: string;
         };
@@ -3136,8 +3245,12 @@ export interface components {
             created_at: string;
             enabled: boolean;
             failures: number;
+            /** @description When it must have succeeded again; null if its policy does not ask for that, or if it is late already. */
+            fresh_until: string | null;
             id: number;
             last_run: components["schemas"]["Run"] | null;
+            /** @description Whether it has not succeeded for longer than its `fresh` allows. */
+            late: boolean;
             name: string;
             next_run_at: string | null;
             /** @description Why it is not due, or why it is paused until then. */
@@ -3167,7 +3280,7 @@ export interface components {
             updated_at: string;
             /** @description Goes up with each change; ETag and If-Match have it after the id. */
             version: number;
-            work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["UnreadableWork"];
+            work: components["schemas"]["FunctionWork"] | components["schemas"]["ShellWork"] | components["schemas"]["AgentWork"] | components["schemas"]["HttpWork"] | components["schemas"]["CheckInWork"] | components["schemas"]["UnreadableWork"];
             /** @description The IANA name of the zone of its wall clock. */
             zone: string;
         };
@@ -3196,7 +3309,7 @@ export interface components {
             /** Timing */
             timing?: string;
             /** Work */
-            work?: (components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"]) | null;
+            work?: (components["schemas"]["NewFunctionWork"] | components["schemas"]["NewShellWork"] | components["schemas"]["NewAgentWork"] | components["schemas"]["NewHttpWork"] | components["schemas"]["NewCheckInWork"]) | null;
             /** Zone */
             zone?: string;
         };
@@ -3340,7 +3453,7 @@ export interface components {
          * @description A run as a bar.
          */
         TimelineRun: {
-            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
+            cause: ("aborted" | "agent_error" | "budget" | "cancelled" | "check" | "crashed" | "cut_off" | "debounced" | "downtime" | "dropped" | "errors" | "exit_status" | "expired" | "gate" | "http_status" | "interrupted" | "lane_cleared" | "late" | "logged_out" | "no_answer" | "no_network" | "node_lost" | "not_loadable" | "not_recorded" | "not_started" | "outside_window" | "overlap" | "overloaded" | "postponed" | "raised" | "rate_limited" | "removed" | "request_refused" | "session_stopped" | "silent" | "snoozed" | "stale" | "timed_out" | "unknown_task") | null;
             count: number;
             /** Format: date-time */
             due_at: string;
@@ -3361,7 +3474,7 @@ export interface components {
              * @description What started a run.
              * @enum {string}
              */
-            trigger: "api" | "catch_up" | "manual" | "message" | "schedule";
+            trigger: "api" | "catch_up" | "check_in" | "manual" | "message" | "schedule";
         };
         /**
          * TimingToPreview
@@ -6592,7 +6705,7 @@ export interface operations {
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
                 task?: string | null;
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };
@@ -8083,6 +8196,105 @@ export interface operations {
             };
         };
     };
+    make_badge_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewKey"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeKey"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     disable_schedule: {
         parameters: {
             query?: never;
@@ -8499,6 +8711,105 @@ export interface operations {
             };
         };
     };
+    make_ping_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Percent-encoded; it may hold slashes. */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["NewKey"] | null;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeKey"];
+                };
+            };
+            /** @description Not logged in */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not allowed: the role is too low, or the request comes from another page */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The body is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The Host of the request is not one of this server's names */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A given value is not valid */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many wrong tokens or codes */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The database cannot be reached, or this node is shutting down */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_runs_of_schedule: {
         parameters: {
             query?: {
@@ -8511,7 +8822,7 @@ export interface operations {
                 limit?: number;
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };
@@ -9178,7 +9489,7 @@ export interface operations {
                 limit?: number;
                 /** @description May be repeated. */
                 state?: ("queued" | "running" | "succeeded" | "failed" | "cancelled" | "skipped" | "missed" | "expired" | "superseded")[];
-                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message") | null;
+                trigger?: ("schedule" | "manual" | "catch_up" | "api" | "message" | "check_in") | null;
                 /** @description Due at this time or before it. */
                 until?: string | null;
             };

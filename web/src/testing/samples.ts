@@ -103,6 +103,8 @@ export const sampleSchedule = (changes: Partial<Schedule> = {}): Schedule => ({
   off_note: null,
   next_run_at: "2026-11-17T03:00:00Z",
   next_run_reason: null,
+  fresh_until: null,
+  late: false,
   paused_since: null,
   remaining: null,
   failures: 0,

@@ -13,8 +13,9 @@ from ostinato.api.problems import Problem, problem_of
 from ostinato.api.routes.runs import RunAnswer, run_response
 from ostinato.api.routes.schedules import IfMatch, ScheduleAnswer, expected, schedule_response
 from ostinato.api.segments import Name, routes_of
-from ostinato.api.shapes.schedules import Backfill, Bulk, Disable, Trigger
+from ostinato.api.shapes.schedules import Backfill, Bulk, Disable, NewKey, Trigger
 from ostinato.models.schedule import Revision, Schedule
+from ostinato.service.answers import MadeKey
 from ostinato.service.schedules.backfill import Backfill as BackfillDone
 from ostinato.service.schedules.bulk import do_with_many
 from ostinato.service.services import Services
@@ -93,6 +94,22 @@ async def backfill_schedule(
         schedule.name, body.from_, body.until, all=body.all, dry_run=body.dry_run, version=version
     )
     return json_answer(Zoned(found, schedule.zone), 200 if body.dry_run else 201)
+
+
+@router.post("/api/schedules/{ref}/ping-key", status_code=201)
+async def make_ping_key(ref: Name, services: Served, _: Operator, body: NewKey | None = None) -> MadeKey:
+    """Make the key of the address at which its machine checks in; it is in this answer and nowhere else. 409 if it has
+    one, unless a new one is asked for."""
+    name = (await services.schedules.look(ref)).schedule.name
+    return MadeKey.of(await services.schedules.ping_key(name, new=body is not None and body.new))
+
+
+@router.post("/api/schedules/{ref}/badge-key", status_code=201)
+async def make_badge_key(ref: Name, services: Served, _: Operator, body: NewKey | None = None) -> MadeKey:
+    """Make the key of its badge, a picture of its state that anybody who has the key may see. 409 if it has one, unless
+    a new one is asked for."""
+    name = (await services.schedules.look(ref)).schedule.name
+    return MadeKey.of(await services.schedules.badge_key(name, new=body is not None and body.new))
 
 
 async def _asked(services: Services, ref: str, if_match: str | None) -> tuple[Schedule, Revision | None]:

@@ -16,7 +16,7 @@ from ostinato.service.runs import check_run_key
 __all__ = ["Cancel", "NewRun", "RunQuery", "RunsOfQuery", "State", "Trigger"]
 
 State = Literal["queued", "running", "succeeded", "failed", "cancelled", "skipped", "missed", "expired", "superseded"]
-Trigger = Literal["schedule", "manual", "catch_up", "api", "message"]
+Trigger = Literal["schedule", "manual", "catch_up", "api", "message", "check_in"]
 
 
 class RunsOfQuery(QueryParameters):

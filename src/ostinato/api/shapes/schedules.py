@@ -13,7 +13,7 @@ from ostinato.api.shapes.work import NewWork
 from ostinato.service.schedules.drafts import check_name
 from ostinato.timing import parse_timing
 
-__all__ = ["Backfill", "Bulk", "Disable", "NewSchedule", "ScheduleChanges", "ScheduleQuery", "Trigger"]
+__all__ = ["Backfill", "Bulk", "Disable", "NewKey", "NewSchedule", "ScheduleChanges", "ScheduleQuery", "Trigger"]
 
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -83,6 +83,12 @@ class Trigger(RequestBody):
     """Run the schedule now."""
 
     force: Annotated[bool, Field(description="Even if a run is under way and its overlap policy forbids it.")] = False
+
+
+class NewKey(RequestBody):
+    """A key of a schedule."""
+
+    new: Annotated[bool, Field(description="Another one in the place of the one that it has.")] = False
 
 
 class Backfill(RequestBody):

@@ -32,7 +32,8 @@ def add(
 ) -> None:
     """Add a schedule, or change the one of this name. Doing it twice changes nothing.
 
-    Give what it does with one of --task, --shell, --agent and --http, or with the flag of a package's kind of work.
+    Give what it does with one of --task, --shell, --agent, --http and --check-in, or with the flag of a package's
+    kind of work.
 
     Parameters
     ----------
@@ -92,7 +93,8 @@ def edit(
     """Change a schedule: only the given fields. A new timing also clears what broke it.
 
     A flag of the kind of work that it does changes that part of it, and 'none' removes it; --arg, --env and
-    --header keep the others. With another one of --task, --shell, --agent and --http, its work is replaced.
+    --header keep the others. With another one of --task, --shell, --agent, --http and --check-in, its work is
+    replaced.
 
     Parameters
     ----------

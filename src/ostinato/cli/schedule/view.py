@@ -144,6 +144,7 @@ def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool)
             ("work", work_page(schedule.work)),
             ("policy", policy_line(schedule.policy)),
             ("remaining", None if schedule.remaining is None else str(schedule.remaining)),
+            ("fresh until", _fresh(schedule, zone)),
             ("failures", f"{schedule.failures} in a row" if schedule.failures else None),
             ("owner", schedule.owner),
             ("last run", None if last is None else f"{last.id}, due {full(last.due_at, zone)}: {state_text(last)}"),
@@ -153,3 +154,10 @@ def print_schedule(database: OpenDatabase, schedule: Schedule, *, as_json: bool)
             ("updated", f"{full(schedule.updated_at, zone)}, version {schedule.version}"),
         ]
     )
+
+
+def _fresh(schedule: Schedule, zone: str) -> Cell | None:
+    """Until when it must have succeeded again, if that was asked for."""
+    if schedule.late:
+        return Styled("late: it has not succeeded in time", "red")
+    return None if schedule.fresh_until is None else full(schedule.fresh_until, zone)

@@ -15,7 +15,7 @@ from ostinato.models.policy import DEFAULT, Policy, PolicyOptions, check_key, ma
 from ostinato.models.project import NO_PROJECT, check_project
 from ostinato.models.schedule import ScheduleDraft
 from ostinato.models.session_options import SessionOptions
-from ostinato.models.work import Function, Http, Work, default_policy, work_text
+from ostinato.models.work import CheckIn, Function, Http, Work, default_policy, work_text
 from ostinato.timing import Timing, parse_timing
 from ostinato.timing.text import check_reads_back
 
@@ -112,6 +112,7 @@ def make_draft(spec: ScheduleSpec, zone: str, now: Micros, code: Code) -> Schedu
         next_at=placed.next_at,
         after_finish=placed.after_finish,
         remaining=policy.remaining,
+        fresh_at=None if policy.fresh is None else now + micros_of(policy.fresh),
     )
 
 
@@ -128,6 +129,10 @@ def _fitting(work: Work, policy: Policy) -> Policy:
             "http work says nothing until its answer is there, so silent cannot be watched",
             field="silent",
             hint="give a timeout instead, and silent none",
+        )
+    if policy.ping_url is not None and isinstance(work, CheckIn):
+        raise InvalidInput(
+            "a check-in calls nobody: its machine calls here", field="ping_url", hint="leave out ping_url"
         )
     return _in_turn(work, policy)
 
@@ -217,6 +222,10 @@ def _function(task: str) -> Function:
 
 def policy_for_enqueue(options: Mapping[str, Any], work: Work | None = None) -> Policy:
     """The policy of a run that was asked for directly: lane main, unless its task or its caller says another."""
+    if isinstance(work, CheckIn):
+        raise InvalidInput(
+            "a check-in cannot be run: a machine checks in", field="work", hint="add a schedule with this work"
+        )
     return (
         make_policy(options, _ENQUEUED)
         if work is None

@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from ostinato.clock import Clock, Micros, from_micros, to_micros
 from ostinato.errors import ChecksFailed, Conflict, InvalidInput, NotFound, VersionConflict
 from ostinato.listeners import Listeners
+from ostinato.models.check_in import KeyPurpose
 from ostinato.models.ids import RunId
 from ostinato.models.policy import Overlap, PolicyOptions, check_choice, load_policy
 from ostinato.models.run import Ending, Run, RunFilter, queued_run, stored_work
@@ -25,7 +26,7 @@ from ostinato.models.schedule import (
 )
 from ostinato.models.session import in_turn, with_turn
 from ostinato.models.states import ACTIVE, Cause, Trigger
-from ostinato.models.work import Unreadable
+from ostinato.models.work import Unreadable, why_not_by_hand
 from ostinato.run_log import log_schedules
 from ostinato.service.audit import audited
 from ostinato.service.forecast import times_from
@@ -39,6 +40,7 @@ from ostinato.service.schedules.draft_checks import DraftChecks
 from ostinato.service.schedules.drafts import Code, ScheduleSpec, WorkLike, first_due, make_draft
 from ostinato.service.schedules.edits import edited_spec
 from ostinato.service.schedules.history import History, days_of, first_instant
+from ostinato.service.schedules.keys import ScheduleKey, make_key
 from ostinato.service.schedules.listing import (
     ListedSchedule,
     ScheduleList,
@@ -345,8 +347,9 @@ class ScheduleService:
     async def trigger(self, name: str, *, force: bool = False, version: int | Revision | None = None) -> Run:
         """Run it now, by hand. Refused while a run is active, unless its overlap policy allows it or it is forced."""
         schedule = await self._stored(name, version)
-        if isinstance(schedule.work, Unreadable):
-            raise Conflict(f"schedule {name!r} cannot be triggered: {schedule.work.reason}")
+        if (why_not := why_not_by_hand(schedule.work)) is not None:
+            raise Conflict(f"schedule {name!r} cannot be triggered: {why_not}")
+        assert not isinstance(schedule.work, Unreadable)
         overlap = Overlap.ALLOW if force else schedule.policy.overlap
         now = self._clock.now()
         if overlap is Overlap.CANCEL_RUNNING:
@@ -390,6 +393,8 @@ class ScheduleService:
         overlap policy is allow. With `dry_run` nothing is queued.
         """
         schedule = await self._stored(name, version)
+        if (why_not := why_not_by_hand(schedule.work)) is not None:
+            raise Conflict(f"schedule {name!r} cannot be backfilled: {why_not}")
         now = self._clock.now()
         due = await due_between(schedule, start, until, from_micros(now))
         answered: set[Micros] = set()
@@ -402,6 +407,16 @@ class ScheduleService:
         policy = await self._lanes.settle(schedule.policy)
         runs = backfill_runs(schedule, policy, wanted, now)
         return Backfill(times, await self._store.runs.queue_runs(runs, now), len(due) - len(wanted))
+
+    @audited("schedule.ping_key")
+    async def ping_key(self, name: str, *, new: bool = False) -> ScheduleKey:
+        """Make the key of its ping address, at which its machine checks in; a Conflict if it has one, unless `new`."""
+        return await make_key(self._store, await self._stored(name), KeyPurpose.PING, self._clock.now(), new=new)
+
+    @audited("schedule.badge_key")
+    async def badge_key(self, name: str, *, new: bool = False) -> ScheduleKey:
+        """Make the key of its badge, which can only be looked at; a Conflict if it has one, unless `new`."""
+        return await make_key(self._store, await self._stored(name), KeyPurpose.BADGE, self._clock.now(), new=new)
 
     async def history(self, name: str, days: int = 182) -> History:
         """How its runs of the last days ended, by the day of their due time in its zone."""

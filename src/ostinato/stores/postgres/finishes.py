@@ -100,6 +100,6 @@ def _end_values(ended: Sequence[Finish]) -> tuple[str | None, ...]:
 async def lock_schedules(connection: Connection, ended: Sequence[Finish]) -> None:
     """Take the locks of the schedules that these ends may change, in the order that every node takes them."""
     ids = {finish.schedule_id for finish in ended if finish.schedule_id is not None}
-    failing = {finish.schedule_id for finish in ended if finish.breaks or finish.delete_schedule} & ids
+    written = {one.schedule_id for one in ended if one.breaks or one.delete_schedule or one.fresh is not None} & ids
     if ids:
-        await connection.execute(_LOCK_SCHEDULES, (numbers(ids), numbers(failing)))
+        await connection.execute(_LOCK_SCHEDULES, (numbers(ids), numbers(written)))

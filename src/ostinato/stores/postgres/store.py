@@ -12,6 +12,7 @@ from ostinato.stores.postgres.schedules import PostgresSchedules
 from ostinato.stores.postgres.upkeep import PostgresUpkeep
 from ostinato.stores.postgres.watch import PostgresWatch
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.notifications import Notifications
 from ostinato.stores.sql.projects import Projects
 from ostinato.stores.sql.sessions import Sessions
@@ -35,6 +36,7 @@ class PostgresStore:
         self.nodes = PostgresNodes(self._database)
         self.access = Access(self._database)
         self.notifications = Notifications(self._database)
+        self.check_ins = CheckIns(self._database, PARTS)
         self.upkeep = PostgresUpkeep(self._database)
         self.quarantine = PostgresQuarantine(self._database, PARTS)
 

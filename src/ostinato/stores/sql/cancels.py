@@ -8,6 +8,7 @@ from typing import TypeVar
 from ostinato.clock import Micros
 from ostinato.models.ids import RunId
 from ostinato.models.run import Ending
+from ostinato.models.work import CheckIn
 from ostinato.stores.base import Cancelled
 from ostinato.stores.sql.connection import Connection
 from ostinato.stores.sql.ends import end_queued
@@ -17,6 +18,10 @@ __all__ = ["cancel_now"]
 
 C = TypeVar("C", bound=Connection)
 
+# A check-in is under way on a machine that nobody can tell to stop: it ends as if it still waited.
+_RECALL = f"""
+UPDATE runs SET state = 'queued' WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND kind = '{CheckIn.kind}'
+"""
 _TELL = """
 UPDATE runs SET cause = :cause, cancel = :reason
 WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNING id
@@ -25,6 +30,7 @@ WHERE id = ANY (:ids::bigint[]) AND state = 'running' AND cancel IS NULL RETURNI
 
 async def cancel_now(db: C, parts: Parts[C], ids: Sequence[RunId], ending: Ending, now: Micros) -> Cancelled:
     """End queued runs and ask the nodes of running ones."""
+    await db.run(_RECALL, {"ids": sorted(ids)})
     ended = await end_queued(db, parts, ids, ending, now)
     # Who was asked before keeps the first reason.
     rows = await db.fetch(_TELL, {"ids": sorted(ids), **ending._asdict()})

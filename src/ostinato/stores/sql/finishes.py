@@ -94,6 +94,12 @@ _TRIP = """
 UPDATE schedules SET enabled = FALSE, broken = :broken, version = version + 1, updated_at = :at
 WHERE id = :id AND failures >= :break_after AND enabled
 """
+# What a success of an older policy would shorten stays.
+_FRESHEN = """
+UPDATE schedules AS s SET fresh_at = f.fresh_at
+FROM unnest(:ids::bigint[], :until::bigint[]) f (schedule_id, fresh_at)
+WHERE s.id = f.schedule_id AND (s.fresh_at IS NULL OR s.fresh_at < f.fresh_at)
+"""
 _ENABLED = "SELECT id FROM schedules WHERE id = ANY (:ids::bigint[]) AND enabled"
 _REST = "UPDATE schedules SET next_at = NULL WHERE id = ANY (:ids::bigint[])"
 _DELETE_FINISHED = """
@@ -228,6 +234,7 @@ async def _follow(db: C, parts: Parts[C], ended: Sequence[Finish]) -> list[Sched
     if scheduled:
         broken = await _breaker(db, parts, scheduled)
         await parts.count_from_finish(db, {id: finish.finished_at for id, finish in scheduled})
+        await _freshen(db, scheduled)
     in_session = [(finish.session, finish) for finish in ended if finish.session is not None]
     if in_session:
         for session, finish in in_session:
@@ -238,6 +245,14 @@ async def _follow(db: C, parts: Parts[C], ended: Sequence[Finish]) -> list[Sched
         for (name,) in await db.fetch(_DELETE_FINISHED, {"id": id}):
             await db.run(_NOTE_DELETED, {"at": at, "name": name})
     return broken
+
+
+async def _freshen(db: Connection, scheduled: Sequence[tuple[ScheduleId, Finish]]) -> None:
+    """Schedules that are to succeed in time have done so, and have the same time again."""
+    until = sorted((id, finish.finished_at + finish.fresh) for id, finish in scheduled if finish.fresh is not None)
+    if until:
+        latest = dict(until)
+        await db.run(_FRESHEN, {"ids": list(latest), "until": list(latest.values())})
 
 
 async def _breaker(db: C, parts: Parts[C], scheduled: Sequence[tuple[ScheduleId, Finish]]) -> list[ScheduleId]:

@@ -53,7 +53,8 @@ _LOCK_SCHEDULE = "SELECT id FROM schedules WHERE id = :id FOR NO KEY UPDATE"
 _COUNT_ACTIVE = "SELECT count(*) FROM runs WHERE schedule_id = :id AND state IN ('queued', 'running')"
 _SESSIONS = "SELECT DISTINCT session FROM runs WHERE id = ANY (:ids::bigint[]) AND session IS NOT NULL"
 _STALE = f"""
-{_CLAIM} LEFT JOIN nodes n ON n.id = r.node WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL)
+{_CLAIM} LEFT JOIN nodes n ON n.id = r.node
+WHERE r.state = 'running' AND (n.id IS NULL OR n.lost_at IS NOT NULL) AND r.kind <> 'check_in'
 """
 _TASKS: dict[Dialect, str] = {
     "sqlite": "json_each(n.tasks) t",

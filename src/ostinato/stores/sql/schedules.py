@@ -15,6 +15,7 @@ from ostinato.models.ids import RunId, ScheduleId
 from ostinato.models.incident import SWITCHED_OFF
 from ostinato.models.pause import ends_pause
 from ostinato.models.replanning import Replan
+from ostinato.models.run import Ending
 from ostinato.models.schedule import (
     REMOVED,
     DueSchedule,
@@ -26,9 +27,12 @@ from ostinato.models.schedule import (
     ScheduleSort,
 )
 from ostinato.models.states import Cause
+from ostinato.models.work import CheckIn
 from ostinato.stores.drafts import STORED_COLUMNS, StoredSchedule, load_stored, merged
 from ostinato.stores.rows import DUE_COLUMNS, load_due
-from ostinato.stores.sql import schedule_pages
+from ostinato.stores.schedules import Late
+from ostinato.stores.sql import freshness, schedule_pages
+from ostinato.stores.sql.cancels import cancel_now
 from ostinato.stores.sql.connection import Connection, Database, Values, reading
 from ostinato.stores.sql.ends import wait_for_finish
 from ostinato.stores.sql.given_up import mark_removed
@@ -122,6 +126,11 @@ _LATEST = """
 SELECT max(at) FROM (SELECT max(finished_at) AS at FROM runs WHERE finished_at IS NOT NULL
                      UNION ALL SELECT max(updated_at) FROM schedules) latest
 """
+_AWAITED = f"""
+SELECT id FROM runs
+WHERE schedule_id = ANY (:ids::bigint[]) AND state IN ('queued', 'running') AND kind = '{CheckIn.kind}'
+"""
+_OTHER_WORK = Ending(Cause.CANCELLED, "its schedule does other work now")
 _TRIES = 5
 
 
@@ -215,6 +224,11 @@ class Schedules(Generic[C]):
         values = {**asdict(pause), "id": id, "version": version, "now": now}
         return bool(await self._database.write(lambda db: db.fetch(_PAUSE, values)))
 
+    next_fresh_at = reading(freshness.next_fresh_at)
+
+    async def tell_late(self, now: Micros, limit: int) -> Late:
+        return await self._database.write(lambda db: freshness.tell_late_now(db, now, limit))
+
     async def mark_orphans(self, origin: str, declared: Sequence[str], now: Micros) -> list[str]:
         values = {"origin": origin, "declared": declared, "now": now}
 
@@ -258,6 +272,7 @@ class Schedules(Generic[C]):
             known = [load_stored(row) for row in rows]
             known = await self._end_changed_pauses(db, known, left, now)
             changed = [now_known for one in known if (now_known := merged(one, left.pop(one.name))) is not None]
+            await self._await_no_more(db, known, changed, now)
             if changed:
                 columns = {name: [getattr(one, name) for one in changed] for name in _CHANGED_TYPES}
                 await db.run(_UPDATE, {**columns, "now": now})
@@ -271,6 +286,16 @@ class Schedules(Generic[C]):
                 return
             # Somebody else inserted those meanwhile: they are seen now.
         raise StoreUnavailable(f"the schedule {next(iter(left))!r} keeps being added and removed; it is tried again")
+
+    async def _await_no_more(
+        self, db: C, known: Sequence[StoredSchedule], changed: Sequence[StoredSchedule], now: Micros
+    ) -> None:
+        """Cancel the awaited check-ins of schedules that get other work: nobody would end them."""
+        were = {one.id for one in known if one.kind == CheckIn.kind}
+        ids = [one.id for one in changed if one.id in were and one.kind != CheckIn.kind]
+        if ids:
+            rows = await db.fetch(_AWAITED, {"ids": ids})
+            await cancel_now(db, self._parts, [RunId(id) for (id,) in rows], _OTHER_WORK, now)
 
     async def _end_changed_pauses(
         self, db: C, known: list[StoredSchedule], drafts: dict[str, ScheduleDraft], now: Micros

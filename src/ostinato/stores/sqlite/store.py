@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ostinato.stores.sql.access import Access
+from ostinato.stores.sql.check_ins import CheckIns
 from ostinato.stores.sql.lanes import Lanes
 from ostinato.stores.sql.notifications import Notifications
 from ostinato.stores.sql.projects import Projects
@@ -33,6 +34,7 @@ class SqliteStore:
         self.nodes = SqliteNodes(self._database)
         self.access = Access(self._database)
         self.notifications = Notifications(self._database)
+        self.check_ins = CheckIns(self._database, PARTS)
         self.upkeep = SqliteUpkeep(self._database)
         self.quarantine = SqliteQuarantine(self._database, PARTS)
 

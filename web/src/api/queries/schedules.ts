@@ -187,6 +187,14 @@ export function useTrigger() {
   });
 }
 
+/** The key of its ping address, in the place of the one that it has if it is to be a new one. */
+export function usePingKey(ref: string) {
+  return useMutation({
+    mutationFn: (isNew: boolean) =>
+      dataOf(api.POST("/api/schedules/{ref}/ping-key", { params: at(ref), body: { new: isNew } })),
+  });
+}
+
 export function useBackfill(ref: string) {
   const cache = useQueryClient();
   const mutationFn = useIntent((wanted: Backfill, headers) =>

@@ -56,6 +56,7 @@ export function WorkSection({ work, kinds, onChange, errors }: Props) {
     },
     { id: "http", label: "HTTP", content: <Http work={work} bind={bind} onChange={onChange} errors={errors} /> },
     { id: "function", label: "Task", content: <Task work={work} bind={bind} /> },
+    { id: "check_in", label: "Check-in", content: <CheckIn bind={bind} /> },
     ...kinds.map((kind) => ({
       id: kind.name,
       label: kind.label,
@@ -180,6 +181,23 @@ function Agent({ bind, open }: { bind: Bind; open: boolean }) {
         <TextArea label="System prompt" className="sm:col-span-2" {...bind("system")} />
         <TextArea label="Environment" mono hint={ENVIRONMENT} className="sm:col-span-2" {...bind("env")} />
       </More>
+    </Column>
+  );
+}
+
+function CheckIn({ bind }: { bind: Bind }) {
+  return (
+    <Column>
+      <p className="text-sm text-muted">
+        A machine does the work by itself, such as from its own crontab, and calls the ping address of this schedule, which
+        its page makes.
+      </p>
+      <TextField
+        label="Late after"
+        placeholder="10m"
+        hint="How long after its due time it may check in."
+        {...bind("late_after")}
+      />
     </Column>
   );
 }

@@ -19,6 +19,7 @@ const WORK: Record<string, string[]> = {
   ],
   http: ["method", "url", "body", "headers", "expect"],
   function: ["task", "args", "kwargs"],
+  check_in: ["late_after"],
 };
 
 /** Only those that are there for this kind of work: an error at a hidden field would not be seen. */

@@ -108,6 +108,15 @@ describe("an edit", () => {
     expect(changeRequest(moved, call).body.work).toEqual({ kind: "http", method: "GET", url: "http://b", headers });
   });
 
+  it("sends a check-in with how long it may take, if that is said", () => {
+    const work = { kind: "check_in", late_after: "30m" } as Schedule["work"];
+    const known = valuesOf({ ...schedule, work });
+    const changed = { ...known, work: { ...known.work, late_after: "" } };
+    expect(changeRequest(changed, known).body.work).toEqual({ kind: "check_in" });
+    const later = { ...known, work: { ...known.work, late_after: " 1h " } };
+    expect(changeRequest(later, known).body.work).toEqual({ kind: "check_in", late_after: "1h" });
+  });
+
   it("takes quotes that are no JSON for what they are", () => {
     const values = { ...before, work: { ...before.work, env: 'A="two\\nlines"\nB="a" and "b"\nC=say "hi"' } };
     expect(changeRequest(values, before).body.work).toMatchObject({

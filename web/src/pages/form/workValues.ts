@@ -31,6 +31,7 @@ export interface WorkValues extends AddedValues {
   task: string;
   args: string;
   kwargs: string;
+  late_after: string;
 }
 
 export const NEW_WORK: WorkValues = {
@@ -62,6 +63,7 @@ export const NEW_WORK: WorkValues = {
   task: "",
   args: "",
   kwargs: "",
+  late_after: "",
 };
 
 const text = (value: string | number | null): string => (value === null ? "" : String(value));
@@ -114,6 +116,8 @@ export function workValues(work: Work, kinds: readonly Kind[]): WorkValues {
         args: work.args.length === 0 ? "" : json(work.args),
         kwargs: Object.keys(work.kwargs).length === 0 ? "" : json(work.kwargs),
       };
+    case "check_in":
+      return { ...NEW_WORK, kind: "check_in", late_after: work.late_after };
     case "unreadable":
       return NEW_WORK;
     default:
@@ -201,6 +205,8 @@ export function workRequest(values: WorkValues, errors: LocalErrors): NewWork {
         ...(kwargs !== undefined && { kwargs: kwargs as Record<string, unknown> }),
       };
     }
+    case "check_in":
+      return { kind: "check_in", ...(values.late_after.trim() !== "" && { late_after: values.late_after.trim() }) };
     default:
       throw new Error(`nobody described ${values.kind} work`);
   }

@@ -10,6 +10,7 @@ const TRIGGERS: Record<Run["trigger"], string> = {
   catch_up: "catch-up after downtime",
   api: "a request",
   message: "a message",
+  check_in: "a machine that checked in",
 };
 
 function triggerText(trigger: Run["trigger"]): string {

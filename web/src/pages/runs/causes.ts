@@ -17,6 +17,7 @@ const KNOWN: Record<Cause, true> = {
   downtime: true,
   outside_window: true,
   expired: true,
+  late: true,
   raised: true,
   aborted: true,
   crashed: true,

@@ -24,6 +24,7 @@ export const TRIGGERS: readonly { value: Trigger; label: string }[] = [
   { value: "catch_up", label: "catch-up" },
   { value: "api", label: "api" },
   { value: "message", label: "message" },
+  { value: "check_in", label: "check-in" },
 ];
 
 export const NO_FILTERS = Object.fromEntries(RUN_FILTERS.map((name) => [name, ""])) as RunFilters;

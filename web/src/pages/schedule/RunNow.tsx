@@ -30,7 +30,7 @@ export function RunNow({ schedule }: { schedule: Schedule }) {
       <Button
         variant="primary"
         icon="play"
-        why={may.reason}
+        why={schedule.work.kind === "check_in" ? "A machine does its work, and checks in." : may.reason}
         busy={trigger.isPending}
         onClick={() =>
           trigger.mutate(

@@ -42,6 +42,30 @@ describe("the page of a schedule", () => {
     expect(await screen.findByText("1 run on 1 day; nothing failed.")).toBeTruthy();
   });
 
+  it("says that it is late", async () => {
+    const late = { ...schedule, late: true, policy: { ...schedule.policy, fresh: "26h" } };
+    stubServer({ ...answers, "GET /api/schedules/backup": late });
+    open();
+    expect(await screen.findByText("Late: it has not succeeded within 26h.")).toBeTruthy();
+  });
+
+  it("of a check-in makes its ping address, and another one only if that is meant", async () => {
+    const asked = stubServer({
+      ...answers,
+      "GET /api/schedules/backup": { ...schedule, work: { kind: "check_in", late_after: "30m" } },
+      "POST /api/schedules/backup/ping-key": ({ body }: Asked) =>
+        (body as { new: boolean }).new
+          ? { schedule: "backup", purpose: "ping", key: "second", path: "/ping/second" }
+          : problem(409, "it has one"),
+    });
+    open();
+    expect(await screen.findByText(/It is late after 30m/)).toBeTruthy();
+    await userEvent.click(screen.getByRole("button", { name: "Make its ping address" }));
+    await userEvent.click(await screen.findByRole("button", { name: "Make another" }));
+    expect(await screen.findByText(/\/ping\/second$/)).toBeTruthy();
+    expect(asked.filter((each) => each.path.endsWith("/ping-key")).length).toBe(2);
+  });
+
   it("that is off says why and is enabled from there", async () => {
     const asked = stubServer({
       ...answers,

@@ -20,6 +20,7 @@ import { reasonText, stateLook } from "../schedules/scheduleState";
 import { type Turning, useTurning } from "../schedules/useTurning";
 import { BrokenBanner } from "./BrokenBanner";
 import { HistoryCard } from "./HistoryCard";
+import { PingAddress } from "./PingAddress";
 import { PolicyCard } from "./PolicyCard";
 import { RecentRuns } from "./RecentRuns";
 import { RunsDialog } from "./RunsDialog";
@@ -70,6 +71,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
       />
       <div className="flex flex-col gap-4">
         {schedule.broken !== null && <BrokenBanner schedule={schedule} turning={turning} />}
+        {schedule.late && <Banner tone="bad" title={`Late: it has not succeeded within ${schedule.policy.fresh}.`} />}
         <Held schedule={schedule} turning={turning} />
         <div className="grid grid-cols-[minmax(0,1fr)] gap-4 xl:grid-cols-[minmax(0,1fr)_22rem]">
           <div className="flex min-w-0 flex-col gap-4">
@@ -80,6 +82,7 @@ function Loaded({ schedule }: { schedule: Schedule }) {
             <Upcoming schedule={schedule} />
             <Card title="Work">
               <WorkView work={schedule.work} />
+              {schedule.work.kind === "check_in" && <PingAddress schedule={schedule.name} />}
             </Card>
             <PolicyCard schedule={schedule} />
             <Card title="Details">
@@ -151,6 +154,7 @@ function Details({ schedule }: { schedule: Schedule }) {
     ["Owner", schedule.owner],
     ["Note", schedule.note],
     ["Runs left", schedule.remaining],
+    ["Fresh until", schedule.fresh_until && <Time key="fresh" at={schedule.fresh_until} zone={schedule.zone} />],
     ["Failures in a row", schedule.failures > 0 ? schedule.failures : null],
     ["Created", <Time key="created" at={schedule.created_at} zone={schedule.zone} />],
     ["Changed", <Time key="changed" at={schedule.updated_at} zone={schedule.zone} />],

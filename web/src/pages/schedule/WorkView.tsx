@@ -10,6 +10,7 @@ const KINDS: Record<Work["kind"], { label: string; icon: IconName }> = {
   agent: { label: "Agent", icon: "bolt" },
   http: { label: "HTTP", icon: "send" },
   function: { label: "Task", icon: "gear" },
+  check_in: { label: "Check-in", icon: "check" },
   unreadable: { label: "Unreadable", icon: "alert" },
 };
 
@@ -84,6 +85,8 @@ function Body({ work }: { work: Work }) {
     }
     case "function":
       return <Code text={callText(work.task, work.args, work.kwargs)} />;
+    case "check_in":
+      return <p className="text-sm">A machine does the work and checks in. It is late after {work.late_after}.</p>;
     case "unreadable":
       return (
         <>
