@@ -22,6 +22,8 @@ from ostinato.models.run import RunFilter
 from ostinato.models.schedule import ScheduleFilter, ScheduleSort, ScheduleState
 from ostinato.models.states import RunState, Trigger
 from ostinato.stores.sql.changes import changes_since
+from ostinato.stores.sql.deliveries import counts
+from ostinato.stores.sql.incidents import interests
 from ostinato.stores.sql.overview import count_runs, late_runs, list_runs, runs_between, tally_ended
 from ostinato.stores.sql.schedule_pages import list_rows, recent_runs, scheduled_tasks
 from ostinato.stores.sqlite.query import Connection, drive, fetch
@@ -169,6 +171,36 @@ async def test_a_long_list_makes_no_page_of_it_dearer(store: SqliteStore) -> Non
     before = steps_of(store, of_schedules())
     await put_many(store, [draft(f"t{number:05d}", next_at=NOW + number * MINUTE) for number in range(3000)])
     assert dearer(before, steps_of(store, of_schedules())) == {}
+
+
+def of_notifications() -> dict[str, Reading]:
+    """What each node asks several times a second, and what metrics ask."""
+    return {"interests": drive(interests), "counts": drive(counts)}
+
+
+async def add_deliveries(store: SqliteStore, number: int, state: str) -> None:
+    await raw(
+        store,
+        f"WITH RECURSIVE g (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM g WHERE i < {number}) "
+        "INSERT INTO deliveries (key, at, channel, kind, subject, state, ready_at, message) "
+        f"SELECT 'k' || i, {NOW}, 'phone', 'failed', 'job', '{state}', {NOW}, 'k' FROM g",
+    )
+
+
+async def test_a_long_log_of_deliveries_makes_no_look_for_new_ones_dearer(store: SqliteStore) -> None:
+    await add_deliveries(store, 20, "pending")
+    await add_deliveries(store, 2, "sending")
+    before = steps_of(store, of_notifications())
+    await add_deliveries(store, 5000, "sent")
+    assert dearer(before, steps_of(store, of_notifications())) == {}
+
+
+async def test_a_look_at_ten_times_as_many_deliveries_takes_no_more_than_ten_times_as_long(store: SqliteStore) -> None:
+    await add_deliveries(store, 300, "pending")
+    before = steps_of(store, of_notifications())
+    await add_deliveries(store, 2700, "pending")
+    after = steps_of(store, of_notifications())
+    assert {name: after[name] for name in after if after[name] > 12 * before[name] + 5} == {}
 
 
 async def test_the_count_of_steps_sees_a_scan(store: SqliteStore) -> None:

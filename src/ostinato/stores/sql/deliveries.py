@@ -62,7 +62,8 @@ WHERE channel = :channel AND state = 'pending' AND message IS NULL AND ready_at 
 """
 _COUNT_INCIDENTS = "SELECT kind, count(*) FROM incidents WHERE closed_at IS NULL GROUP BY kind"
 _COUNT_DELIVERIES = """
-SELECT channel, state, count(*) FROM deliveries WHERE state IN ('pending', 'sending') GROUP BY channel, state
+SELECT channel, state, count(*) FROM deliveries WHERE state = 'pending' GROUP BY channel, state
+UNION ALL SELECT channel, state, count(*) FROM deliveries WHERE state = 'sending' GROUP BY channel, state
 """
 # A process that is gone may have sent what it had: it is sent again, as it was.
 _TAKE_OVER = """
@@ -96,9 +97,8 @@ _TAKE = """
 UPDATE deliveries SET state = 'sending', node = :node, message = :message
 WHERE channel = :channel AND state = 'pending' AND (id = ANY (:ids::bigint[]) OR message = :message)
 """
-_OF_MESSAGES = (
-    f"SELECT {COLUMNS} FROM deliveries d WHERE d.message = ANY (:keys::text[]) AND d.state = 'sending' ORDER BY d.id"
-)
+# Not in the order of their ids: SQLite would go through all deliveries there are.
+_OF_MESSAGES = f"SELECT {COLUMNS} FROM deliveries d WHERE d.message = ANY (:keys::text[]) AND d.state = 'sending'"
 _SETTLE = """
 UPDATE deliveries SET state = :state, attempts = attempts + :tried, sent_at = :sent_at, error = :error, node = NULL
 WHERE id = ANY (:ids::bigint[]) AND state = 'sending' AND node = :node RETURNING id
@@ -142,7 +142,7 @@ async def claim_deliveries(db: Connection, node: NodeId, now: Micros, busy: Sequ
             keys.add(key)
     if not keys:
         return []
-    rows = await db.fetch(_OF_MESSAGES, {"keys": sorted(keys)})
+    rows = sorted(await db.fetch(_OF_MESSAGES, {"keys": sorted(keys)}))
     parcels: dict[str, list[Delivery]] = {}
     for delivery in map(load_delivery, rows):
         parcels.setdefault(delivery.message or delivery.key, []).append(delivery)

@@ -65,7 +65,7 @@ SELECT (SELECT min(at) FROM (
                             ELSE d.ready_at END) AS at
             FROM deliveries d LEFT JOIN channels c ON c.name = d.channel
             WHERE d.state = 'pending'
-              AND NOT EXISTS (SELECT 1 FROM deliveries s WHERE s.channel = d.channel AND s.state = 'sending')
+              AND d.channel NOT IN (SELECT s.channel FROM deliveries s WHERE s.state = 'sending')
             UNION ALL
             SELECT min(d.ready_at) FROM deliveries d
             WHERE d.state = 'sending' AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = d.node AND lost_at IS NULL)

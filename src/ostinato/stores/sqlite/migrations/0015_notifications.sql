@@ -72,7 +72,8 @@ CREATE TABLE deliveries (
     sent_at     INTEGER,
     error       TEXT
 ) STRICT;
-CREATE INDEX deliveries_open ON deliveries (channel, ready_at) WHERE state IN ('pending', 'sending');
+CREATE INDEX deliveries_pending ON deliveries (channel, ready_at) WHERE state = 'pending';
+CREATE INDEX deliveries_sending ON deliveries (channel) WHERE state = 'sending';
 CREATE INDEX deliveries_sent ON deliveries (channel, sent_at) WHERE state = 'sent';
 CREATE INDEX deliveries_incident ON deliveries (incident_id) WHERE incident_id IS NOT NULL;
 CREATE INDEX deliveries_at ON deliveries (at);
