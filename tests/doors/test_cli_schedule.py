@@ -41,6 +41,8 @@ def test_adding_twice_changes_nothing_and_says_so(cli: CommandLine) -> None:
 
 
 def test_every_policy_flag_reaches_the_schedule(cli: CommandLine) -> None:
+    for channel in ("ops", "me"):
+        cli.ok("notify", "add", channel, "json://hooks.example")
     cli.ok(
         "schedule", "add", "a", "every 5m", "--task", "hello", "--overlap", "queue_one", "--catch-up", "all",
         "--catch-up-window", "2h", "--retry", "5,base=1s,longest=1m,spread=0.5,covers=start", "--timeout", "90s",

@@ -227,6 +227,7 @@ def test_another_kind_of_work_replaces_what_was_there(cli: CommandLine) -> None:
 
 
 def test_edit_changes_parts_of_gate_and_budget_and_takes_them_away(cli: CommandLine) -> None:
+    cli.ok("notify", "add", "ops", "json://hooks.example")
     _added(cli, "--shell", "true", "--gate", "./a", "--gate-timeout", "5s", "--budget", "per_day_usd=5,per_day_runs=9",
            "--notify", "ops", "--check", "disk", "--disabled")  # fmt: skip
     policy = _edited(cli, "--gate", "./b", "--budget", "per_day_usd=6")["policy"]
@@ -258,6 +259,7 @@ def test_the_work_is_listed_where_there_is_room(cli: CommandLine, monkeypatch: p
 
 
 def test_a_schedule_shows_its_work_and_policy_in_words(cli: CommandLine) -> None:
+    cli.ok("notify", "add", "ops", "json://hooks.example")
     _added(cli, "--http", "POST", "https://a.example", "--header", "X: 1", "--gate", "./a b", "--notify", "ops",
            "--budget", "per_run_usd=1.5,per_day_runs=20")  # fmt: skip
     shown = " ".join(cli.ok("schedule", "show", "a").out.split())
