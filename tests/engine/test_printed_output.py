@@ -14,6 +14,7 @@ import pytest
 
 from ostinato import Ostinato, current_run
 from ostinato.engine.node import Engine
+from ostinato.execution.output_capture import output_capture
 from ostinato.testing import drain
 from tests.engine import process_tasks
 from tests.engine.conftest import PATIENCE
@@ -133,6 +134,7 @@ def test_the_streams_are_as_before_when_the_last_engine_has_stopped(
     memory_app: Ostinato, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, after = io.StringIO(), io.StringIO()
+    monkeypatch.setattr(output_capture, "_users", set())  # whatever engines other tests have left behind
     monkeypatch.setattr(sys, "stdout", before)
     memory_app.start()
     assert sys.stdout is not before

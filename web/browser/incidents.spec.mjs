@@ -52,7 +52,7 @@ await scenario(async ({ page, logIn, cli }) => {
   await page.getByRole("button", { name: "Run again" }).click();
   await dialog.getByText("Run 1 failed run again?").waitFor();
   await dialog.getByRole("button", { name: "Run again" }).click();
-  await page.getByText("1 run is queued").waitFor();
+  await page.getByText("1 run is queued", { exact: true }).waitFor();
   await row.getByText("2 times").waitFor();
   await cli("schedule", "edit", "nightly", "--shell", "true");
   await cli("schedule", "trigger", "nightly");

@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TextIO
+from weakref import WeakSet
 
 from ostinato.execution.context import RunContext, current_context
 from ostinato.logs import NAMED
@@ -31,7 +32,7 @@ class OutputCapture:
     """The streams of this process, while an engine of it is open."""
 
     def __init__(self) -> None:
-        self._users: set[object] = set()
+        self._users: WeakSet[object] = WeakSet()
         self._lock = threading.Lock()
         self._is_logging_heard = False
         self.passes_on = True
