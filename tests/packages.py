@@ -16,7 +16,7 @@ from types import ModuleType
 from ostinato.api import redaction
 from ostinato.execution.executors import of_kinds
 from ostinato.models import installed_kinds, work
-from ostinato.service import answers
+from ostinato.service import answers, kind_answers
 
 __all__ = ["ECHO", "GUIDE", "forgotten", "guide_package", "installed", "leave"]
 
@@ -90,10 +90,10 @@ def forgotten() -> None:
     """What this process knows of packages is looked for anew."""
     installed_kinds._kept.clear()
     answers.added_work.cache_clear()
-    answers.kind_answers.cache_clear()
+    kind_answers.kind_answers.cache_clear()
     of_kinds.load_functions.cache_clear()
     redaction._kind_of.cache_clear()
-    for name in set(work._DECODERS) - {"function", "shell", "agent", "http"}:
+    for name in set(work._DECODERS) - {"function", "shell", "agent", "http", "check_in"}:
         del work._DECODERS[name]
 
 

@@ -22,6 +22,7 @@ from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.work_kinds import FieldForm, Work, WorkField, WorkKind
 from ostinato.models.work_values import OUR_KINDS, Unreadable
 from ostinato.service import answers
+from ostinato.service.kind_answers import kind_answers
 from tests.packages import installed, leave
 
 SECRETS = """
@@ -210,5 +211,5 @@ def test_a_default_that_is_not_json_hides_no_other_form(tmp_path: Path) -> None:
     source = SECRETS.replace('token: Secret = ""\n\n    def', "token: Secret = print\n\n    def")
     entries = [f"{name} = ostinato_secrets:{name}" for name in ("first", "strict")]
     with installed(leave(tmp_path / "packages", "ostinato_secrets", source, *entries)):
-        names = [kind.name for kind in answers.kind_answers().items]
+        names = [kind.name for kind in kind_answers().items]
     assert names == ["function", "shell", "agent", "http", "check_in", "first"]

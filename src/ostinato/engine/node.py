@@ -72,18 +72,7 @@ class Engine:
         tuning = settings.tuning
         self.fence = Fence(lease, self._beat_now, self._fenced, self._unfenced, tuning)
         self.runner.may_begin = self.fence.wait
-        self.dispatcher = Dispatcher(
-            store.runs,
-            self.runner,
-            clock,
-            self.id,
-            settings.slots,
-            self.quarantine,
-            Admission(store.sessions, registry.throttle, self.runner, clock),
-            self.statistics,
-            self.fence.admits,
-            announcer,
-        )
+        self.dispatcher = self._new_dispatcher()
         self.monitor = LoopMonitor()
         self.ticker = self._new_ticker()
         self.reconciler = Reconciler(store.runs, clock, self.runner, self.dispatcher, self.recorder)
@@ -91,17 +80,7 @@ class Engine:
         self.rescuer = Rescuer(
             store, clock, lease, lambda: self.id, self._look, self.quarantine, self.statistics, announcer
         )
-        self.direct = DirectRuns(
-            store.runs,
-            self.runner,
-            clock,
-            lambda: self.id,
-            self.fence,
-            self.reconciler,
-            self.rescuer,
-            registry.throttle,
-            announcer,
-        )
+        self.direct = self._new_direct()
         self.spool = Spool(store.runs, spool_prefix(settings), announcer)
         self.pruner = Pruner(store.upkeep, clock, self.quarantine)
         self.freshness = FreshnessKeeper(store, clock, self.quarantine, announcer)
@@ -123,6 +102,33 @@ class Engine:
         """How many runs were stopped because the lease could not be renewed."""
         self._jump: dict[str, Any] | None = None
         """By how many seconds the clock was set last, and when."""
+
+    def _new_dispatcher(self) -> Dispatcher:
+        return Dispatcher(
+            self.store.runs,
+            self.runner,
+            self.clock,
+            self.id,
+            self.settings.slots,
+            self.quarantine,
+            Admission(self.store.sessions, self.registry.throttle, self.runner, self.clock),
+            self.statistics,
+            self.fence.admits,
+            self.announcer,
+        )
+
+    def _new_direct(self) -> DirectRuns:
+        return DirectRuns(
+            self.store.runs,
+            self.runner,
+            self.clock,
+            lambda: self.id,
+            self.fence,
+            self.reconciler,
+            self.rescuer,
+            self.registry.throttle,
+            self.announcer,
+        )
 
     def _new_ticker(self) -> Ticker:
         return Ticker(

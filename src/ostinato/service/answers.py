@@ -18,7 +18,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from ostinato.models import work
 from ostinato.models.access import AuditEntry, Role, Token
 from ostinato.models.incident import Incident as IncidentModel
-from ostinato.models.installed_kinds import added_kinds, installed_kinds
+from ostinato.models.installed_kinds import added_kinds
 from ostinato.models.kind_parts import of_each_kind
 from ostinato.models.lane import Lane as LaneModel
 from ostinato.models.node import Node as NodeModel
@@ -29,7 +29,7 @@ from ostinato.models.quarantine import BadRow, Quarantined
 from ostinato.models.run import Run as RunModel
 from ostinato.models.schedule import RecentRun
 from ostinato.models.schedule import Schedule as ScheduleModel
-from ostinato.models.work_kinds import FieldForm, WorkKind, line_of
+from ostinato.models.work_kinds import WorkKind, line_of
 from ostinato.service.incidents import IncidentDetail as IncidentDetailModel
 from ostinato.service.schedules.keys import ScheduleKey
 from ostinato.service.tasks import TaskUse
@@ -47,9 +47,6 @@ __all__ = [
     "HttpWork",
     "IncidentDetail",
     "IncidentPage",
-    "Kind",
-    "KindField",
-    "KindList",
     "Lane",
     "Line",
     "Lines",
@@ -76,7 +73,6 @@ __all__ = [
     "answer_of",
     "camel",
     "incident_answer",
-    "kind_answers",
     "line_answer",
     "node_answer",
     "quarantined_answer",
@@ -225,68 +221,6 @@ def _added_answer(kind: WorkKind) -> type[Answer]:
 def camel(name: str) -> str:
     """`copy_file` as a class is called."""
     return "".join(part.capitalize() for part in name.split("_"))
-
-
-class KindField(Answer):
-    """A field of a kind of work."""
-
-    name: str
-    label: str
-    help: str
-    form: FieldForm
-    """How it is written."""
-    required: bool
-    nullable: bool
-    default: Any
-    secret: bool
-    """Values may be references to secrets: env:NAME, file:PATH."""
-    choices: list[str]
-    has_numbers: bool
-    """Those of its texts that are digits are numbers."""
-
-
-class Kind(Answer):
-    """A kind of work, and its fields."""
-
-    name: str
-    label: str
-    help: str
-    added: bool
-    """A package adds it; the fields of the others are as their schemas say."""
-    needs_admin: bool
-    """Only an admin may create or change such work."""
-    timeout: str | None
-    """How long an attempt may take, unless its policy says otherwise."""
-    fields: list[KindField]
-
-
-class KindList(Answer):
-    """Every kind of work."""
-
-    items: list[Kind]
-
-
-@cache
-def kind_answers() -> KindList:
-    """Every kind of work, as a form needs it."""
-    return KindList([*of_each_kind(_kind_answer, "form", installed_kinds()).values()])
-
-
-def _kind_answer(kind: WorkKind) -> Kind:
-    told = [
-        KindField.of(
-            one,
-            help=one.about.help,
-            secret=one.about.secret,
-            required=one.is_required and one.about.standard is None,
-            default=one.about.standard if one.is_required else one.default,
-            nullable=one.is_nullable,
-        )
-        for one in kind.fields
-    ]
-    made = Kind.of(kind, label=kind.title, added=kind.name in added_kinds(), fields=told)
-    msgspec.json.encode(made)  # raises where it could not be told
-    return made
 
 
 @answer_of(RunModel, "waiting")

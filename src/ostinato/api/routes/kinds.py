@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ostinato.api.access import Viewer
 from ostinato.api.segments import routes_of
-from ostinato.service.answers import KindList, kind_answers
+from ostinato.service.kind_answers import KindList, kind_answers
 
 __all__ = ["router"]
 
