@@ -12,6 +12,7 @@ from bench.cases.lateness import lateness
 from bench.cases.rest import rest
 from bench.cases.sessions import sessions
 from bench.cases.shell import shell
+from bench.cases.telling import telling
 from bench.cases.throughput import postgres_async, sqlite_async, sqlite_sync
 from bench.measure import Case, Options, Place
 
@@ -29,5 +30,6 @@ CASES: dict[str, Callable[[Place, Options], Case]] = {
     "http": http,
     "rest": rest,
     "flood": flood,
+    "telling": telling,
 }
-NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "interrupt", "rest", "flood"}
+NEEDS_SERVER = {"postgres-async", "lateness", "idle", "sessions", "interrupt", "rest", "flood", "telling"}

@@ -38,6 +38,9 @@ def worker(asked: dict[str, Any]) -> None:
     """A node, and nothing else."""
     app = make_app(asked["db"], asked["lane"])
     make_task(app, asked["kind"])
+    if asked.get("rules"):
+        app.notifications.add("hook", "json://hooks.example")
+        app.notifications.add_rule("hook")
     app.start()
     tell(ready=True)
     wait_for_end()

@@ -1,0 +1,56 @@
+"""What it costs that people are to be told: no-op runs with a rule for everything that goes wrong, and without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bench.environments import OURS
+from bench.measure import Case, Figures, Options, Place, Row
+from bench.processes import Program, ask
+
+__all__ = ["telling"]
+
+MUST = 0.98
+NOTES = (
+    "Process layout and clock as for `sqlite-async`. With rules: a channel, and a rule that tells it of everything "
+    "that fails, breaks, is missed, is late or recovers; nothing of that happens. Without: neither.",
+)
+
+
+def telling(place: Place, options: Options) -> Case:
+    """With and without a rule, in turn, on both databases."""
+
+    def run(kind: str, rules: bool) -> Callable[[], Figures]:
+        def measured() -> Figures:
+            with place.fresh_database(kind) as db:
+                asked = {"db": db, "kind": "async", "lane": 100, "n": options.n, "warm_up": 500, "rules": rules}
+                with Program(OURS, "noop_ostinato", {**asked, "role": "worker"}, place.log) as worker:
+                    worker.answer(60)
+                    return ask(OURS, "noop_ostinato", {**asked, "role": "producer"}, place.log)
+
+        return measured
+
+    contenders = {
+        f"{kind} {how}": run(kind, rules)
+        for kind in ("sqlite", "postgres")
+        for how, rules in (("with rules", True), ("without", False))
+    }
+    title = f"{options.n:,} no-op async runs, with a rule for what goes wrong and without one"
+    return Case("telling", title, contenders, _rows, NOTES)
+
+
+def _rows(medians: Mapping[str, Figures]) -> list[Row]:
+    found = []
+    for kind in ("sqlite", "postgres"):
+        rules, without = medians[f"{kind} with rules"]["rate"], medians[f"{kind} without"]["rate"]
+        found.append(
+            Row(
+                f"runs per second, {kind}",
+                f"{rules:,.0f}",
+                f"without rules {without:,.0f}",
+                f"{rules / without:.3f}×",
+                f"≥ {MUST:g}×",
+                rules / without >= MUST,
+            )
+        )
+    return found
