@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ostinato import Agent, Ostinato, RunHandle
 from tests.browser import shop, shop_agent
+from tests.browser.message_picture import message_html
 from tests.browser.scenario import play
 from tests.browser.seed import ZONE, fill_shop
 from tests.browser.server import Server
@@ -61,6 +62,7 @@ def take_screenshots(folder: Path) -> None:
         converse(folder)
         token = server.cli("token", "add", "ada", "--role", "admin").split()[-1]
         pictures = {"SCREENSHOT_FOLDER": str(IMAGES), "SCREENSHOT_RUN": run, "SCREENSHOT_TOKEN": token}
+        pictures["SCREENSHOT_MESSAGE"] = message_html()
         play("screenshots", server, folder / "browser", **pictures)
 
 

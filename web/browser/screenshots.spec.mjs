@@ -58,6 +58,8 @@ await scenario(async ({ page: first, context }) => {
     }
     await other.close();
   }
+  await first.setContent(process.env.SCREENSHOT_MESSAGE);
+  await first.screenshot({ path: join(IMAGES, "message.png"), clip: { x: 0, y: 0, width: 448, height: 330 } });
 });
 
 async function fillForm(page) {
