@@ -265,4 +265,4 @@ def test_what_is_wrong_with_a_field_is_said_in_our_words(operator: Client) -> No
     found = {one["field"]: one["message"] for one in operator.post("/api/schedules", body).json()["errors"]}
     assert found == {"timing": "it is missing", "work.task": "it is empty", "extra": "there is no such field"}
     (wrong,) = operator.post("/api/schedules", {**body, "work": {"kind": "rocket"}}).json()["errors"][1:2]
-    assert wrong["message"] == "'kind' is one of 'function', 'shell', 'agent', 'http'"
+    assert wrong["message"] == "'kind' is one of 'function', 'shell', 'agent', 'http', 'check_in'"

@@ -327,7 +327,7 @@ def test_a_package_that_asks_for_the_kinds_while_it_is_loaded_gets_ours(
     source = f"from ostinato.models.installed_kinds import installed_kinds\nknown = list(installed_kinds())\n{ECHO}"
     with installed(leave(tmp_path / "packages", "ostinato_echo", source)):
         assert list(added_kinds()) == ["echo"]
-        assert sys.modules["ostinato_echo"].known == ["function", "shell", "agent", "http"]
+        assert sys.modules["ostinato_echo"].known == ["function", "shell", "agent", "http", "check_in"]
     assert caplog.text == ""
 
 
@@ -422,7 +422,7 @@ async def _counted(engine: Engine) -> dict[str, Any]:
     return counted
 
 
-def test_without_packages_there_are_the_four(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_packages_there_are_the_five() -> None:
     forgotten()
-    assert list(installed_kinds()) == ["function", "shell", "agent", "http"]
+    assert list(installed_kinds()) == ["function", "shell", "agent", "http", "check_in"]
     assert not broken_kinds()

@@ -96,7 +96,7 @@ async def backfill_schedule(
     return json_answer(Zoned(found, schedule.zone), 200 if body.dry_run else 201)
 
 
-@router.post("/api/schedules/{ref}/ping-key", status_code=201)
+@router.post("/api/schedules/{ref}/ping-key", status_code=201, responses=problems(409))
 async def make_ping_key(ref: Name, services: Served, _: Operator, body: NewKey | None = None) -> MadeKey:
     """Make the key of the address at which its machine checks in; it is in this answer and nowhere else. 409 if it has
     one, unless a new one is asked for."""
@@ -104,7 +104,7 @@ async def make_ping_key(ref: Name, services: Served, _: Operator, body: NewKey |
     return MadeKey.of(await services.schedules.ping_key(name, new=body is not None and body.new))
 
 
-@router.post("/api/schedules/{ref}/badge-key", status_code=201)
+@router.post("/api/schedules/{ref}/badge-key", status_code=201, responses=problems(409))
 async def make_badge_key(ref: Name, services: Served, _: Operator, body: NewKey | None = None) -> MadeKey:
     """Make the key of its badge, a picture of its state that anybody who has the key may see. 409 if it has one, unless
     a new one is asked for."""
